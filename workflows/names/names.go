@@ -1,0 +1,117 @@
+// Package names holds the names that the parts of Switchyard must agree on:
+// workflow and activity types, task queues, signals, queries and ids, each with
+// its inverse where it is parsed. It is the one package, besides the pure ones,
+// that both workflows and activities import. It imports nothing of Switchyard.
+package names
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// Workflow types, as registered with Temporal.
+const (
+	RunWorkflow  = "Run"
+	NodeWorkflow = "Node"
+)
+
+// Activity types, as registered with Temporal.
+const (
+	ExecuteActivity        = "Execute"
+	PlaceActivity          = "Place"
+	AwaitPlacementActivity = "AwaitPlacement"
+	EvaluateActivity       = "Evaluate"
+	SaveStatusActivity     = "SaveStatus"
+	LoadCarryActivity      = "LoadCarry"
+	SaveCarryActivity      = "SaveCarry"
+	HeartbeatActivity      = "Heartbeat"
+)
+
+// Signals and queries of the workflow Run.
+const (
+	CancelSignal = "cancel"
+	StatusQuery  = "status"
+)
+
+// ControlQueue is the task queue of Run, its children and placement.
+const ControlQueue = "control"
+
+// A Lane is one of the task queues of a node.
+type Lane string
+
+// Lanes of a node.
+const (
+	CPULane     Lane = "cpu"
+	GPULane     Lane = "gpu"
+	ControlLane Lane = "control"
+)
+
+const nodePrefix = "node:"
+
+// NodeQueue returns the task queue of a node's lane, such as "node:a:cpu".
+func NodeQueue(node string, lane Lane) string {
+	return nodePrefix + node + ":" + string(lane)
+}
+
+// ParseNodeQueue is the inverse of NodeQueue.
+func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
+	rest, ok := strings.CutPrefix(queue, nodePrefix)
+	if !ok {
+		return "", "", false
+	}
+	node, l, ok := strings.Cut(rest, ":")
+	switch lane = Lane(l); lane {
+	case CPULane, GPULane, ControlLane:
+		return node, lane, ok && node != ""
+	}
+	return "", "", false
+}
+
+// NodeWorkflowID returns the id of the workflow that registers a node.
+func NodeWorkflowID(node string) string { return nodePrefix + node }
+
+// ParseNodeWorkflowID is the inverse of NodeWorkflowID.
+func ParseNodeWorkflowID(id string) (node string, ok bool) {
+	node, ok = strings.CutPrefix(id, nodePrefix)
+	return node, ok && node != ""
+}
+
+// AttemptID returns the id of the activity that runs a dispatch of a task, such as "build#3".
+func AttemptID(task string, claim int32) string {
+	return task + "#" + strconv.Itoa(int(claim))
+}
+
+// ParseAttemptID is the inverse of AttemptID.
+func ParseAttemptID(id string) (task string, claim int32, ok bool) {
+	i := strings.LastIndexByte(id, '#')
+	if i <= 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseInt(id[i+1:], 10, 32)
+	if err != nil || n < 0 {
+		return "", 0, false
+	}
+	return id[:i], int32(n), true
+}
+
+// runIDAlphabet has no vowels, so that no suffix is a word, and no l, which looks like 1.
+const runIDAlphabet = "0123456789bcdfghjkmnpqrstvwxyz"
+
+// runIDSuffixLength gives 30^8 suffixes for each workflow, 656 thousand million.
+const runIDSuffixLength = 8
+
+// NewRunID returns a fresh run id, "<workflow>-<8 random characters>".
+func NewRunID(workflow string) string {
+	suffix := make([]byte, runIDSuffixLength)
+	for i := range suffix {
+		suffix[i] = runIDAlphabet[rand.IntN(len(runIDAlphabet))]
+	}
+	return workflow + "-" + string(suffix)
+}
+
+// WorkflowOfRun returns the name of the workflow that a run id was made for.
+func WorkflowOfRun(id string) (workflow string, ok bool) {
+	i := strings.LastIndexByte(id, '-')
+	return id[:max(i, 0)], i > 0 && i+1 < len(id)
+}
