@@ -20,14 +20,16 @@ cp -r "$validate/proto/protovalidate" "$work/protovalidate"
 chmod -R u+w "$work"
 rm -f "$work/proto/buf.yaml" "$work/protovalidate/buf.yaml" "$work/protovalidate/buf.lock"
 # One workspace: our module with the rules of proto/buf.yaml, and protovalidate beside it.
-{
-	sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\nbreaking:/' proto/buf.yaml
-} >"$work/buf.yaml"
+sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\nbreaking:/' proto/buf.yaml >"$work/buf.yaml"
 cd "$work"
 buf lint proto
 [ "${1:-}" = lint ] && exit 0
 cp proto/buf.gen.yaml .
 buf generate proto --template buf.gen.yaml -o out
+# The JSON Schema takes its texts from the comments, which the Go code does not hold.
+buf build proto --path proto/switchyard/v1/definition.proto --path proto/switchyard/v1/spec.proto \
+	--exclude-imports --as-file-descriptor-set -o descriptors.binpb
 cd - >/dev/null
 find proto -name '*.go' -path '*/v1/*' \( -name '*.pb.go' -o -name '*.connect.go' \) -delete
 cp -r "$work"/out/. proto/
+cp "$work/descriptors.binpb" workflows/definition/descriptors.binpb

@@ -222,8 +222,8 @@ type RunCarry struct {
 	Cancelled bool `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// Last revision that was given to a change.
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Key of the stored document that holds the rest of this message; empty: it is all here.
-	Stored        string `protobuf:"bytes,7,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Keys of the stored parts of this message that hold its tasks; empty: they are all here.
+	Stored        []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -300,9 +300,55 @@ func (x *RunCarry) GetRevision() int64 {
 	return 0
 }
 
-func (x *RunCarry) GetStored() string {
+func (x *RunCarry) GetStored() []string {
 	if x != nil {
 		return x.Stored
+	}
+	return nil
+}
+
+// LoadCarryRequest asks for a stored part of a RunCarry.
+type LoadCarryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the part.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadCarryRequest) Reset() {
+	*x = LoadCarryRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadCarryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadCarryRequest) ProtoMessage() {}
+
+func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
+func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LoadCarryRequest) GetKey() string {
+	if x != nil {
+		return x.Key
 	}
 	return ""
 }
@@ -310,21 +356,23 @@ func (x *RunCarry) GetStored() string {
 // TaskCarry is the state of one task across executions of `Run`.
 type TaskCarry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is known of it, without streams and output.
+	// What is known of it; streams and output are left out where there is a record.
 	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of its newest dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Key of its result record.
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
-	// Revision of its newest change.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// A failed attempt waits for the end of its back-off.
+	Backoff bool `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// State, reason and error of the failure that it is repeated for; absent when there is none.
+	Failure       *Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +384,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +397,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -373,11 +421,18 @@ func (x *TaskCarry) GetRecord() string {
 	return ""
 }
 
-func (x *TaskCarry) GetRevision() int64 {
+func (x *TaskCarry) GetBackoff() bool {
 	if x != nil {
-		return x.Revision
+		return x.Backoff
 	}
-	return 0
+	return false
+}
+
+func (x *TaskCarry) GetFailure() *Task {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
 }
 
 // EvaluateRequest asks for the answers to conditions.
@@ -395,7 +450,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +462,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +475,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -459,7 +514,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +526,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +539,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Condition) GetTask() string {
@@ -523,7 +578,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +590,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +603,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ParentView) GetState() string {
@@ -589,7 +644,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +656,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +669,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -657,7 +712,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +724,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +737,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -700,14 +755,16 @@ type ConditionAnswer struct {
 	// Value of the condition; false when it could not be evaluated.
 	Value bool `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
 	// Why it could not be evaluated; empty when it could.
-	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Not the condition is at fault but the system: a result that it reads is missing.
+	Broken        bool `protobuf:"varint,4,opt,name=broken,proto3" json:"broken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +776,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +789,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -756,6 +813,13 @@ func (x *ConditionAnswer) GetError() string {
 	return ""
 }
 
+func (x *ConditionAnswer) GetBroken() bool {
+	if x != nil {
+		return x.Broken
+	}
+	return false
+}
+
 // PlaceRequest brings the placement queue up to date with a run and asks for
 // whatever of the run can be placed now.
 type PlaceRequest struct {
@@ -772,7 +836,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +848,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +861,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -848,7 +912,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +924,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +937,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -952,7 +1016,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1028,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1041,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -1011,7 +1075,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1087,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1100,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -1086,7 +1150,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1162,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1175,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Assignment) GetTask() string {
@@ -1166,7 +1230,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1242,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1255,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Waiting) GetTask() string {
@@ -1235,7 +1299,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1311,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1324,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -1316,7 +1380,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1392,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1405,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -1464,7 +1528,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1540,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1553,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -1538,7 +1602,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1614,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1627,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -1637,7 +1701,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1713,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1726,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -1691,7 +1755,7 @@ type StatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only tasks that have changed after this revision; 0: all.
 	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
-	// Most bytes that the tasks in the answer may take; 0: 1 MiB.
+	// Most bytes that the tasks in the answer may take; 0, and at most: 256 KiB.
 	MaxBytes      int32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1699,7 +1763,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1775,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1788,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -1762,7 +1826,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1838,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1851,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -1845,7 +1909,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1921,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1934,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeInput) GetName() string {
@@ -1919,16 +1983,19 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\rfirst_failure\x18\x04 \x01(\tR\ffirstFailure\x12\x1c\n" +
 	"\tcancelled\x18\x05 \x01(\bR\tcancelled\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12\x16\n" +
-	"\x06stored\x18\a \x01(\tR\x06stored\x1aR\n" +
+	"\x06stored\x18\a \x03(\tR\x06stored\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"~\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"$\n" +
+	"\x10LoadCarryRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xab\x01\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\xa2\x02\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\x12\x18\n" +
+	"\abackoff\x18\x04 \x01(\bR\abackoff\x12-\n" +
+	"\afailure\x18\x05 \x01(\v2\x13.switchyard.v1.TaskR\afailure\"\xa2\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
@@ -1957,11 +2024,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"L\n" +
 	"\x10EvaluateResponse\x128\n" +
-	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\"Q\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\"i\n" +
 	"\x0fConditionAnswer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\bR\x05value\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05error\"\x92\x01\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x16\n" +
+	"\x06broken\x18\x04 \x01(\bR\x06broken\"\x92\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
@@ -2074,99 +2142,101 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*ConditionReferences)(nil),   // 1: switchyard.v1.ConditionReferences
 	(*RunOptions)(nil),            // 2: switchyard.v1.RunOptions
 	(*RunCarry)(nil),              // 3: switchyard.v1.RunCarry
-	(*TaskCarry)(nil),             // 4: switchyard.v1.TaskCarry
-	(*EvaluateRequest)(nil),       // 5: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 6: switchyard.v1.Condition
-	(*ParentView)(nil),            // 7: switchyard.v1.ParentView
-	(*WorkflowView)(nil),          // 8: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 9: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 10: switchyard.v1.ConditionAnswer
-	(*PlaceRequest)(nil),          // 11: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 12: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 13: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 14: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 15: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 16: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 17: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 18: switchyard.v1.ExecuteRequest
-	(*ParentOutput)(nil),          // 19: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 20: switchyard.v1.ExecuteResponse
-	(*ExecuteProgress)(nil),       // 21: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 22: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 23: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 24: switchyard.v1.NodeInput
-	nil,                           // 25: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 26: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 27: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 28: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 29: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 30: switchyard.v1.StatusResponse.ClaimsEntry
-	(*Definition)(nil),            // 31: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 32: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*Task)(nil),                  // 35: switchyard.v1.Task
-	(*TaskResult)(nil),            // 36: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 37: switchyard.v1.Constraints
-	(*Resources)(nil),             // 38: switchyard.v1.Resources
-	(*Run)(nil),                   // 39: switchyard.v1.Run
+	(*LoadCarryRequest)(nil),      // 4: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 5: switchyard.v1.TaskCarry
+	(*EvaluateRequest)(nil),       // 6: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 7: switchyard.v1.Condition
+	(*ParentView)(nil),            // 8: switchyard.v1.ParentView
+	(*WorkflowView)(nil),          // 9: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 10: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 11: switchyard.v1.ConditionAnswer
+	(*PlaceRequest)(nil),          // 12: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 13: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 14: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 15: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 16: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 17: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 18: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 19: switchyard.v1.ExecuteRequest
+	(*ParentOutput)(nil),          // 20: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 21: switchyard.v1.ExecuteResponse
+	(*ExecuteProgress)(nil),       // 22: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 23: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 24: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 25: switchyard.v1.NodeInput
+	nil,                           // 26: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 27: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 28: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 29: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 30: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 31: switchyard.v1.StatusResponse.ClaimsEntry
+	(*Definition)(nil),            // 32: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 33: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Task)(nil),                  // 36: switchyard.v1.Task
+	(*TaskResult)(nil),            // 37: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 38: switchyard.v1.Constraints
+	(*Resources)(nil),             // 39: switchyard.v1.Resources
+	(*Run)(nil),                   // 40: switchyard.v1.Run
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	31, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	32, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	25, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	32, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	33, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	26, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	2,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	3,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	33, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	33, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	34, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	26, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	32, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	35, // 10: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	6,  // 11: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	27, // 12: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	8,  // 13: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	36, // 14: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	32, // 15: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	32, // 16: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	10, // 17: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	12, // 18: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	13, // 19: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	37, // 20: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	38, // 21: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	34, // 22: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	33, // 23: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	15, // 24: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	16, // 25: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	32, // 26: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	28, // 27: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	32, // 28: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	19, // 29: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	38, // 30: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	33, // 31: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	32, // 32: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	36, // 33: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	32, // 34: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	34, // 35: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	34, // 36: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	34, // 37: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	39, // 38: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	29, // 39: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	30, // 40: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	1,  // 41: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	4,  // 42: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	7,  // 43: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	34, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	34, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	35, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	27, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	33, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	36, // 10: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	36, // 11: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	7,  // 12: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	28, // 13: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	9,  // 14: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	37, // 15: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	33, // 16: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	33, // 17: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	11, // 18: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	13, // 19: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	14, // 20: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	38, // 21: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	39, // 22: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	35, // 23: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	34, // 24: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	16, // 25: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	17, // 26: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	33, // 27: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	29, // 28: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	33, // 29: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	20, // 30: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	39, // 31: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	34, // 32: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	33, // 33: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	37, // 34: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	33, // 35: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	35, // 36: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	35, // 37: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	35, // 38: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	40, // 39: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	30, // 40: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	31, // 41: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	1,  // 42: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	5,  // 43: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	8,  // 44: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -2182,7 +2252,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
