@@ -1,7 +1,3 @@
-// Package names holds the names that the parts of Switchyard must agree on:
-// workflow and activity types, task queues, signals, queries and ids, each with
-// its inverse where it is parsed. It is the one package, besides the pure ones,
-// that both workflows and activities import. It imports nothing of Switchyard.
 package names
 
 import (
@@ -52,20 +48,6 @@ const nodePrefix = "node:"
 // NodeQueue returns the task queue of a node's lane, such as "node:a:cpu".
 func NodeQueue(node string, lane Lane) string {
 	return nodePrefix + node + ":" + string(lane)
-}
-
-// ParseNodeQueue is the inverse of NodeQueue.
-func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
-	rest, ok := strings.CutPrefix(queue, nodePrefix)
-	if !ok {
-		return "", "", false
-	}
-	node, l, ok := strings.Cut(rest, ":")
-	switch lane = Lane(l); lane {
-	case CPULane, GPULane, ControlLane:
-		return node, lane, ok && node != ""
-	}
-	return "", "", false
 }
 
 // NodeWorkflowID returns the id of the workflow that registers a node.

@@ -1,0 +1,62 @@
+package names
+
+import (
+	"math"
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAttemptID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		task := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_-]{0,62}`).Draw(t, "task")
+		claim := rapid.Int32Range(0, math.MaxInt32).Draw(t, "claim")
+		gotTask, gotClaim, ok := ParseAttemptID(AttemptID(task, claim))
+		if !ok || gotTask != task || gotClaim != claim {
+			t.Fatalf("%s is read as %q %d %v", AttemptID(task, claim), gotTask, gotClaim, ok)
+		}
+	})
+	for _, id := range []string{"", "#1", "a", "a#", "a#-1", "a#x", "a#99999999999"} {
+		if task, claim, ok := ParseAttemptID(id); ok {
+			t.Errorf("%q is read as %q %d", id, task, claim)
+		}
+	}
+}
+
+func TestNodeWorkflowID(t *testing.T) {
+	if node, ok := ParseNodeWorkflowID(NodeWorkflowID("box-1")); !ok || node != "box-1" {
+		t.Errorf("got %q %v", node, ok)
+	}
+	for _, id := range []string{"", "node:", "build-0123"} {
+		if node, ok := ParseNodeWorkflowID(id); ok {
+			t.Errorf("%q is read as node %q", id, node)
+		}
+	}
+}
+
+func TestNodeQueue(t *testing.T) {
+	for lane, want := range map[Lane]string{CPULane: "node:a:cpu", GPULane: "node:a:gpu", ControlLane: "node:a:control"} {
+		if got := NodeQueue("a", lane); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestRunID(t *testing.T) {
+	form := regexp.MustCompile(`^my\.flow-1-[0-9bcdfghjkmnpqrstvwxyz]{8}$`)
+	seen := map[string]bool{}
+	for range 1000 {
+		id := NewRunID("my.flow-1")
+		workflow, ok := WorkflowOfRun(id)
+		if !form.MatchString(id) || seen[id] || !ok || workflow != "my.flow-1" {
+			t.Fatalf("%s: workflow %q %v, seen before: %v", id, workflow, ok, seen[id])
+		}
+		seen[id] = true
+	}
+	for _, id := range []string{"", "flow", "-x", "flow-"} {
+		if workflow, ok := WorkflowOfRun(id); ok {
+			t.Errorf("%q is of workflow %q", id, workflow)
+		}
+	}
+}
