@@ -1,0 +1,77 @@
+package condition
+
+import (
+	"regexp"
+	"strings"
+)
+
+// maxMessage is the length of a message in bytes. CEL quotes types and tokens
+// whole, however long they are.
+const maxMessage = 400
+
+// explain makes CEL's message one that a person who does not know CEL's inside
+// can read, and adds a hint where the mistake is a known one.
+func explain(message string) (plain, hint string) {
+	switch {
+	case strings.Contains(message, "recursion limit exceeded"), strings.Contains(message, "max recursion depth exceeded"):
+		return "the expression nests too deeply", ""
+	case strings.Contains(message, "error recovery"):
+		return "the expression has too many syntax errors to say where they begin", ""
+	case strings.Contains(message, "mismatched input '<EOF>'"):
+		return "the expression ends too early", ""
+	}
+	// The parser lists every token that it would have taken.
+	if i := strings.Index(message, " expecting {"); i >= 0 {
+		message = message[:i]
+	}
+	plain = strings.ReplaceAll(strings.ReplaceAll(message, " (in container '')", ""), "\n", " ")
+	plain = strings.ReplaceAll(plain, "'@in'", "'in'")
+	plain = regexp.MustCompile(`'_?([^\s\w'"]{1,2})_'`).ReplaceAllString(plain, "'$1'")
+	if len(plain) > maxMessage {
+		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
+	}
+	if name, ok := quoted(plain, "undefined field '"); ok {
+		if near := nearest(name, fieldNames()); near != "" && near != name {
+			return plain, "did you mean " + near + "?"
+		}
+		return plain, "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
+	}
+	if name, ok := undeclared(plain); ok {
+		if near := nearest(name, []string{parentVariable, workflowVariable}); near != "" {
+			return plain, "did you mean " + near + "?"
+		}
+		return plain, "a condition sees parent.<task> and workflow; text stands in quotes: '" + name + "'"
+	}
+	switch {
+	case strings.Contains(plain, "does not support field selection"):
+		return plain, "the length of x is size(x)"
+	case strings.Contains(plain, "no matching overload for '&&'"), strings.Contains(plain, "no matching overload for '||'"),
+		strings.Contains(plain, "no matching overload for '!'"), strings.Contains(plain, "expected type 'bool'"):
+		return plain, "CEL takes only true and false there: compare, for instance x != ''"
+	case strings.Contains(plain, "no matching overload for '=="), strings.Contains(plain, "no matching overload for '!="):
+		return plain, "both sides must be of one type; int(x) and string(x) convert"
+	}
+	return plain, ""
+}
+
+// undeclared is the name that CEL does not know, when that is the complaint.
+func undeclared(message string) (string, bool) {
+	return quoted(message, "undeclared reference to '")
+}
+
+// quoted is what follows the prefix up to the closing quote.
+func quoted(text, prefix string) (string, bool) {
+	_, rest, ok := strings.Cut(text, prefix)
+	if !ok {
+		return "", false
+	}
+	name, _, ok := strings.Cut(rest, "'")
+	return name, ok
+}
+
+func fieldNames() []string {
+	return []string{
+		"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "output", "result",
+		"name", "runId", "context", "input",
+	}
+}

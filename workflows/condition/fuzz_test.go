@@ -1,0 +1,137 @@
+package condition
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// FuzzCheck types anything: no input panics, every error lies in the expression,
+// and what Check accepts an Evaluator compiles.
+func FuzzCheck(f *testing.F) {
+	for _, seed := range []string{
+		"", "true", "parent.build.exitCode === 0 && parent.lint.result.stdout.includes('0 failures')",
+		"/a[/]b/gi.test(parent.build.stdout)", "parent.notify-failure.exitCode !== 1", "parent['lint'].output.x[0] > 1.5e3",
+		"parent.exists(t, parent[t].state in ['failed'])", "`${x}`", "a?.b ?? c", "[1, 2].map(x, x * 2) == {'k': r'\\d'}",
+		"'''a\n'b''' == \"\\u00e9\"", "has(parent.build.output.x) ? true : 1/0 == 1", "x => {", "// only a comment", "é.ö == '𝄞'\n\n&& 1",
+		"'%s'.format([timestamp(0)]).matches('a{2,}')", "dyn(parent).build", "/(/.test(", "\x00\xff",
+	} {
+		f.Add(seed)
+	}
+	scope := deploy()
+	f.Fuzz(func(t *testing.T, expr string) {
+		references, err := Check(expr, scope)
+		if err == nil {
+			for _, name := range references {
+				if !strings.Contains(strings.Join(scope.Ancestors, " "), name) {
+					t.Errorf("%s is no ancestor", name)
+				}
+			}
+			if _, err := NewEvaluator().program(expr); err != nil && !isBlank(expr) {
+				t.Errorf("accepted, but does not compile: %v", err)
+			}
+			return
+		}
+		problem, ok := err.(*Error)
+		if !ok {
+			t.Fatalf("got %T", err)
+		}
+		if !utf8.ValidString(expr) || len(expr) > maxLength {
+			return
+		}
+		lines := strings.Split(expr, "\n")
+		if problem.Line < 1 || problem.Line > len(lines) {
+			t.Fatalf("line %d of %d: %v", problem.Line, len(lines), err)
+		}
+		if n := utf8.RuneCountInString(lines[problem.Line-1]); problem.Column < 1 || problem.Column > n+1 {
+			t.Errorf("column %d of %d: %v", problem.Column, n, err)
+		}
+		if problem.Message == "" || strings.Contains(problem.Message, "\n") || !utf8.ValidString(problem.Message) {
+			t.Errorf("message %q", problem.Message)
+		}
+	})
+}
+
+// TestTokens puts the tokens of anything together again.
+func TestTokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		expr := expressions().Draw(t, "expression")
+		var joined strings.Builder
+		for _, token := range tokenize(expr) {
+			if token.start != joined.Len() {
+				t.Fatalf("%q begins at %d, not %d", token.text, token.start, joined.Len())
+			}
+			joined.WriteString(token.text)
+		}
+		if joined.String() != expr {
+			t.Fatalf("%q", joined.String())
+		}
+	})
+}
+
+// TestRewriteOrigin: what is not rewritten is found again at its place, and
+// literals stay as they are.
+func TestRewriteOrigin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		expr := expressions().Draw(t, "expression")
+		s, problem := rewrite(expr)
+		if problem != nil {
+			return
+		}
+		if len(s.origin) != len(s.cel) {
+			t.Fatalf("%d places for %d bytes", len(s.origin), len(s.cel))
+		}
+		line, column := 1, 0
+		for i, r := range s.cel {
+			if got := s.offsetOf(line, column); got != s.origin[i] {
+				t.Fatalf("%d:%d of %q comes from %d, not %d", line, column, s.cel, s.origin[i], got)
+			}
+			if r == '\n' {
+				line, column = line+1, 0
+			} else {
+				column++
+			}
+		}
+		if !strings.Contains(expr, "=") && !strings.Contains(expr, "includes") && !strings.Contains(expr, "/") && s.cel != expr {
+			t.Fatalf("%q became %q", expr, s.cel)
+		}
+	})
+}
+
+// expressions are pieces of CEL and JavaScript in any order.
+func expressions() *rapid.Generator[string] {
+	piece := rapid.SampledFrom([]string{
+		"parent", ".", "build", "exitCode", "===", "!==", "==", "!", "=", "&&", "(", ")", "[", "]", "{", "}", "'", "\"", "'''",
+		"\\", " ", "\n", "//", "/", "/a/", "/[/]/i", ".test(", ".includes(", "1", "1.5", "-", "é", "𝄞", "r'\\'", "b\"x\"", "in", "?", ":",
+	})
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(piece, 0, 30).Draw(t, "pieces"), "")
+	})
+}
+
+func TestRewrite(t *testing.T) {
+	tests := map[string]string{
+		"a === b !== c":               "a == b != c",
+		"a.includes(b)":               "a.contains(b)",
+		"includes(a) && a.includes":   "includes(a) && a.includes",
+		"'===' + \"!==\" // ===":      "'===' + \"!==\" // ===",
+		"/x/.test(a)":                 "(a).matches('x')",
+		"!/x'\\d/ims.test(f(a, (b)))": "!(f(a, (b))).matches('(?ims)x\\'\\\\d')",
+		"/x/g . test (a)":             "(a).matches('x')",
+		"/a/.test(/b/.test(c))":       "((c).matches('b')).matches('a')",
+		"a / b / c":                   "a / b / c",
+		"(a) / b / c":                 "(a) / b / c",
+		"f[0] / 2":                    "f[0] / 2",
+		"1 ?.5 : 2":                   "1 ?.5 : 2",
+	}
+	for expr, want := range tests {
+		s, problem := rewrite(expr)
+		if problem != nil {
+			t.Errorf("rewrite(%q): %v", expr, problem)
+		} else if s.cel != want {
+			t.Errorf("rewrite(%q) = %q, want %q", expr, s.cel, want)
+		}
+	}
+}

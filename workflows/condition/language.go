@@ -1,0 +1,96 @@
+package condition
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/ext"
+)
+
+// language is CEL as conditions know it. It never changes once made, and is
+// safe for concurrent use.
+type language struct {
+	env   *cel.Env
+	model *model
+	// calls are the implementations of CEL's functions, by overload and, for
+	// arguments whose type is not known before, by function.
+	calls map[string]*functions.Overload
+	// textCalls are the overloads of the functions that ext.Strings adds, by
+	// function. That library brings a cost model of its own, which is not used.
+	textCalls map[string][]string
+}
+
+// theLanguage is made once a process: it takes milliseconds, and has neither
+// settings nor state.
+var theLanguage = sync.OnceValues(newLanguage)
+
+func newLanguage() (*language, error) {
+	m, err := newModel()
+	if err != nil {
+		return nil, err
+	}
+	env, err := cel.NewEnv(
+		cel.CustomTypeProvider(m),
+		cel.CustomTypeAdapter(m),
+		cel.Variable(parentVariable, cel.MapType(cel.StringType, m.task)),
+		cel.Variable(workflowVariable, m.workflow),
+		cel.CrossTypeNumericComparisons(true),
+		cel.EagerlyValidateDeclarations(true),
+		ext.Strings(),
+		ext.Math(),
+		listContains(),
+		cel.ASTValidators(cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxErrorRecovery),
+		cel.ParserExpressionSizeLimit(2*maxLength),
+		cel.ExpressionNodeLimit(maxNodes),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("set up CEL: %w", err)
+	}
+	l := &language{env: env, model: m, calls: make(map[string]*functions.Overload), textCalls: make(map[string][]string)}
+	for name, function := range env.Functions() {
+		bindings, err := function.Bindings()
+		if err != nil {
+			return nil, fmt.Errorf("set up CEL function %s: %w", name, err)
+		}
+		for _, binding := range bindings {
+			l.calls[binding.Operator] = binding
+		}
+	}
+	for _, name := range textFunctions() {
+		for _, overload := range env.Functions()[name].OverloadDecls() {
+			l.textCalls[name] = append(l.textCalls[name], overload.ID())
+		}
+	}
+	return l, nil
+}
+
+// textFunctions are those of ext.Strings.
+func textFunctions() []string {
+	return []string{
+		"charAt", "format", "indexOf", "join", "lastIndexOf", "lowerAscii", "replace", "reverse", "split",
+		"strings.quote", "substring", "trim", "upperAscii",
+	}
+}
+
+// listContains lets contains() search a list too: .includes( of JavaScript
+// becomes contains(), and searches both.
+func listContains() cel.EnvOption {
+	element := cel.TypeParamType("T")
+	return cel.Function(overloads.Contains, cel.MemberOverload("list_contains",
+		[]*cel.Type{cel.ListType(element), element}, cel.BoolType,
+		cel.BinaryBinding(func(list, value ref.Val) ref.Val {
+			container, ok := list.(traits.Container)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(list)
+			}
+			return container.Contains(value)
+		})))
+}

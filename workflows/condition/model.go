@@ -1,0 +1,201 @@
+package condition
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Names of the types of the model, as messages of CEL show them.
+const (
+	taskTypeName     = "task"
+	resultTypeName   = "result"
+	workflowTypeName = "workflow"
+)
+
+// field is one that an expression may select.
+type field struct {
+	kind *types.Type
+	get  func(*object) ref.Val
+}
+
+// object is a value of the model: a task, its result, or the workflow.
+type object struct {
+	kind     *types.Type
+	fields   map[string]field
+	task     *v1.ParentView
+	workflow *v1.WorkflowView
+}
+
+// model is the types that conditions are checked against. It adds them to the
+// types that CEL knows itself. It never changes once made.
+type model struct {
+	*types.Registry
+	task, result, workflow *types.Type
+	fields                 map[string]map[string]field // by type name
+}
+
+func newModel() (*model, error) {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, fmt.Errorf("make CEL's type registry: %w", err)
+	}
+	m := &model{
+		Registry: registry,
+		task:     types.NewObjectType(taskTypeName),
+		result:   types.NewObjectType(resultTypeName),
+		workflow: types.NewObjectType(workflowTypeName),
+	}
+	data := types.NewMapType(types.StringType, types.DynType)
+	result := map[string]field{
+		"exitCode":        {types.IntType, func(o *object) ref.Val { return exitCode(o.task) }},
+		"stdout":          {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetResult().GetStdout()) }},
+		"stderr":          {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetResult().GetStderr()) }},
+		"stdoutTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.task.GetResult().GetStdoutTruncated()) }},
+		"stderrTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.task.GetResult().GetStderrTruncated()) }},
+		"state":           {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetState()) }},
+		"output":          {types.DynType, func(o *object) ref.Val { return m.data(o.task.GetResult().GetOutput()) }},
+	}
+	task := maps.Clone(result)
+	task["result"] = field{m.result, func(o *object) ref.Val {
+		return &object{kind: m.result, fields: result, task: o.task}
+	}}
+	m.fields = map[string]map[string]field{
+		taskTypeName:   task,
+		resultTypeName: result,
+		workflowTypeName: {
+			"name":    {types.StringType, func(o *object) ref.Val { return types.String(o.workflow.GetName()) }},
+			"runId":   {types.StringType, func(o *object) ref.Val { return types.String(o.workflow.GetRunId()) }},
+			"context": {data, func(o *object) ref.Val { return m.data(o.workflow.GetContext()) }},
+			"input":   {data, func(o *object) ref.Val { return m.data(o.workflow.GetInput()) }},
+		},
+	}
+	return m, nil
+}
+
+// exitCode of a task that nothing ran of is -1.
+func exitCode(task *v1.ParentView) ref.Val {
+	if task.GetResult() == nil {
+		return types.Int(-1)
+	}
+	return types.Int(task.GetResult().GetExitCode())
+}
+
+// data is a JSON object as a map; numbers are doubles.
+func (m *model) data(s *structpb.Struct) ref.Val {
+	if s == nil {
+		s = &structpb.Struct{}
+	}
+	return types.NewJSONStruct(m.Registry, s)
+}
+
+func (m *model) taskValue(view *v1.ParentView) *object {
+	return &object{kind: m.task, fields: m.fields[taskTypeName], task: view}
+}
+
+func (m *model) workflowValue(view *v1.WorkflowView) *object {
+	return &object{kind: m.workflow, fields: m.fields[workflowTypeName], workflow: view}
+}
+
+// FindStructType is asked by CEL's checker.
+func (m *model) FindStructType(name string) (*types.Type, bool) {
+	switch name {
+	case taskTypeName:
+		return types.NewTypeTypeWithParam(m.task), true
+	case resultTypeName:
+		return types.NewTypeTypeWithParam(m.result), true
+	case workflowTypeName:
+		return types.NewTypeTypeWithParam(m.workflow), true
+	}
+	return m.Registry.FindStructType(name)
+}
+
+// FindStructFieldNames is asked by CEL's checker.
+func (m *model) FindStructFieldNames(name string) ([]string, bool) {
+	if fields, ok := m.fields[name]; ok {
+		return slices.Sorted(maps.Keys(fields)), true
+	}
+	return m.Registry.FindStructFieldNames(name)
+}
+
+// FindStructFieldType is asked by CEL's checker, and by its planner for the
+// fast way to a field.
+func (m *model) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
+	fields, ok := m.fields[name]
+	if !ok {
+		return m.Registry.FindStructFieldType(name, fieldName)
+	}
+	f, ok := fields[fieldName]
+	if !ok {
+		return nil, false
+	}
+	return &types.FieldType{
+		Type:  f.kind,
+		IsSet: func(target any) bool { _, ok := target.(*object); return ok },
+		GetFrom: func(target any) (any, error) {
+			o, ok := target.(*object)
+			if !ok {
+				return nil, fmt.Errorf("no such field: %s", fieldName)
+			}
+			return f.get(o), nil
+		},
+	}, true
+}
+
+// Get and IsSet serve selections whose operand CEL knows no type of.
+
+func (o *object) Get(index ref.Val) ref.Val {
+	name, ok := index.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(index)
+	}
+	f, ok := o.fields[string(name)]
+	if !ok {
+		return types.NewErr("no such field: %s", name)
+	}
+	return f.get(o)
+}
+
+func (o *object) IsSet(index ref.Val) ref.Val {
+	name, ok := index.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(index)
+	}
+	_, ok = o.fields[string(name)]
+	return types.Bool(ok)
+}
+
+// ConvertToNative refuses: the model has no other form.
+func (o *object) ConvertToNative(to reflect.Type) (any, error) {
+	return nil, fmt.Errorf("a %s cannot be converted to %v", o.kind.TypeName(), to)
+}
+
+// ConvertToType knows only the type itself.
+func (o *object) ConvertToType(to ref.Type) ref.Val {
+	switch to {
+	case types.TypeType:
+		return o.kind
+	case o.kind:
+		return o
+	}
+	return types.NewErr("a %s cannot be converted to %s", o.kind.TypeName(), to.TypeName())
+}
+
+// Equal tells whether both are the same task, result or workflow.
+func (o *object) Equal(other ref.Val) ref.Val {
+	p, ok := other.(*object)
+	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow)
+}
+
+// Type is the type in the model.
+func (o *object) Type() ref.Type { return o.kind }
+
+// Value is the object itself.
+func (o *object) Value() any { return o }

@@ -1,0 +1,183 @@
+package condition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// program is a compiled expression. Safe for concurrent use.
+type program struct {
+	cel      cel.Program
+	text     *expression
+	model    *model
+	calls    map[string]*functions.Overload
+	patterns patterns
+	parents  []string // that it names
+	dynamic  bool     // it reads parents that it does not name
+}
+
+// plan makes a checked expression executable.
+func (l *language) plan(e *expression) (*program, error) {
+	p := &program{text: e, model: l.model, calls: l.calls}
+	for _, r := range e.readings {
+		if r.task == "" {
+			p.dynamic = true
+			continue
+		}
+		p.parents = append(p.parents, r.task)
+	}
+	var err error
+	p.cel, err = l.env.Program(e.checked,
+		cel.CustomDecoratorV2(p.guard),
+		cel.CostTracking(p),
+		cel.CostTrackerOptions(p.textCosts(l)...),
+		cel.CostLimit(costLimit),
+		cel.InterruptCheckFrequency(interruptEvery),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("plan condition: %w", err)
+	}
+	return p, nil
+}
+
+// CallCost tells CEL's cost tracker what a call has cost.
+func (p *program) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	cost := p.callCost(function, overload, args)
+	return &cost
+}
+
+// textCosts makes CallCost known for those functions too whose library says
+// what they cost.
+func (p *program) textCosts(l *language) []interpreter.CostTrackerOption {
+	var options []interpreter.CostTrackerOption
+	for function, overloads := range l.textCalls {
+		for _, overload := range overloads {
+			options = append(options, interpreter.OverloadCostTracker(overload, func(args []ref.Val, result ref.Val) *uint64 {
+				return p.CallCost(function, overload, args, result)
+			}))
+		}
+	}
+	return options
+}
+
+// guard puts a check of the cost before the calls that may do much in one step.
+// The cost tracker only looks when a call is over, and the interrupt only
+// between iterations: too late for a single call that takes minutes or all the
+// memory.
+func (p *program) guard(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := step.(interpreter.InterpretableCall)
+	if !ok {
+		return step, nil
+	}
+	function, overload := call.Function(), call.OverloadID()
+	var do functions.FunctionOp
+	switch function {
+	case operators.Equals:
+		do = func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) }
+	case operators.NotEquals:
+		do = func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }
+	case overloads.Matches:
+		do = p.matches
+		if _, written := call.Args()[1].(interpreter.InterpretableConst); !written {
+			overload = dynamicMatch
+		}
+	case operators.Add, operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format":
+		implementation := p.calls[overload]
+		if implementation == nil {
+			implementation = p.calls[function]
+		}
+		if implementation == nil {
+			return nil, fmt.Errorf("no implementation of %s", function)
+		}
+		do = func(args ...ref.Val) ref.Val { return invoke(function, implementation, args) }
+	default:
+		return step, nil
+	}
+	guarded := func(args ...ref.Val) ref.Val {
+		if p.callCost(function, overload, args) > costLimit {
+			// The way in which CEL's own tracker ends an evaluation. A value of type
+			// error would not: `error || true` is true.
+			panic(interpreter.EvalCancelledError{
+				Cause:   interpreter.CostLimitExceeded,
+				Message: "operation cancelled: actual cost limit exceeded",
+			})
+		}
+		return do(args...)
+	}
+	return interpreter.NewCall(call.ID(), function, overload, call.Args(), guarded), nil
+}
+
+// invoke calls an implementation as CEL's interpreter does.
+func invoke(function string, o *functions.Overload, args []ref.Val) ref.Val {
+	if o.OperandTrait != 0 && !args[0].Type().HasTrait(o.OperandTrait) {
+		return types.NewErr("no such overload: %s", function)
+	}
+	switch {
+	case len(args) == 1 && o.Unary != nil:
+		return o.Unary(args[0])
+	case len(args) == 2 && o.Binary != nil:
+		return o.Binary(args[0], args[1])
+	case o.Function != nil:
+		return o.Function(args...)
+	}
+	return types.NewErr("no such overload: %s", function)
+}
+
+// errNotBool is what a condition is whose value was only known when it was
+// evaluated, and was not true or false.
+var errNotBool = errors.New("a condition must be true or false")
+
+// run evaluates the program over a view.
+func (p *program) run(ctx context.Context, view View) (bool, error) {
+	parents := make(map[string]any, len(p.parents))
+	for _, name := range p.parents {
+		parent, ok := view.Parents[name]
+		if !ok {
+			return false, fmt.Errorf("evaluate condition: nothing is known of parent '%s'", name)
+		}
+		parents[name] = p.model.taskValue(parent)
+	}
+	if p.dynamic {
+		for name, parent := range view.Parents {
+			parents[name] = p.model.taskValue(parent)
+		}
+	}
+	value, _, err := p.cel.ContextEval(ctx, map[string]any{
+		parentVariable:   types.NewStringInterfaceMap(p.model, parents),
+		workflowVariable: p.model.workflowValue(view.Workflow),
+	})
+	if err != nil {
+		return false, p.explain(err)
+	}
+	result, ok := value.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("evaluate condition: %w; this one is of type %s", errNotBool, value.Type().TypeName())
+	}
+	return bool(result), nil
+}
+
+// explain says where an evaluation went wrong, when CEL knows.
+func (p *program) explain(err error) error {
+	hint := ""
+	if strings.Contains(err.Error(), "no such overload") {
+		hint = " (numbers in output, context and input are doubles: write 1.0 for 1, or int(x))"
+	}
+	failed, ok := errors.AsType[*types.Err](err)
+	if !ok || failed.NodeID() == 0 {
+		return fmt.Errorf("evaluate condition: %w%s", err, hint)
+	}
+	s := p.text.source
+	at := p.text.checked.NativeRep().SourceInfo().GetStartLocation(failed.NodeID())
+	place := errorAt(s.written, s.offsetOf(at.Line(), at.Column()), "", "")
+	return fmt.Errorf("evaluate condition: %d:%d: %w%s", place.Line, place.Column, err, hint)
+}
