@@ -1,0 +1,117 @@
+package definition
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"switchyard/workflows/condition"
+)
+
+// TestConditionPlaces holds that every bad condition is reported once and marked
+// where package condition says, however it is written.
+func TestConditionPlaces(t *testing.T) {
+	data, err := os.ReadFile("testdata/conditions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &report{}
+	tree := r.read(data)
+	d := &decoder{report: r}
+	def, _ := d.definition(tree)
+	_, err = Parse("conditions.yaml", data)
+	problems, _ := errors.AsType[Problems](err)
+	tasks := []string{"plain", "single", "double", "block", "fold", "syntax", "minus", "number", "self"}
+	if len(problems) != len(tasks) {
+		t.Fatalf("%d problems:\n%v", len(problems), err)
+	}
+	for i, task := range tasks {
+		p := problems[i]
+		if p.GetPath() != "tasks."+task+".condition" || !strings.HasPrefix(p.GetMessage(), "condition: ") {
+			t.Errorf("%s: %v", task, p)
+		}
+		expression := def.GetTasks()[task].GetCondition()
+		_, err := condition.Check(expression, condition.Scope{Task: task, Ancestors: Ancestors(def, task), Tasks: Order(def)})
+		bad, ok := errors.AsType[*condition.Error](err)
+		if !ok {
+			t.Fatalf("%s: %v", task, err)
+		}
+		snippet := strings.Split(p.GetSnippet(), "\n")
+		if task == "fold" {
+			// The line of the document is another than that of the expression, so CEL's rendering stands.
+			if p.GetLine() != 33 || p.GetColumn() != 7 || !strings.Contains(snippet[0], "parent.nope") {
+				t.Errorf("%s: %v", task, p)
+			}
+			continue
+		}
+		under := []rune(strings.Split(expression, "\n")[bad.Line-1])[bad.Column-1:]
+		if got := []rune(snippet[0])[strings.Index(snippet[1], "^"):]; !strings.HasPrefix(string(got), string(under)) {
+			t.Errorf("%s: the mark is not under %q:\n%s", task, string(under), p.GetSnippet())
+		}
+	}
+}
+
+// TestInside holds that a place in a value is found in the document for every way to write the value.
+func TestInside(t *testing.T) {
+	for name, document := range map[string]string{
+		"plain":            `v: é one HERE two`,
+		"single":           `v: 'it''s HERE'`,
+		"double":           `v: "a\tb\x41\u00e9\U0001F600 \"HERE\""`,
+		"double two lines": `v: "a\n\nHERE"`,
+		"nested":           `v: [1, {x: "\\ HERE"}]`,
+		"literal":          "v: |\n\n   a\n     b HERE\n",
+		"literal indented": "v:\n  - |2-\n      HERE\n",
+		"json":             `{"v": "\/\ud83d\ude00\u00e9 HERE"}`,
+	} {
+		r := &report{}
+		tree := r.read([]byte(document))
+		if tree == nil {
+			t.Fatalf("%s: %v", name, r.kept)
+		}
+		n := holder(tree)
+		at, exact := r.text.inside(n, offsetOf(n.text, strings.Index(n.text, "HERE")))
+		if !exact || !strings.HasPrefix(string([]rune(r.text.line(at.line))[at.column-1:]), "HERE") {
+			t.Errorf("%s: %v, exact %v", name, at, exact)
+		}
+	}
+	for name, document := range map[string]string{
+		"folded": "v: >\n  a\n  HERE", "two lines": "v: 'a\n  HERE'", "plain two lines": "v: a\n  HERE", "anchor": "v: &a 'x HERE'",
+	} {
+		r := &report{}
+		n := holder(r.read([]byte(document)))
+		if at, exact := r.text.inside(n, offsetOf(n.text, strings.Index(n.text, "HERE"))); exact || at.line == 0 {
+			t.Errorf("%s: %v, exact %v", name, at, exact)
+		}
+	}
+}
+
+// holder finds the text with HERE in it.
+func holder(n *node) *node {
+	if strings.Contains(n.text, "HERE") {
+		return n
+	}
+	for _, item := range n.items {
+		if found := holder(item); found != nil {
+			return found
+		}
+	}
+	for _, e := range n.entries {
+		if found := holder(e.value); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// TestConditionsAreNotBlamed holds that what is wrong with dependencies is not
+// reported again as conditions that read no ancestor.
+func TestConditionsAreNotBlamed(t *testing.T) {
+	for _, dependsOn := range []string{"dependsOn: [biuld]", "needs: [build]", "dependsOn: [[build]]", "dependsOn: {build: 1}"} {
+		_, err := Parse("a.yaml", []byte("name: a\ntasks:\n  build: {type: shell, spec: {command: x}}\n"+
+			"  test: {type: shell, spec: {command: x}, condition: parent.build.exitCode == 0, "+dependsOn+"}\n"))
+		if problems, _ := errors.AsType[Problems](err); len(problems) != 1 {
+			t.Errorf("%s: %v", dependsOn, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxCycles bounds the cycles that are told; a dense graph has more than there
+// is time for, and taking one edge away mostly ends many.
+const maxCycles = 20
+
+// cycles reports the cycles of the graph, each once, where its first task in
+// the document names the next.
+func (d *decoder) cycles(def *v1.Definition, g *graph) {
+	told := map[string]bool{}
+	for _, cycle := range g.cycles() {
+		tasks := d.turn(g, cycle)
+		words := strings.Join(tasks, " -> ")
+		if told[words] {
+			continue
+		}
+		told[words] = true
+		shown := tasks
+		if len(tasks) > maxListed {
+			shown = slices.Concat(tasks[:maxListed-1], []string{fmt.Sprintf("(%d more)", len(tasks)-maxListed), tasks[len(tasks)-1]})
+		}
+		p := root.field("tasks").key(tasks[0]).field("dependsOn")
+		next := tasks[1%len(tasks)]
+		p = p.item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
+		d.add(d.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
+			"each of these tasks waits for the next one; take one of the dependencies away")
+	}
+}
+
+// turn names the tasks of a cycle, beginning with the one that is first in the
+// document, or by name where there is no document.
+func (d *decoder) turn(g *graph, cycle []int) []string {
+	names := make([]string, len(cycle))
+	first, best := 0, position{}
+	for i, task := range cycle {
+		names[i] = g.names[task]
+		at := d.locateKey(root.field("tasks").key(names[i]))
+		if i == 0 || at.line < best.line || at.line == best.line &&
+			(at.column < best.column || at.column == best.column && names[i] < names[first]) {
+			first, best = i, at
+		}
+	}
+	return slices.Concat(names[first:], names[:first])
+}
+
+// cycles finds, by depth-first search along the dependencies, one cycle for
+// each dependency that closes one. Every cyclic part of the graph has such.
+func (g *graph) cycles() [][]int {
+	const white, grey, black = 0, 1, 2
+	type step struct{ task, next int }
+	colour := make([]int, len(g.names))
+	depth := make([]int, len(g.names))
+	var found [][]int
+	for start := range g.names {
+		if colour[start] != white {
+			continue
+		}
+		colour[start] = grey
+		stack := []step{{task: start}}
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if top.next == len(g.parents[top.task]) {
+				colour[top.task] = black
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			parent := g.parents[top.task][top.next]
+			top.next++
+			switch colour[parent] {
+			case white:
+				colour[parent] = grey
+				depth[parent] = len(stack)
+				stack = append(stack, step{task: parent})
+			case grey:
+				cycle := make([]int, 0, len(stack)-depth[parent])
+				for _, s := range stack[depth[parent]:] {
+					cycle = append(cycle, s.task)
+				}
+				if found = append(found, cycle); len(found) == maxCycles {
+					return found
+				}
+			}
+		}
+	}
+	return found
+}

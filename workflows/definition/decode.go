@@ -1,0 +1,300 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// decoder fills messages from a tree and remembers where everything was.
+type decoder struct {
+	*report
+	places map[string]place // by path; none for a definition that came as a message
+	meant  []*path          // named by hints, not yet settled
+}
+
+// place is where a field or an entry of a map is in the document.
+type place struct {
+	key   position
+	value *node
+}
+
+// definition decodes the document. specs are the tasks' specs as messages of
+// their types, without those that cannot be read.
+func (d *decoder) definition(n *node) (def *v1.Definition, specs map[string]proto.Message) {
+	d.places = map[string]place{}
+	def, specs = &v1.Definition{}, map[string]proto.Message{}
+	if n.kind != mapping {
+		d.fail(n.at, root, "a definition is a mapping with name and tasks; this is "+n.String(), "")
+		return def, specs
+	}
+	d.places[root.String()] = place{n.at, n}
+	d.message(n, def.ProtoReflect(), root)
+	d.settleMeant()
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		task := def.GetTasks()[name]
+		at := root.field("tasks").key(name).field("spec")
+		spec, canonical := d.spec(task.GetType(), d.places[at.String()].value, at)
+		if spec != nil {
+			specs[name] = spec
+		}
+		if task.Spec != nil {
+			task.Spec = canonical
+		}
+	}
+	d.settleMeant()
+	return def, specs
+}
+
+// locate returns the position of the value of p, or of the nearest place
+// around it that has one.
+func (d *decoder) locate(p *path) position {
+	if found, ok := d.places[p.String()]; ok && found.value.kind != null {
+		return found.value.at
+	}
+	return d.locateKey(p)
+}
+
+// locateKey returns the position of the key of p, or of the nearest one around it.
+func (d *decoder) locateKey(p *path) position {
+	for {
+		if found, ok := d.places[p.String()]; ok {
+			return found.key
+		}
+		if p == nil {
+			return position{}
+		}
+		p = p.parent
+	}
+}
+
+// message decodes a mapping into a message, field by field.
+func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
+	if n.kind != mapping {
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", "")
+		return
+	}
+	fields := m.Descriptor().Fields()
+	seen := map[protoreflect.FieldNumber]string{}
+	for _, e := range n.entries {
+		field := fields.ByJSONName(e.key)
+		if field == nil {
+			field = fields.ByName(protoreflect.Name(e.key))
+		}
+		if field == nil {
+			d.unknownField(e, n, m.Descriptor(), p)
+			continue
+		}
+		at := p.field(field.JSONName())
+		if before, twice := seen[field.Number()]; twice {
+			d.add(e.at, at, fmt.Sprintf("%s and %s are two spellings of one field", before, e.key), "keep "+field.JSONName())
+			continue
+		}
+		seen[field.Number()] = e.key
+		d.put(at, place{e.at, e.value})
+		if e.value.kind != null || field.Message() != nil && field.Message().FullName() == valueName {
+			d.field(e.value, m, field, at)
+		}
+	}
+}
+
+func (d *decoder) put(p *path, at place) {
+	if d.places != nil {
+		d.places[p.String()] = at
+	}
+}
+
+// Messages that stand for free-form data.
+const (
+	structName = protoreflect.FullName("google.protobuf.Struct")
+	valueName  = protoreflect.FullName("google.protobuf.Value")
+	// specField is a struct in the model and a message of its task's type here.
+	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
+	// commandField is a value in the model, of which only some kinds can be run.
+	commandField = protoreflect.Name("command")
+)
+
+func (d *decoder) field(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
+	switch {
+	case field.IsMap():
+		d.mapField(n, m, field, p)
+	case field.IsList():
+		d.listField(n, m, field, p)
+	default:
+		if value, ok := d.value(n, m.NewField(field), field, p); ok {
+			m.Set(field, value)
+		}
+	}
+}
+
+func (d *decoder) mapField(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
+	if n.kind != mapping {
+		hint := ""
+		if n.kind == sequence {
+			hint = "write NAME: VALUE, without dashes"
+		}
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", hint)
+		return
+	}
+	if len(n.entries) == 0 {
+		return
+	}
+	entries := m.Mutable(field).Map()
+	for _, e := range n.entries {
+		at := p.key(e.key)
+		d.put(at, place{e.at, e.value})
+		value, ok := d.value(e.value, entries.NewValue(), field.MapValue(), at)
+		if ok || field.MapValue().Message() != nil {
+			// A task that cannot be read is kept, so that tasks that depend on it are not blamed.
+			entries.Set(protoreflect.ValueOfString(e.key).MapKey(), value)
+		}
+	}
+}
+
+// listField decodes a list; a single scalar is a list of one, because that is
+// what people write: `dependsOn: build`.
+func (d *decoder) listField(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
+	items := n.items
+	if n.kind != sequence {
+		if _, scalar := n.scalarText(); !scalar || field.Message() != nil {
+			d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a list", "")
+			return
+		}
+		items = []*node{n}
+	}
+	if len(items) == 0 {
+		return
+	}
+	list := m.Mutable(field).List()
+	for i, item := range items {
+		at := p.item(i)
+		d.put(at, place{item.at, item})
+		value, ok := d.value(item, list.NewElement(), field, at)
+		if !ok && field.Message() == nil {
+			value = list.NewElement() // so that the indices of the rest stay right
+		}
+		list.Append(value)
+	}
+}
+
+// value decodes a single value. empty is a new value of its kind, which is
+// filled when it is a message. Not ok: the value was reported.
+func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.FieldDescriptor, p *path) (protoreflect.Value, bool) {
+	wrong := func(want, hint string) (protoreflect.Value, bool) {
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be "+want, hint)
+		return empty, false
+	}
+	switch field.Kind() {
+	case protoreflect.MessageKind:
+		switch field.Message().FullName() {
+		case structName:
+			if field.FullName() == specField {
+				// What it must hold depends on the type, which may come later.
+				if n.kind != mapping {
+					return wrong("a mapping", "")
+				}
+				return empty, true
+			}
+			s, ok := d.freeStruct(n, p)
+			if !ok {
+				return empty, false
+			}
+			return protoreflect.ValueOfMessage(s.ProtoReflect()), true
+		case valueName:
+			if field.Name() != commandField {
+				v, ok := d.freeValue(n, p)
+				return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
+			}
+			v, ok := d.command(n, p)
+			return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
+		}
+		d.message(n, empty.Message(), p)
+		return empty, true
+	case protoreflect.StringKind:
+		if text, ok := n.scalarText(); ok {
+			return protoreflect.ValueOfString(text), true
+		}
+		if n.kind == null {
+			return wrong("a string", `write "" for an empty one`)
+		}
+		return wrong("a string", "")
+	case protoreflect.BoolKind:
+		if n.kind == boolean {
+			return protoreflect.ValueOfBool(n.truth), true
+		}
+		return wrong("true or false", "")
+	case protoreflect.Int32Kind:
+		switch {
+		case n.kind != number || n.value != math.Trunc(n.value):
+			return wrong("a whole number", "")
+		case n.value < math.MinInt32 || n.value > math.MaxInt32:
+			return wrong(fmt.Sprintf("between %d and %d", math.MinInt32, math.MaxInt32), "")
+		}
+		return protoreflect.ValueOfInt32(int32(n.value)), true
+	case protoreflect.DoubleKind:
+		if n.kind != number || math.IsInf(n.value, 0) || math.IsNaN(n.value) {
+			return wrong("a number", "")
+		}
+		return protoreflect.ValueOfFloat64(n.value), true
+	}
+	panic("definition: the model has a field of a kind that no document holds: " + string(field.FullName()))
+}
+
+// freeStruct decodes a mapping of free-form data.
+func (d *decoder) freeStruct(n *node, p *path) (*structpb.Struct, bool) {
+	if n.kind != mapping {
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", "")
+		return nil, false
+	}
+	v, ok := d.freeValue(n, p)
+	return v.GetStructValue(), ok
+}
+
+// maxExact bounds the integers that stay what they are as doubles, which is
+// what JSON numbers are; from here on two integers share one double.
+const maxExact = 1 << 53
+
+// freeValue decodes free-form data. An integer that a double cannot hold is a
+// problem, because it would come out as another one.
+func (d *decoder) freeValue(n *node, p *path) (*structpb.Value, bool) {
+	switch n.kind {
+	case boolean:
+		return structpb.NewBoolValue(n.truth), true
+	case number:
+		switch {
+		case math.IsInf(n.value, 0) || math.IsNaN(n.value):
+			d.fail(n.at, p, n.text+" is out of the range of numbers", "write it as a string, in quotes")
+			return structpb.NewNullValue(), false
+		case n.whole && n.style != fromMessage && math.Abs(n.value) >= maxExact:
+			d.fail(n.at, p, n.text+" cannot be kept exactly: integers must be below 2^53", "write it as a string, in quotes")
+			return structpb.NewNullValue(), false
+		}
+		return structpb.NewNumberValue(n.value), true
+	case str:
+		return structpb.NewStringValue(n.text), true
+	case sequence:
+		list, ok := &structpb.ListValue{}, true
+		for i, item := range n.items {
+			v, good := d.freeValue(item, p.item(i))
+			list.Values = append(list.Values, v)
+			ok = ok && good
+		}
+		return structpb.NewListValue(list), ok
+	case mapping:
+		s, ok := &structpb.Struct{Fields: map[string]*structpb.Value{}}, true
+		for _, e := range n.entries {
+			v, good := d.freeValue(e.value, p.key(e.key))
+			s.Fields[e.key] = v
+			ok = ok && good
+		}
+		return structpb.NewStructValue(s), ok
+	}
+	return structpb.NewNullValue(), true
+}

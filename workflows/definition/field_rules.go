@@ -1,0 +1,100 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// fieldRules are the rules that the model gives for one field, as far as it
+// uses any. Messages and the JSON Schema both tell them.
+type fieldRules struct {
+	required   bool
+	minLen     uint64
+	maxLen     uint64
+	pattern    string
+	in         []string // without the empty text, which stands for the default
+	optional   bool     // the empty text is allowed
+	gte, lte   *float64
+	minPairs   uint64
+	keyPattern string
+}
+
+func rulesOf(field protoreflect.FieldDescriptor) fieldRules {
+	rules, err := protovalidate.ResolveFieldRules(field)
+	if err != nil || rules == nil {
+		return fieldRules{}
+	}
+	f := fieldRules{required: rules.GetRequired()}
+	switch {
+	case rules.GetString() != nil:
+		s := rules.GetString()
+		f.minLen, f.maxLen, f.pattern = s.GetMinLen(), s.GetMaxLen(), s.GetPattern()
+		f.optional = slices.Contains(s.GetIn(), "")
+		f.in = slices.DeleteFunc(slices.Clone(s.GetIn()), func(word string) bool { return word == "" })
+	case rules.GetMap() != nil:
+		f.minPairs = rules.GetMap().GetMinPairs()
+		f.keyPattern = rules.GetMap().GetKeys().GetString().GetPattern()
+	case rules.GetInt32() != nil:
+		f.gte, f.lte = bounds(rules.GetInt32())
+	case rules.GetDouble() != nil:
+		f.gte, f.lte = bounds(rules.GetDouble())
+	}
+	return f
+}
+
+// bounds returns the inclusive bounds of a number's rules; the model uses no others.
+func bounds[R interface {
+	*validate.Int32Rules | *validate.DoubleRules
+	ProtoReflect() protoreflect.Message
+}](rules R) (gte, lte *float64) {
+	get := func(name protoreflect.Name) *float64 {
+		m := rules.ProtoReflect()
+		field := m.Descriptor().Fields().ByName(name)
+		if !m.Has(field) {
+			return nil
+		}
+		value := m.Get(field)
+		bound := 0.0
+		if field.Kind() == protoreflect.Int32Kind {
+			bound = float64(value.Int())
+		} else {
+			bound = value.Float()
+		}
+		return &bound
+	}
+	return get("gte"), get("lte")
+}
+
+// wants says in words what the rules ask for, to follow "it must be".
+func (f fieldRules) wants() string {
+	switch {
+	case f.gte != nil && f.lte != nil:
+		return formatNumber(*f.gte) + " to " + formatNumber(*f.lte)
+	case f.gte != nil:
+		return formatNumber(*f.gte) + " or more"
+	case f.lte != nil:
+		return "at most " + formatNumber(*f.lte)
+	case len(f.in) > 0:
+		return alternatives(f.in)
+	case f.maxLen > 0:
+		return fmt.Sprintf("at most %d characters long", f.maxLen)
+	}
+	return ""
+}
+
+func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// alternatives renders words as "a, b or c".
+func alternatives(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

@@ -1,0 +1,59 @@
+package definition
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Timeout returns the longest time that one attempt of a task may run; 0 is no
+// limit. A timeout that Check refuses counts as none.
+func Timeout(task *v1.TaskDefinition) time.Duration {
+	timeout, err := parseTimeout(task.GetTimeout())
+	if err != nil {
+		return 0
+	}
+	return timeout
+}
+
+var (
+	errNoDuration = errors.New("not a duration")
+	errNegative   = errors.New("negative")
+)
+
+// parseTimeout reads what time.ParseDuration does, and days before it: "1d12h".
+func parseTimeout(s string) (time.Duration, error) {
+	s = strings.TrimSpace(s)
+	if s == "" || s == "0" {
+		return 0, nil
+	}
+	var total float64
+	rest := s
+	if days, after, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+			return 0, errNoDuration
+		}
+		total, rest = n*float64(24*time.Hour), after
+	}
+	var sum time.Duration
+	if rest != "" {
+		var err error
+		if sum, err = time.ParseDuration(rest); err != nil {
+			return 0, errNoDuration
+		}
+	}
+	switch total += float64(sum); {
+	case total < 0 || sum < 0:
+		return 0, errNegative
+	case total >= math.MaxInt64:
+		return 0, errNoDuration
+	case rest == s:
+		return sum, nil // exact, which a float need not be
+	}
+	return time.Duration(total), nil
+}

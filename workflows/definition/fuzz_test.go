@@ -1,0 +1,99 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+func addSeeds(f *testing.F, wanted func(string) bool) {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		if !wanted(file) || strings.HasSuffix(file, ".golden") {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+}
+
+// checkParse holds for any bytes: no panic, and either problems that point into
+// the document or a definition that survives being written and read again.
+func checkParse(t *testing.T, file string, data []byte) {
+	def, err := Parse(file, data)
+	if err != nil {
+		problems, ok := errors.AsType[Problems](err)
+		if !ok || len(problems) == 0 || err.Error() == "" {
+			t.Fatalf("%T %v", err, err)
+		}
+		lines := int32(strings.Count(string(data), "\n") + strings.Count(string(data), "\r") +
+			strings.Count(string(data), "\u0085") + strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029") + 1)
+		for _, p := range problems {
+			if p.GetMessage() == "" || p.GetLine() > lines || !utf8.ValidString(p.String()) {
+				t.Fatalf("odd problem %v of %d lines", p, lines)
+			}
+		}
+		return
+	}
+	written, err := protojson.Marshal(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("again.json", written)
+	if err != nil {
+		// Aliases make a document longer when it is written out.
+		if len(written) > maxBytes {
+			return
+		}
+		t.Fatalf("its own JSON is refused: %v\n%s", err, written)
+	}
+	if !proto.Equal(def, again) {
+		t.Fatalf("%v became %v", def, again)
+	}
+	if err := Check(def); err != nil {
+		t.Fatalf("Check refuses it: %v", err)
+	}
+	if len(Order(def)) != len(def.GetTasks()) {
+		t.Fatalf("order %v", Order(def))
+	}
+	if _, err := References(def); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzYAML(f *testing.F) {
+	addSeeds(f, func(file string) bool { return strings.HasSuffix(file, ".yaml") })
+	f.Fuzz(func(t *testing.T, data []byte) { checkParse(t, "fuzz.yaml", data) })
+}
+
+func FuzzJSON(f *testing.F) {
+	addSeeds(f, func(file string) bool { return strings.HasSuffix(file, ".json") })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkParse(t, "fuzz.json", data)
+		// The scanner is our own, so the standard one says what JSON is.
+		r := &report{file: "fuzz.json"}
+		tree := r.read(data)
+		plain := strings.TrimPrefix(string(data), "\ufeff")
+		if valid := json.Valid([]byte(plain)); tree != nil && !valid {
+			t.Fatal("not JSON, and accepted")
+		} else if tree == nil && valid && len(r.kept) == 0 {
+			t.Fatal("JSON, and neither accepted nor refused")
+		} else if tree == nil && valid && utf8.Valid(data) && strings.Contains(r.kept[len(r.kept)-1].GetMessage(), "not JSON") {
+			t.Fatalf("JSON, and refused: %v", r.kept)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package definition
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// graph is the tasks of a definition by number, in the order of their names.
+type graph struct {
+	names   []string
+	numbers map[string]int
+	parents [][]int
+	// guessed are the parents that misspelled dependencies probably mean. They
+	// count for what a condition sees, so that a slip is not reported twice.
+	guessed [][]int
+}
+
+func newGraph(def *v1.Definition) *graph {
+	g := &graph{names: slices.Sorted(maps.Keys(def.GetTasks()))}
+	g.numbers = make(map[string]int, len(g.names))
+	for i, name := range g.names {
+		g.numbers[name] = i
+	}
+	g.parents, g.guessed = make([][]int, len(g.names)), make([][]int, len(g.names))
+	for i, name := range g.names {
+		for _, dependency := range def.GetTasks()[name].GetDependsOn() {
+			if parent, ok := g.numbers[dependency]; ok && parent != i {
+				g.parents[i] = append(g.parents[i], parent)
+			}
+		}
+	}
+	return g
+}
+
+// ancestors returns the names of all tasks upstream of one, sorted.
+func (g *graph) ancestors(task int) []string {
+	seen := make([]bool, len(g.names))
+	open := []int{task}
+	count := 0
+	for len(open) > 0 {
+		next := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, list := range [][]int{g.parents[next], g.guessed[next]} {
+			for _, parent := range list {
+				if !seen[parent] {
+					seen[parent] = true
+					count++
+					open = append(open, parent)
+				}
+			}
+		}
+	}
+	names := make([]string, 0, count)
+	for i, is := range seen {
+		if is && i != task {
+			names = append(names, g.names[i])
+		}
+	}
+	return names
+}
+
+// Ancestors returns the names of all tasks that must end before one may start, sorted.
+func Ancestors(def *v1.Definition, task string) []string {
+	g := newGraph(def)
+	number, ok := g.numbers[task]
+	if !ok {
+		return nil
+	}
+	return g.ancestors(number)
+}
+
+// Order returns the tasks with parents before children; of those that could
+// come next, the first by name does. Tasks on a cycle, and those after it, are
+// left out; a checked definition has none.
+func Order(def *v1.Definition) []string {
+	g := newGraph(def)
+	missing := make([]int, len(g.names))
+	children := make([][]int, len(g.names))
+	ready := &numberHeap{}
+	for i, parents := range g.parents {
+		missing[i] = len(parents)
+		for _, parent := range parents {
+			children[parent] = append(children[parent], i)
+		}
+		if len(parents) == 0 {
+			heap.Push(ready, i)
+		}
+	}
+	order := make([]string, 0, len(g.names))
+	for ready.Len() > 0 {
+		next := heap.Pop(ready).(int)
+		order = append(order, g.names[next])
+		for _, child := range children[next] {
+			if missing[child]--; missing[child] == 0 {
+				heap.Push(ready, child)
+			}
+		}
+	}
+	return order
+}
+
+// numberHeap gives the smallest number first.
+type numberHeap []int
+
+func (h numberHeap) Len() int           { return len(h) }
+func (h numberHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h numberHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *numberHeap) Push(x any)        { *h = append(*h, x.(int)) }
+func (h *numberHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// dependencies reports dependencies on nothing, on the task itself, and those
+// that are there twice.
+func (d *decoder) dependencies(def *v1.Definition) *graph {
+	g := newGraph(def)
+	for i, name := range g.names {
+		list := root.field("tasks").key(name).field("dependsOn")
+		seen := map[string]bool{}
+		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
+			p := list.item(k)
+			if d.settled(p) {
+				continue
+			}
+			_, known := g.numbers[dependency]
+			switch {
+			case known && dependency != name && !seen[dependency]:
+			case d.full():
+				d.lost++
+			case seen[dependency]:
+				d.add(d.locate(p), p, "dependsOn names "+quote(dependency)+" twice", "")
+			case dependency == name:
+				d.add(d.locate(p), p, "task "+quote(name)+" depends on itself", "")
+			default:
+				near := nearest(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
+				hint := "there are: " + shortList(g.names)
+				if near != "" {
+					g.guessed[i] = append(g.guessed[i], g.numbers[near])
+					hint = "did you mean " + near + "?"
+				}
+				d.add(d.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, quote(dependency)), hint)
+			}
+			seen[dependency] = true
+		}
+	}
+	return g
+}
+
+// maxListed bounds the names that a message lists.
+const maxListed = 10
+
+func shortList(names []string) string {
+	if len(names) <= maxListed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, ... (%d in all)", strings.Join(names[:maxListed], ", "), len(names))
+}

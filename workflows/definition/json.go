@@ -1,0 +1,284 @@
+package definition
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// readJSON parses a JSON document; nil when it is none. It is a scanner of our
+// own because encoding/json tells no positions of values, keeps the last of
+// two equal keys without a word, and replaces lone surrogates.
+func (r *report) readJSON(data []byte) *node {
+	j := &jsonReader{report: r, data: string(data), at: position{1, 1}}
+	j.space()
+	tree, ok := j.value(root, 1)
+	if !ok {
+		return nil
+	}
+	if j.space(); j.next < len(j.data) {
+		j.syntax("nothing may follow the definition", "a file holds one definition")
+		return nil
+	}
+	return tree
+}
+
+// jsonReader walks a document once, from start to end.
+type jsonReader struct {
+	*report
+	data string
+	next int      // byte that comes next
+	at   position // where that is
+}
+
+// advance moves over n bytes that hold no line break.
+func (j *jsonReader) advance(n int) {
+	j.at.column += utf8.RuneCountInString(j.data[j.next : j.next+n])
+	j.next += n
+}
+
+func (j *jsonReader) peek() byte {
+	if j.next < len(j.data) {
+		return j.data[j.next]
+	}
+	return 0
+}
+
+func (j *jsonReader) space() {
+	for j.next < len(j.data) {
+		switch j.data[j.next] {
+		case ' ', '\t':
+			j.advance(1)
+		case '\r', '\n':
+			_, width := lineBreak(j.data[j.next:min(len(j.data), j.next+2)], false)
+			j.next += width
+			j.at = position{j.at.line + 1, 1}
+		default:
+			return
+		}
+	}
+}
+
+// syntax reports that the document is not JSON from here on.
+func (j *jsonReader) syntax(message, hint string) {
+	if hint == "" {
+		switch c := j.peek(); {
+		case c == '/' || c == '#':
+			hint = "JSON has no comments"
+		case c == '\'':
+			hint = "JSON has double quotes only"
+		}
+	}
+	if j.next >= len(j.data) {
+		message = "the document ends too early: " + message
+	}
+	j.add(j.at, root, "this is not JSON: "+message, hint)
+}
+
+func (j *jsonReader) value(p *path, depth int) (*node, bool) {
+	if depth > maxDepth {
+		j.add(j.at, p, tooDeep, "")
+		return nil, false
+	}
+	at := j.at
+	switch c := j.peek(); {
+	case c == '{':
+		return j.object(p, depth)
+	case c == '[':
+		return j.array(p, depth)
+	case c == '"':
+		text, ok := j.string(p)
+		return &node{kind: str, style: jsonQuoted, at: at, text: text}, ok
+	case c == '-' || '0' <= c && c <= '9':
+		return j.number(p)
+	}
+	n := &node{at: at}
+	switch rest := j.data[j.next:]; {
+	case strings.HasPrefix(rest, "null"):
+		n.text = "null"
+	case strings.HasPrefix(rest, "true"):
+		n.kind, n.text, n.truth = boolean, "true", true
+	case strings.HasPrefix(rest, "false"):
+		n.kind, n.text = boolean, "false"
+	default:
+		j.syntax("a value is missing", "")
+		return nil, false
+	}
+	j.advance(len(n.text))
+	return n, true
+}
+
+func (j *jsonReader) object(p *path, depth int) (*node, bool) {
+	m := &node{kind: mapping, at: j.at}
+	seen := map[string]position{}
+	j.advance(1)
+	if j.space(); j.peek() == '}' {
+		j.advance(1)
+		return m, true
+	}
+	for {
+		at := j.at
+		if j.peek() != '"' {
+			j.syntax("a key in double quotes is missing", "")
+			return nil, false
+		}
+		key, ok := j.string(p)
+		if !ok {
+			return nil, false
+		}
+		if j.space(); j.peek() != ':' {
+			j.syntax("':' is missing after a key", "")
+			return nil, false
+		}
+		j.advance(1)
+		j.space()
+		value, ok := j.value(p.key(key), depth+1)
+		if !ok {
+			return nil, false
+		}
+		if before, twice := seen[key]; twice {
+			j.addDuplicate(at, p.key(key), before)
+		} else {
+			seen[key] = at
+			m.entries = append(m.entries, entry{key, at, value})
+		}
+		if more, ok := j.comma('}'); !more {
+			return m, ok
+		}
+	}
+}
+
+func (j *jsonReader) array(p *path, depth int) (*node, bool) {
+	list := &node{kind: sequence, at: j.at}
+	j.advance(1)
+	if j.space(); j.peek() == ']' {
+		j.advance(1)
+		return list, true
+	}
+	for {
+		item, ok := j.value(p.item(len(list.items)), depth+1)
+		if !ok {
+			return nil, false
+		}
+		list.items = append(list.items, item)
+		if more, ok := j.comma(']'); !more {
+			return list, ok
+		}
+	}
+}
+
+// comma moves over a comma, or over the end of a list or object.
+func (j *jsonReader) comma(end byte) (more, ok bool) {
+	j.space()
+	switch j.peek() {
+	case end:
+		j.advance(1)
+		return false, true
+	case ',':
+		j.advance(1)
+		if j.space(); j.peek() == end {
+			j.syntax("nothing follows the comma", "take the last comma away")
+			return false, false
+		}
+		return true, true
+	}
+	j.syntax("',' or '"+string(end)+"' is missing", "")
+	return false, false
+}
+
+// string reads a string; a lone surrogate, which JSON can spell and text cannot
+// hold, is a problem of its own.
+func (j *jsonReader) string(p *path) (string, bool) {
+	at := j.at
+	end := j.next + 1
+	for {
+		if end >= len(j.data) {
+			j.advance(len(j.data) - j.next)
+			j.syntax("a string is not closed", "")
+			return "", false
+		}
+		switch c := j.data[end]; {
+		case c == '"':
+			var text string
+			if err := json.Unmarshal([]byte(j.data[j.next:end+1]), &text); err != nil {
+				j.syntax("a string holds an escape that JSON does not know", "write a backslash as \\\\")
+				return "", false
+			}
+			if strings.ContainsRune(text, utf8.RuneError) && loneSurrogate(j.data[j.next:end]) {
+				j.add(at, p, "the text holds half of a surrogate pair", "")
+			}
+			j.advance(end + 1 - j.next)
+			return text, true
+		case c < ' ':
+			j.advance(end - j.next)
+			j.syntax("a string holds a line break or control character", "write it as an escape such as \\n, and close every string")
+			return "", false
+		case c == '\\':
+			end++
+		}
+		end++
+	}
+}
+
+// loneSurrogate says that an escape in a JSON string is half a pair.
+func loneSurrogate(s string) bool {
+	for i := 0; i+5 < len(s); i++ {
+		if s[i] != '\\' {
+			continue
+		}
+		if s[i+1] != 'u' {
+			i++
+			continue
+		}
+		high := surrogate(s[i:])
+		if high == 0 {
+			i += 5
+			continue
+		}
+		if high == 1 && surrogate(s[min(len(s), i+6):]) == 2 {
+			i += 11
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// surrogate returns 1 for the escape of a high surrogate, 2 for a low one, else 0.
+func surrogate(s string) int {
+	if len(s) < 6 || s[:2] != `\u` {
+		return 0
+	}
+	c, err := strconv.ParseUint(s[2:6], 16, 32)
+	switch {
+	case err != nil || c < 0xd800 || c > 0xdfff:
+		return 0
+	case c < 0xdc00:
+		return 1
+	}
+	return 2
+}
+
+func (j *jsonReader) number(p *path) (*node, bool) {
+	n := &node{kind: number, at: j.at}
+	end := j.next
+	for end < len(j.data) && strings.IndexByte("+-.eE0123456789", j.data[end]) >= 0 {
+		end++
+	}
+	n.text = j.data[j.next:end]
+	if !json.Valid([]byte(n.text)) {
+		j.syntax(quote(n.text)+" is not a number", "")
+		return nil, false
+	}
+	n.whole = !strings.ContainsAny(n.text, ".eE")
+	// A number out of range becomes infinite, which whoever needs the number reports.
+	n.value, _ = strconv.ParseFloat(n.text, 64)
+	j.advance(end - j.next)
+	return n, true
+}
+
+// addDuplicate reports a key that is there twice.
+func (r *report) addDuplicate(at position, p *path, before position) {
+	r.add(at, p, quote(p.name)+" is there twice; the first is on line "+strconv.Itoa(before.line), "")
+}

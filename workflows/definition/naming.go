@@ -1,0 +1,116 @@
+package definition
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Longest name of a workflow, a task or a node, in characters.
+const maxName = 63
+
+var (
+	nodeName   = regexp.MustCompile(`^[a-z0-9.-]{1,63}$`)
+	targetNode = regexp.MustCompile(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
+	notInTask  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	notInFlow  = regexp.MustCompile(`[^a-z0-9.-]+`)
+	notInEnv   = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+)
+
+// badKey reports a key of a map that its rule does not allow.
+func (d *decoder) badKey(p *path, field protoreflect.FieldDescriptor) {
+	at, name := d.locateKey(p), p.name
+	switch field.FullName() {
+	case "switchyard.v1.Definition.tasks":
+		d.add(at, p, "task name "+quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
+			repaired(notInTask.ReplaceAllString(name, "-"), "-_"))
+	case "switchyard.v1.TaskDefinition.env":
+		fixed := notInEnv.ReplaceAllString(name, "_")
+		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
+			fixed = "_" + fixed
+		}
+		hint := ""
+		if strings.Trim(fixed, "_") != "" {
+			hint = "did you mean " + fixed + "?"
+		}
+		d.add(at, p, "environment variable "+quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
+	default:
+		d.add(at, p, "key "+quote(name)+" is not allowed", "")
+	}
+}
+
+func (d *decoder) badWorkflowName(at position, p *path, name string) {
+	if name == "" {
+		d.add(at, p, "name is missing", "a workflow needs a name, such as build-and-deploy")
+		return
+	}
+	d.add(at, p, "workflow name "+quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
+		repaired(notInFlow.ReplaceAllString(strings.ToLower(name), "-"), ".-"))
+}
+
+// repaired is the hint for a name of which what is not allowed was replaced,
+// and which must not begin or end with trim.
+func repaired(name, trim string) string {
+	name = strings.Trim(name, trim)
+	if len(name) > maxName {
+		name = strings.TrimRight(name[:maxName], trim)
+	}
+	if name == "" {
+		return ""
+	}
+	return "did you mean " + name + "?"
+}
+
+// nodes checks the node names of constraints.
+func (d *decoder) nodes(c *v1.Constraints, p *path) {
+	if c.GetTargetNode() != "" && !d.settled(p.field("targetNode")) {
+		d.target(c.GetTargetNode(), p.field("targetNode"))
+	}
+	lists := []struct {
+		field string
+		names []string
+	}{{"allowedNodes", c.GetAllowedNodes()}, {"forbiddenNodes", c.GetForbiddenNodes()}}
+	for _, list := range lists {
+		for i, name := range list.names {
+			at := p.field(list.field).item(i)
+			if !d.settled(at) && !nodeName.MatchString(name) {
+				d.badNodeName(d.locate(at), at, name)
+			}
+		}
+	}
+}
+
+func (d *decoder) badNodeName(at position, p *path, name string) {
+	d.add(at, p, "node name "+quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
+		repaired(notInFlow.ReplaceAllString(strings.ToLower(name), "-"), ""))
+}
+
+// target checks "node[:numa][::gpus]", where gpus is a count (2) or indices (0,1).
+func (d *decoder) target(target string, p *path) {
+	at := d.locate(p)
+	parts := targetNode.FindStringSubmatch(target)
+	if parts == nil {
+		d.add(at, p, p.local()+" is "+quote(target)+`; it must be "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS"`,
+			`GPUS is a count such as 2, or indices such as 0,1`)
+		return
+	}
+	if !nodeName.MatchString(parts[1]) {
+		d.badNodeName(at, p, parts[1])
+	}
+	if indices := strings.Split(parts[3], ","); len(indices) > 1 {
+		seen := map[int]bool{}
+		for _, index := range indices {
+			n, _ := strconv.Atoi(index) // the expression lets digits through only
+			if seen[n] {
+				d.add(at, p, p.local()+" names GPU "+index+" twice", "")
+			}
+			seen[n] = true
+		}
+	} else if parts[3] != "" && strings.Trim(parts[3], "0") == "" {
+		d.add(at, p, p.local()+" asks for 0 GPUs", "a single number after :: is a count; indices need a comma, such as 0,1")
+	}
+}

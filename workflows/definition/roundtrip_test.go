@@ -1,0 +1,107 @@
+package definition
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestRoundTrip holds that a definition, written in any spelling and format, is read back as it was.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		def := drawDefinition(t)
+		if err := Check(def); err != nil {
+			t.Fatalf("Check refuses it: %v", err)
+		}
+		for _, snake := range []bool{false, true} {
+			data, err := protojson.MarshalOptions{UseProtoNames: snake}.Marshal(def)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, "a.json", data, def)
+			var tree yaml.Node // keeps the text of numbers, which JSON and YAML share
+			if err := yaml.Unmarshal(data, &tree); err != nil {
+				t.Fatal(err)
+			}
+			clearStyle(&tree)
+			data, err = yaml.Marshal(&tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, "a.yaml", data, def)
+		}
+	})
+}
+
+func clearStyle(n *yaml.Node) {
+	n.Style = 0
+	for _, child := range n.Content {
+		clearStyle(child)
+	}
+}
+
+func compare(t *rapid.T, file string, data []byte, want *v1.Definition) {
+	got, err := Parse(file, data)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if !proto.Equal(got, want) {
+		t.Fatalf("%s\n%s", data, cmp.Diff(want, got, protocmp.Transform()))
+	}
+}
+
+func drawDefinition(t *rapid.T) *v1.Definition {
+	// No control characters, which YAML refuses, and nothing that looks like an expression.
+	text := rapid.StringMatching(`[a-zA-Z0-9 :#'"\\,\[\]{}&*!|>%@é世-]{0,12}`)
+	word := rapid.StringMatching(`[a-z][a-z0-9.-]{0,10}[a-z0-9]`)
+	def := &v1.Definition{
+		Name:          word.Draw(t, "name"),
+		Description:   text.Draw(t, "description"),
+		FailurePolicy: rapid.SampledFrom([]string{"", "halt", "continue"}).Draw(t, "policy"),
+		Tasks:         map[string]*v1.TaskDefinition{},
+	}
+	if rapid.Bool().Draw(t, "context?") {
+		def.Context = &structpb.Struct{Fields: map[string]*structpb.Value{
+			text.Draw(t, "key"): structpb.NewStringValue(text.Draw(t, "value")),
+			"number":            structpb.NewNumberValue(rapid.Float64Range(-1e9, 1e9).Draw(t, "number")),
+			"null":              structpb.NewNullValue(),
+			"list":              structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewBoolValue(true)}}),
+		}}
+	}
+	for i := range rapid.IntRange(1, 4).Draw(t, "tasks") {
+		command := structpb.NewStringValue("x" + text.Draw(t, "command"))
+		if rapid.Bool().Draw(t, "list?") {
+			command = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{command, structpb.NewStringValue(text.Draw(t, "arg"))}})
+		}
+		task := &v1.TaskDefinition{
+			Type:            "shell",
+			Spec:            &structpb.Struct{Fields: map[string]*structpb.Value{"command": command}},
+			Env:             map[string]string{"A": text.Draw(t, "env"), "B_2": "true"},
+			Priority:        int32(rapid.IntRange(0, 10).Draw(t, "priority")),
+			Timeout:         rapid.SampledFrom([]string{"", "0", "90s", "2d"}).Draw(t, "timeout"),
+			ContinueOnError: rapid.Bool().Draw(t, "continueOnError"),
+			OnFailure:       rapid.SampledFrom([]string{"", "run", "skip"}).Draw(t, "onFailure"),
+			Resources:       &v1.Resources{Cores: proto.Float64(rapid.Float64Range(0, 64).Draw(t, "cores")), NumaNode: proto.Int32(0)},
+			Retry:           &v1.RetryPolicy{MaxRetries: proto.Int32(int32(rapid.IntRange(0, 9).Draw(t, "retries"))), Retryable: proto.Bool(false)},
+			Constraints: &v1.Constraints{
+				NodeLabels: rapid.SliceOf(text).Draw(t, "labels"), TargetNode: rapid.SampledFrom([]string{"", "a:0::2", "a::0,1"}).Draw(t, "target"),
+				RequiresCapabilities: map[string]string{text.Draw(t, "capability"): text.Draw(t, "value")},
+			},
+		}
+		if i > 0 {
+			task.DependsOn = []string{fmt.Sprintf("t%d", i-1)}
+			task.Condition = rapid.SampledFrom([]string{"", fmt.Sprintf("parent.t%d.exitCode == 0", i-1), "true"}).Draw(t, "condition")
+		}
+		def.Tasks[fmt.Sprintf("t%d", i)] = task
+	}
+	return def
+}

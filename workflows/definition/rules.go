@@ -1,0 +1,164 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// MaxContextBytes bounds the context of a run, and so the one that a definition
+// begins with, in bytes of its protobuf encoding.
+const MaxContextBytes = 256 << 10
+
+// check applies every rule to a definition that could be read. specs are the
+// specs of its tasks, as messages of their types.
+func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
+	d.validate(def, root)
+	if size := proto.Size(def.GetContext()); size > MaxContextBytes {
+		p := root.field("context")
+		d.add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
+	}
+	names := slices.Sorted(maps.Keys(def.GetTasks()))
+	for _, name := range names {
+		at, task := root.field("tasks").key(name), def.GetTasks()[name]
+		if spec := specs[name]; spec != nil {
+			d.validate(spec, at.field("spec"))
+		}
+		d.env(task, at.field("env"))
+		d.timeout(task, at.field("timeout"))
+		d.nodes(task.GetConstraints(), at.field("constraints"))
+	}
+	g := d.dependencies(def)
+	d.cycles(def, g)
+	d.conditions(def, g)
+}
+
+// validate applies the rules of the model to a message at p.
+func (d *decoder) validate(m proto.Message, p *path) {
+	err := protovalidate.Validate(m)
+	invalid, ok := errors.AsType[*protovalidate.ValidationError](err)
+	if !ok {
+		if err != nil {
+			d.add(d.locate(p), p, "the rules of the model cannot be applied: "+err.Error(), "")
+		}
+		return
+	}
+	for _, violation := range invalid.Violations {
+		if d.full() {
+			d.lost++
+			continue
+		}
+		at, field := descend(m.ProtoReflect().Descriptor(), violation.Proto.GetField(), p)
+		if !d.settled(at) {
+			d.violation(violation, field, at)
+		}
+	}
+}
+
+// descend follows a path of protovalidate, and returns the field at its end.
+func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *path) (*path, protoreflect.FieldDescriptor) {
+	var field protoreflect.FieldDescriptor
+	for _, element := range to.GetElements() {
+		field = message.Fields().ByName(protoreflect.Name(element.GetFieldName()))
+		if field == nil {
+			return p, nil
+		}
+		p = p.field(field.JSONName())
+		value := field
+		if field.IsMap() {
+			value = field.MapValue()
+		}
+		switch subscript := element.GetSubscript().(type) {
+		case *validate.FieldPathElement_Index:
+			p = p.item(int(subscript.Index))
+		case *validate.FieldPathElement_StringKey:
+			p = p.key(subscript.StringKey)
+		}
+		if value.Message() != nil {
+			message = value.Message()
+		}
+	}
+	return p, field
+}
+
+// violation puts a broken rule of the model into words.
+func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.FieldDescriptor, p *path) {
+	if field == nil {
+		d.add(d.locate(p), p, v.Proto.GetMessage(), "")
+		return
+	}
+	if v.Proto.GetForKey() {
+		d.badKey(p, field)
+		return
+	}
+	rules, at, label := rulesOf(field), d.locate(p), p.local()
+	text := ""
+	if field.Kind() == protoreflect.StringKind && v.FieldValue.IsValid() {
+		text = v.FieldValue.String()
+	}
+	switch id := v.Proto.GetRuleId(); {
+	case field.FullName() == "switchyard.v1.Definition.name":
+		d.badWorkflowName(at, p, text)
+	case id == "required", id == "string.min_len", text == "" && strings.HasPrefix(id, "string."):
+		hint := ""
+		if len(rules.in) > 0 {
+			hint = "it must be " + rules.wants()
+		}
+		d.add(at, p, label+" is missing", hint)
+	case id == "string.in":
+		hint := didYouMean(text, rules.in)
+		if field.FullName() == "switchyard.v1.TaskDefinition.type" {
+			d.add(at, p, "unknown type "+quote(text)+"; it must be "+rules.wants(), hint)
+			return
+		}
+		d.add(at, p, label+" is "+quote(text)+"; it must be "+rules.wants(), hint)
+	case id == "string.max_len":
+		d.add(at, p, fmt.Sprintf("%s has %d characters; it must be %s", label, utf8.RuneCountInString(text), rules.wants()), "")
+	case id == "map.min_pairs":
+		d.add(at, p, label+" is empty; a workflow needs at least one task", "")
+	case rules.wants() != "":
+		d.add(at, p, fmt.Sprintf("%s is %v; it must be %s", label, v.FieldValue, rules.wants()), "")
+	default:
+		d.add(at, p, label+": "+v.Proto.GetMessage(), "")
+	}
+}
+
+// env checks the values of environment variables.
+func (d *decoder) env(task *v1.TaskDefinition, p *path) {
+	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
+		n := &node{kind: str, style: fromMessage, text: task.GetEnv()[name]}
+		if place, ok := d.places[p.key(name).String()]; ok {
+			n = place.value
+		}
+		d.dataText(n, p.key(name))
+	}
+}
+
+func (d *decoder) timeout(task *v1.TaskDefinition, p *path) {
+	if d.settled(p) {
+		return
+	}
+	text := task.GetTimeout()
+	_, err := parseTimeout(text)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNegative):
+		d.add(d.locate(p), p, "timeout is "+text+"; it must not be negative", `"0" is no limit`)
+	default:
+		hint := `write a duration such as "90s", "1h30m" or "2d"`
+		if _, err := parseTimeout(text + "s"); err == nil {
+			hint = fmt.Sprintf("a unit is missing; did you mean %q?", text+"s")
+		}
+		d.add(d.locate(p), p, "timeout is "+quote(text)+", which is no duration", hint)
+	}
+}

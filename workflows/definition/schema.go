@@ -1,0 +1,250 @@
+package definition
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// describedModel is the model with its comments, which Go's generated code
+// leaves out. dev/generate.sh writes it.
+//
+//go:embed descriptors.binpb
+var describedModel []byte
+
+// Schema returns a JSON Schema (draft 2020-12) of definitions, for editors. It
+// is made from the model: shapes, rules and comments. It knows fields one by
+// one; what needs the whole document, such as cycles, only Parse finds.
+func Schema() []byte {
+	b := &schemaBuilder{comments: comments(), defs: object{}}
+	schema := b.message((&v1.Definition{}).ProtoReflect().Descriptor())
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "Switchyard workflow definition"
+	schema["$defs"] = b.defs
+	data, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		panic("definition: a schema of maps, lists and texts cannot be written: " + err.Error())
+	}
+	return append(data, '\n')
+}
+
+// object is a JSON object; encoding/json writes its keys in order.
+type object = map[string]any
+
+type schemaBuilder struct {
+	comments map[protoreflect.FullName]string
+	defs     object
+}
+
+// ref returns a reference to the schema of a message, which it makes on first use.
+func (b *schemaBuilder) ref(m protoreflect.MessageDescriptor) object {
+	name := string(m.Name())
+	if _, done := b.defs[name]; !done {
+		b.defs[name] = nil // the model is a tree, but a loop must not hang here
+		b.defs[name] = b.message(m)
+	}
+	return object{"$ref": "#/$defs/" + name}
+}
+
+// message returns the schema of a message: both spellings of every field, but
+// not both at once, and nothing else.
+func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
+	properties, all := object{}, []any{}
+	var required []any
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		canonical, snake := field.JSONName(), string(field.Name())
+		properties[canonical] = b.field(field)
+		if snake != canonical {
+			properties[snake] = object{"$ref": b.pointer(m) + "/properties/" + canonical}
+			all = append(all, object{"not": object{"required": []any{canonical, snake}}})
+		}
+		if needed(field) {
+			// Required fields have names of one word, so that there is one spelling.
+			if snake == canonical {
+				required = append(required, canonical)
+			} else {
+				all = append(all, object{"anyOf": []any{object{"required": []any{canonical}}, object{"required": []any{snake}}}})
+			}
+		}
+	}
+	if m.FullName() == "switchyard.v1.TaskDefinition" {
+		all = append(all, b.specs(m)...)
+	}
+	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if text := b.comments[m.FullName()]; text != "" {
+		schema["description"] = text
+	}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	if len(all) > 0 {
+		schema["allOf"] = all
+	}
+	return schema
+}
+
+func (b *schemaBuilder) pointer(m protoreflect.MessageDescriptor) string {
+	if m.FullName() == "switchyard.v1.Definition" {
+		return "#"
+	}
+	return "#/$defs/" + string(m.Name())
+}
+
+// needed says that no definition is good without the field.
+func needed(field protoreflect.FieldDescriptor) bool {
+	rules := rulesOf(field)
+	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.pattern != "" || len(rules.in) > 0 && !rules.optional
+}
+
+// specs ties `spec` to `type`.
+func (b *schemaBuilder) specs(task protoreflect.MessageDescriptor) []any {
+	var all []any
+	for _, taskType := range rulesOf(task.Fields().ByName("type")).in {
+		m := newSpec(taskType).ProtoReflect().Descriptor()
+		then := object{"properties": object{"spec": b.ref(m)}}
+		for i := range m.Fields().Len() {
+			if needed(m.Fields().Get(i)) {
+				then["required"] = []any{"spec"}
+			}
+		}
+		all = append(all, object{
+			"if":   object{"properties": object{"type": object{"const": taskType}}, "required": []any{"type"}},
+			"then": then,
+		})
+	}
+	return all
+}
+
+func (b *schemaBuilder) field(field protoreflect.FieldDescriptor) object {
+	rules := rulesOf(field)
+	var schema object
+	switch {
+	case field.IsMap():
+		schema = object{"type": "object", "additionalProperties": b.value(field.MapValue(), fieldRules{})}
+		if field.MapValue().Kind() == protoreflect.StringKind {
+			schema["additionalProperties"] = object{"type": scalarText}
+		}
+		if rules.keyPattern != "" {
+			schema["propertyNames"] = object{"pattern": rules.keyPattern}
+		}
+		if rules.minPairs > 0 {
+			schema["minProperties"] = rules.minPairs
+		}
+	case field.IsList():
+		item := b.value(field, fieldRules{})
+		schema = object{"type": "array", "items": item}
+		if field.Kind() == protoreflect.StringKind {
+			item = object{"type": scalarText}
+			schema = object{"anyOf": []any{object{"type": "array", "items": item}, item}}
+		}
+	default:
+		schema = b.value(field, rules)
+	}
+	if text := b.comments[field.FullName()]; text != "" {
+		schema["description"] = text
+	}
+	return schema
+}
+
+// scalarText is what may stand for a text where YAML might read it as something else.
+var scalarText = []any{"string", "number", "boolean"}
+
+func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRules) object {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return stringSchema(field, rules)
+	case protoreflect.BoolKind:
+		return object{"type": "boolean"}
+	case protoreflect.Int32Kind:
+		return numberSchema("integer", rules)
+	case protoreflect.DoubleKind:
+		return numberSchema("number", rules)
+	}
+	switch field.Message().FullName() {
+	case structName:
+		return object{"type": "object"}
+	case valueName:
+		if field.Name() != commandField {
+			return object{}
+		}
+		return object{"anyOf": []any{
+			object{"type": scalarText, "minLength": 1},
+			object{"type": "array", "minItems": 1, "items": object{"type": scalarText}},
+		}}
+	}
+	return b.ref(field.Message())
+}
+
+func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
+	schema := object{"type": "string"}
+	switch field.FullName() {
+	case "switchyard.v1.TaskDefinition.timeout":
+		schema["type"] = scalarText
+		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
+	case "switchyard.v1.TaskDefinition.condition":
+		schema["type"] = scalarText
+	case "switchyard.v1.Constraints.target_node":
+		schema["pattern"] = targetNode.String()
+	}
+	if rules.pattern != "" {
+		schema["pattern"] = rules.pattern
+	}
+	if rules.minLen > 0 {
+		schema["minLength"] = rules.minLen
+	}
+	if rules.maxLen > 0 {
+		schema["maxLength"] = rules.maxLen
+	}
+	if len(rules.in) > 0 {
+		schema["enum"] = rules.in
+	}
+	return schema
+}
+
+func numberSchema(kind string, rules fieldRules) object {
+	schema := object{"type": kind}
+	if rules.gte != nil {
+		schema["minimum"] = *rules.gte
+	}
+	if rules.lte != nil {
+		schema["maximum"] = *rules.lte
+	}
+	return schema
+}
+
+// comments returns the comments of messages and fields.
+func comments() map[protoreflect.FullName]string {
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(describedModel, set); err != nil {
+		panic("definition: the embedded model cannot be read: " + err.Error())
+	}
+	found := map[protoreflect.FullName]string{}
+	for _, file := range set.GetFile() {
+		described, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
+		if err != nil {
+			panic("definition: the embedded model is not the one that is linked in: " + err.Error())
+		}
+		locations := described.SourceLocations()
+		add := func(d protoreflect.Descriptor) {
+			text := locations.ByDescriptor(d).LeadingComments
+			found[d.FullName()] = strings.Join(strings.Fields(text), " ")
+		}
+		for i := range described.Messages().Len() {
+			message := described.Messages().Get(i)
+			add(message)
+			for k := range message.Fields().Len() {
+				add(message.Fields().Get(k))
+			}
+		}
+	}
+	return found
+}

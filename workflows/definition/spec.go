@@ -1,0 +1,130 @@
+package definition
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// newSpec returns an empty spec for a task type, nil for an unknown one.
+func newSpec(taskType string) proto.Message {
+	switch taskType {
+	case "shell":
+		return &v1.ShellSpec{}
+	case "container":
+		return &v1.ContainerSpec{}
+	case "vps":
+		return &v1.VpsSpec{}
+	case "k8s_job":
+		return &v1.K8SJobSpec{}
+	case "subagent":
+		return &v1.SubagentSpec{}
+	case "claude_relay":
+		return &v1.ClaudeRelaySpec{}
+	}
+	return nil
+}
+
+// spec decodes a task's spec as its type asks, and returns it in its canonical
+// form as well. n is nil or empty where there is none. The message is nil when
+// the type is unknown or the spec is no mapping.
+func (d *decoder) spec(taskType string, n *node, p *path) (proto.Message, *structpb.Struct) {
+	if d.settled(p) {
+		return nil, nil
+	}
+	given := n != nil && n.kind != null
+	if given {
+		d.specTexts(n, p)
+	}
+	m := newSpec(taskType)
+	switch {
+	case m == nil && given:
+		free, _ := d.freeStruct(n, p)
+		return nil, free
+	case m == nil:
+		return nil, nil
+	case given:
+		d.message(n, m.ProtoReflect(), p)
+	}
+	canonical := &structpb.Struct{}
+	if data, err := protojson.Marshal(m); err == nil {
+		// What protojson writes is an object; other errors are those of rules.
+		_ = protojson.Unmarshal(data, canonical)
+	}
+	if len(canonical.Fields) == 0 {
+		canonical.Fields = nil
+	}
+	return m, canonical
+}
+
+// command decodes what a task runs: a text for a shell, or a list of texts.
+func (d *decoder) command(n *node, p *path) (*structpb.Value, bool) {
+	const want = "; it must be a string for a shell, or a list of strings"
+	if text, ok := n.scalarText(); ok {
+		if strings.TrimSpace(text) == "" {
+			d.fail(n.at, p, p.local()+" is empty", "")
+			return nil, false
+		}
+		return structpb.NewStringValue(text), true
+	}
+	if n.kind != sequence {
+		d.fail(n.at, p, p.local()+" is "+n.String()+want, "")
+		return nil, false
+	}
+	list := &structpb.ListValue{}
+	for i, item := range n.items {
+		text, ok := item.scalarText()
+		switch {
+		case !ok:
+			d.fail(item.at, p.item(i), fmt.Sprintf("%s[%d] is %s; it must be a string", p.local(), i, item), "")
+		case i == 0 && text == "":
+			d.fail(item.at, p.item(i), p.local()+" begins with an empty string; the program to run is missing", "")
+		}
+		list.Values = append(list.Values, structpb.NewStringValue(text))
+	}
+	if len(list.Values) == 0 {
+		d.fail(n.at, p, p.local()+" is empty", "")
+		return nil, false
+	}
+	return structpb.NewListValue(list), true
+}
+
+// specTexts checks every text of a spec.
+func (d *decoder) specTexts(n *node, p *path) {
+	switch n.kind {
+	case str:
+		d.dataText(n, p)
+	case sequence:
+		for i, item := range n.items {
+			d.specTexts(item, p.item(i))
+		}
+	case mapping:
+		for _, e := range n.entries {
+			d.specTexts(e.value, p.key(e.key))
+		}
+	}
+}
+
+// dataText checks a text that goes to a program. What looks like an expression
+// must not reach a shell, which would make something else of it.
+func (d *decoder) dataText(n *node, p *path) {
+	if i := strings.Index(n.text, "${{"); i >= 0 {
+		if d.full() {
+			d.lost++
+			return
+		}
+		at := n.at
+		if inside, ok := d.text.inside(n, offsetOf(n.text, i)); ok {
+			at = inside
+		}
+		d.add(at, p, "expressions ${{ }} are not supported yet", "pass the value through env or $SWITCHYARD_INPUT")
+	}
+	if strings.ContainsRune(n.text, 0) {
+		d.add(n.at, p, p.local()+" holds a NUL character, which no program can be given", "")
+	}
+}

@@ -1,0 +1,137 @@
+package definition
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// position is a place in a document: line and column from 1, the column in
+// characters, a tab being one. The zero position is none.
+type position struct{ line, column int }
+
+// text is a document by lines.
+type text struct {
+	lines []string // without their breaks
+	// The line that was looked into last, by characters: a document of one long
+	// line can have a thousand problems in it.
+	last       int
+	characters []rune
+}
+
+// newText splits a document where its parser does, so that their line numbers
+// agree: YAML knows three more line breaks than JSON.
+func newText(data []byte, yaml bool) *text {
+	t := &text{}
+	rest := string(data)
+	for {
+		end, width := lineBreak(rest, yaml)
+		t.lines = append(t.lines, rest[:end])
+		if width == 0 {
+			return t
+		}
+		rest = rest[end+width:]
+	}
+}
+
+func lineBreak(s string, yaml bool) (end, width int) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\n':
+			return i, 1
+		case '\r':
+			if strings.HasPrefix(s[i:], "\r\n") {
+				return i, 2
+			}
+			return i, 1
+		case 0xc2:
+			if yaml && strings.HasPrefix(s[i:], "\u0085") {
+				return i, 2
+			}
+		case 0xe2:
+			if yaml && strings.HasPrefix(s[i:], "\u2028") || yaml && strings.HasPrefix(s[i:], "\u2029") {
+				return i, 3
+			}
+		}
+	}
+	return len(s), 0
+}
+
+// line returns a line by its number, empty when there is none.
+func (t *text) line(number int) string {
+	if number < 1 || number > len(t.lines) {
+		return ""
+	}
+	return t.lines[number-1]
+}
+
+// runes returns a line by characters. It is shared and must not be changed.
+func (t *text) runes(number int) []rune {
+	if number != t.last {
+		t.last, t.characters = number, []rune(t.line(number))
+	}
+	return t.characters
+}
+
+// invalidUTF8 finds the first byte that is no UTF-8.
+func (t *text) invalidUTF8() (position, bool) {
+	for i, line := range t.lines {
+		if utf8.ValidString(line) {
+			continue
+		}
+		column := 1
+		for len(line) > 0 {
+			r, size := utf8.DecodeRuneInString(line)
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			line = line[size:]
+			column++
+		}
+		return position{i + 1, column}, true
+	}
+	return position{}, false
+}
+
+// Longest line in a snippet, and how much of a longer one is shown before the place.
+const (
+	snippetWidth = 160
+	snippetLead  = 80
+)
+
+// snippet returns the line of a place and a mark under the place. Characters
+// that a terminal would act upon are replaced, each by one, so that the mark
+// stays under its place and a document cannot write to the terminal.
+func (t *text) snippet(at position) string {
+	line := t.runes(at.line)
+	if len(line) == 0 {
+		return ""
+	}
+	mark := min(at.column-1, len(line))
+	if len(line) > snippetWidth {
+		from := max(0, min(mark-snippetLead, len(line)-snippetWidth))
+		to := min(len(line), from+snippetWidth)
+		cut := line[from:to:to]
+		mark -= from
+		if to < len(line) {
+			cut = append(cut, []rune("...")...)
+		}
+		if from > 0 {
+			cut = append([]rune("..."), cut...)
+			mark += 3
+		}
+		line = cut
+	}
+	var b strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case !unicode.IsPrint(r):
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimRight(b.String(), " ") + "\n" + strings.Repeat(" ", mark) + "^"
+}

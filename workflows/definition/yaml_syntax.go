@@ -1,0 +1,125 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var tooDeep = fmt.Sprintf("the document is nested deeper than %d levels", maxDepth)
+
+// addYAMLError reports why the library cannot read a document.
+func (r *report) addYAMLError(data []byte, err error) {
+	if second, ok := errors.AsType[errSecondDocument](err); ok {
+		r.add(position{second.line, 1}, root, "a second document begins here; a file holds one definition", "")
+		return
+	}
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	// The library names the line where the surrounding value began, or none.
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if _, after, ok := strings.Cut(rest, ": "); ok {
+			message = after
+		}
+	}
+	switch {
+	case strings.Contains(message, "exceeded max depth"):
+		r.add(position{1, 1}, root, tooDeep, "")
+	case strings.Contains(message, "control characters are not allowed"):
+		r.add(r.text.firstControl(), root, "control characters are not allowed", "")
+	default:
+		at := r.text.faultIn(message, r.yamlErrorPosition(data))
+		r.add(at, root, "this is not YAML: "+message, yamlHint(message, r.text.line(at.line)))
+	}
+}
+
+// byteReader hands out a document byte by byte and counts.
+type byteReader struct {
+	data []byte
+	read int
+}
+
+func (b *byteReader) Read(p []byte) (int, error) {
+	if b.read >= len(b.data) {
+		return 0, io.EOF
+	}
+	p[0] = b.data[b.read]
+	b.read++
+	return 1, nil
+}
+
+// yamlErrorPosition finds where a document stops making sense. The library does
+// not tell the column, and often the wrong line; but it reads no further than it
+// has to, so the place is about where it stops reading.
+func (r *report) yamlErrorPosition(data []byte) position {
+	in := &byteReader{data: data}
+	if _, err := decodeYAML(in); err == nil {
+		return position{1, 1}
+	}
+	before := newText(data[:in.read], true)
+	at := position{len(before.lines), utf8.RuneCountInString(before.lines[len(before.lines)-1])}
+	// It looks one or two characters ahead, which may be on the next line.
+	for at.line > 1 && at.column <= 1 && strings.TrimSpace(before.line(at.line)) == "" {
+		at.line--
+		at.column = utf8.RuneCountInString(before.line(at.line))
+	}
+	return position{at.line, max(1, at.column)}
+}
+
+// faultIn moves a position back to the word at fault, where the message tells
+// enough: the library notices some faults only after it has read on.
+func (t *text) faultIn(message string, at position) position {
+	line := t.line(at.line)
+	indent := indentation(line)
+	if tab := strings.IndexByte(line, '\t'); tab >= 0 && tab < indent {
+		return position{at.line, tab + 1}
+	}
+	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
+		name, _, _ = strings.Cut(name, "'")
+		if i := strings.Index(line, "*"+name); i >= 0 {
+			return position{at.line, utf8.RuneCountInString(line[:i]) + 1}
+		}
+	}
+	if strings.HasPrefix(message, "did not find expected") {
+		// A key is known to be one a few characters after its colon.
+		if colon := strings.IndexByte(line, ':'); colon >= 0 && at.column <= colon+5 {
+			return position{at.line, indent + 1}
+		}
+	}
+	return at
+}
+
+// firstControl finds the first character that YAML does not allow.
+func (t *text) firstControl() position {
+	for i, line := range t.lines {
+		column := 1
+		for _, c := range line {
+			if unicode.IsControl(c) && c != '\t' || c == 0xfffe || c == 0xffff {
+				return position{i + 1, column}
+			}
+			column++
+		}
+	}
+	return position{1, 1}
+}
+
+func yamlHint(message, line string) string {
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	switch {
+	case strings.Contains(indent, "\t"):
+		return "YAML is indented with spaces, not tabs"
+	case strings.Contains(message, "mapping values are not allowed"):
+		return "check the indentation, and put a value that holds \": \" in quotes"
+	case strings.Contains(message, "cannot start any token"):
+		return "put a value that begins with this character in quotes"
+	case strings.Contains(message, "did not find expected key"), strings.Contains(message, "did not find expected '-'"):
+		return "check the indentation of this line and of the lines above"
+	case strings.Contains(message, "unexpected end of stream"):
+		return "a quote is not closed"
+	case strings.Contains(message, "unknown anchor"):
+		return "an alias must follow its anchor; put a value that begins with * in quotes"
+	}
+	return ""
+}
