@@ -1,0 +1,61 @@
+package dag
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxErrorBytes bounds what the one line about a run takes over from a task:
+// it becomes a message that people read in lists.
+const maxErrorBytes = 200
+
+// ended says in a few words how a task ended.
+func (g *Graph) ended(i int, state string) string {
+	phrase := "failed"
+	switch state {
+	case StateKilledOOM:
+		phrase = "ran out of memory"
+	case StateLost, StateKilled, StateRejected, StateCancelled:
+		phrase = "was " + state
+	case StateSkipped:
+		phrase = "was skipped by its condition"
+	}
+	return fmt.Sprintf("task %q %s", g.nodes[i].name, phrase)
+}
+
+// runError names the first task that failed the run, such as
+//
+//	task "test" failed: exit code 1 (attempt 3 on node-a), and 2 more
+func (s *State) runError() string {
+	rec := s.tasks[s.first]
+	text := s.graph.ended(s.first, rec.State)
+	detail := oneLine(rec.Error)
+	if detail == "" {
+		detail = rec.Reason
+	}
+	if detail != "" {
+		text += ": " + detail
+	}
+	if rec.Node != "" && rec.Reason != ReasonPlacementTimeout {
+		text += fmt.Sprintf(" (attempt %d on %s)", rec.Attempt, rec.Node)
+	}
+	if more := s.failures - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
+// oneLine returns the first line of a text, cut to maxErrorBytes.
+func oneLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.TrimSpace(line)
+	if len(line) <= maxErrorBytes {
+		return line
+	}
+	end := maxErrorBytes
+	for !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end] + "..."
+}

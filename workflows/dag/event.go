@@ -1,0 +1,144 @@
+package dag
+
+// An Event is something that has happened to a run. An event that does not fit
+// the state (late, doubled, of an older claim, of no task) is ignored.
+type Event interface {
+	// apply changes the state; what follows from it for other tasks is left to
+	// State.settle.
+	apply(s *State)
+}
+
+// Evaluated is the answer to Decisions.Evaluate.
+type Evaluated struct {
+	Task  int
+	Value bool
+	// Err says why there is no value; the condition is then false.
+	Err string
+	// Broken says that the system is at fault and not the condition: the task has
+	// failed, for Err.
+	Broken bool
+}
+
+// Placed says that a node was found for a claim, and that the attempt is dispatched.
+type Placed struct {
+	Task  int
+	Claim int32
+	Node  string
+}
+
+// Running says that the attempt's process has started. It may be left out.
+type Running struct {
+	Task  int
+	Claim int32
+}
+
+// GaveUp says that placement found no node and will not.
+type GaveUp struct {
+	Task  int
+	Claim int32
+	Error string
+}
+
+// Ended says how a dispatched attempt ended.
+type Ended struct {
+	Task  int
+	Claim int32
+	// completed, stopped, failed, killed_oom, lost, killed, rejected, cancelled or
+	// moved. Any other word is taken for failed.
+	State    string
+	Reason   string
+	Error    string
+	ExitCode int32 // -1 where nothing ran
+	NoRetry  bool  // this failure would only happen again
+}
+
+// BackoffOver says that the delay of a Backoff has passed. Claim is that of the
+// attempt that failed.
+type BackoffOver struct {
+	Task  int
+	Claim int32
+}
+
+// Cancel asks for the end of the run.
+type Cancel struct{}
+
+func (e Evaluated) apply(s *State) {
+	switch {
+	case !s.has(e.Task) || !s.progress[e.Task].evaluating:
+	case e.Broken:
+		rec := s.tasks[e.Task]
+		rec.State, rec.Reason, rec.Error = StateFailed, ReasonSystem, e.Err
+		s.finish(e.Task, rec)
+	case e.Err != "":
+		s.skip(e.Task, ReasonConditionError, e.Err)
+	case e.Value:
+		s.enqueue(e.Task, s.tasks[e.Task])
+	default:
+		s.skip(e.Task, ReasonCondition, "")
+	}
+}
+
+func (e Placed) apply(s *State) {
+	if !s.requested(e.Task, e.Claim) {
+		return
+	}
+	rec := s.tasks[e.Task]
+	rec.State, rec.Node = StateAssigned, e.Node
+	rec.Reason, rec.Error = "", ""
+	s.set(e.Task, rec)
+}
+
+func (e Running) apply(s *State) {
+	if s.dispatched(e.Task, e.Claim) {
+		rec := s.tasks[e.Task]
+		rec.State = StateRunning
+		s.set(e.Task, rec)
+	}
+}
+
+func (e GaveUp) apply(s *State) {
+	if s.requested(e.Task, e.Claim) {
+		rec := s.tasks[e.Task]
+		rec.State, rec.Reason, rec.Error = StateFailed, ReasonPlacementTimeout, e.Error
+		s.finish(e.Task, rec)
+	}
+}
+
+func (e Ended) apply(s *State) {
+	if !s.dispatched(e.Task, e.Claim) {
+		return
+	}
+	rec := s.tasks[e.Task]
+	rec.Reason, rec.Error = e.Reason, e.Error
+	if e.State == StateMoved && !s.cancelled {
+		if s.mayStart(e.Task) {
+			s.enqueue(e.Task, rec)
+		} else {
+			s.abandon(e.Task)
+		}
+		return
+	}
+	rec.ExitCode = e.ExitCode
+	rec.State = endState(e.State)
+	if s.cancelled && rec.State != StateCompleted {
+		rec.State, rec.Reason = StateCancelled, ReasonRunCancelled
+	}
+	if repeatable(rec.State) && !e.NoRetry {
+		s.repeat(e.Task, rec)
+	} else {
+		s.finish(e.Task, rec)
+	}
+}
+
+func (e BackoffOver) apply(s *State) {
+	if s.has(e.Task) && s.tasks[e.Task].Backoff && s.tasks[e.Task].Claim == e.Claim {
+		s.enqueue(e.Task, s.tasks[e.Task])
+	}
+}
+
+func (Cancel) apply(s *State) {
+	if !s.cancelled {
+		s.cancelled = true
+		s.cancelAll()
+	}
+}

@@ -1,0 +1,98 @@
+package dag_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// chance is true in n of 100 cases.
+func chance(t *rapid.T, n int, label string) bool {
+	return rapid.IntRange(1, 100).Draw(t, label) > 100-n
+}
+
+// drawDefinition makes a random DAG of at most 10 tasks. The names are in no
+// relation to the order of the tasks.
+func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
+	n := rapid.IntRange(1, 10).Draw(t, "tasks")
+	density := rapid.IntRange(5, 70).Draw(t, "density")
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%c%d", 'a'+(i*7)%10, i)
+	}
+	def := &v1.Definition{
+		FailurePolicy: rapid.SampledFrom(policies).Draw(t, "policy"),
+		Tasks:         make(map[string]*v1.TaskDefinition, n),
+	}
+	for i, name := range names {
+		task := &v1.TaskDefinition{ContinueOnError: chance(t, 15, "continueOnError")}
+		for _, parent := range names[:i] {
+			if chance(t, density, "edge") {
+				task.DependsOn = append(task.DependsOn, parent)
+			}
+		}
+		if chance(t, 30, "condition") {
+			task.Condition = "oracle"
+		}
+		if chance(t, 20, "onFailure") {
+			task.OnFailure = "run"
+		}
+		if retries := rapid.Int32Range(-1, 3).Draw(t, "retries"); retries >= 0 {
+			task.Retry = &v1.RetryPolicy{MaxRetries: &retries}
+			if chance(t, 10, "notRetryable") {
+				task.Retry.Retryable = new(bool)
+			}
+		}
+		def.Tasks[name] = task
+	}
+	return def
+}
+
+// drawEnd says how an attempt ends.
+func drawEnd(t *rapid.T) dag.Ended {
+	words := []string{
+		"completed", "completed", "completed", "completed", "completed", "completed", "stopped",
+		"failed", "failed", "failed", "killed_oom", "lost", "killed", "rejected", "cancelled", "moved", "moved",
+	}
+	word := rapid.SampledFrom(words).Draw(t, "end")
+	e := dag.Ended{State: word, NoRetry: chance(t, 5, "noRetry")}
+	if word != "completed" {
+		e.Reason = "because-" + word
+	}
+	return e
+}
+
+// oracle answers the condition of a task: always the same for the same ends of its
+// ancestors, which come sorted by name. An error is its text.
+func oracle(seed uint64, task string, ancestors []string, state func(string) string) (value bool, err string) {
+	h := fnv.New64a()
+	fmt.Fprint(h, seed, task)
+	for _, a := range ancestors {
+		fmt.Fprint(h, a, state(a))
+	}
+	switch v := h.Sum64() % 10; {
+	case v == 0:
+		return false, "no such key"
+	default:
+		return v < 7, ""
+	}
+}
+
+// ancestors returns every task above one, sorted.
+func ancestors(def *v1.Definition, name string) []string {
+	var all []string
+	for _, parent := range def.Tasks[name].DependsOn {
+		all = append(append(all, parent), ancestors(def, parent)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// wordIn says whether a word is one of those in a list with blanks between.
+func wordIn(word, list string) bool { return slices.Contains(strings.Fields(list), word) }

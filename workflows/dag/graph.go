@@ -1,0 +1,191 @@
+package dag
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// A Graph is a compiled definition. It is immutable, and safe for concurrent use.
+//
+// A task is known by its index, from 0 to Len()-1. The indices are a topological
+// order, so parents have lower ones than their children; among the tasks that
+// could come next the one with the lowest name does.
+type Graph struct {
+	nodes []node
+	index map[string]int
+	halt  bool
+}
+
+type node struct {
+	name              string
+	def               *v1.TaskDefinition
+	parents, children []int
+	retry             retryPolicy
+
+	conditional bool // has a condition
+	always      bool // onFailure: run
+	excused     bool // continueOnError
+}
+
+// NewGraph compiles a definition, which must not be changed afterwards. It
+// refuses parents that do not exist and cycles; everything else has been checked
+// before. A parent that is named twice counts once.
+func NewGraph(def *v1.Definition) (*Graph, error) {
+	names := slices.Sorted(maps.Keys(def.GetTasks())) //workflowcheck:ignore (the order of the map is lost by sorting)
+	rank := make(map[string]int, len(names))
+	for r, name := range names {
+		rank[name] = r
+	}
+	parents := make([][]int, len(names))
+	children := make([][]int, len(names))
+	for r, name := range names {
+		for _, parent := range def.Tasks[name].GetDependsOn() {
+			p, ok := rank[parent]
+			if !ok {
+				return nil, fmt.Errorf("task %q depends on unknown task %q", name, parent)
+			}
+			parents[r] = append(parents[r], p)
+		}
+		slices.Sort(parents[r])
+		parents[r] = slices.Compact(parents[r])
+		for _, p := range parents[r] {
+			children[p] = append(children[p], r)
+		}
+	}
+	order := topological(parents, children)
+	if len(order) < len(names) {
+		return nil, fmt.Errorf("dependency cycle: %s", cycle(names, parents, order))
+	}
+
+	g := &Graph{
+		nodes: make([]node, len(names)),
+		index: make(map[string]int, len(names)),
+		halt:  def.GetFailurePolicy() == "halt",
+	}
+	place := make([]int, len(names)) // index of each rank
+	for i, r := range order {
+		place[r] = i
+	}
+	for i, r := range order {
+		task := def.Tasks[names[r]]
+		g.index[names[r]] = i
+		g.nodes[i] = node{
+			name:        names[r],
+			def:         task,
+			parents:     translate(parents[r], place),
+			children:    translate(children[r], place),
+			retry:       newRetryPolicy(task.GetRetry()),
+			conditional: strings.TrimSpace(task.GetCondition()) != "",
+			always:      task.GetOnFailure() == "run",
+			excused:     task.GetContinueOnError(),
+		}
+	}
+	return g, nil
+}
+
+// Len returns the number of tasks.
+func (g *Graph) Len() int { return len(g.nodes) }
+
+// Name returns the name of task i.
+func (g *Graph) Name(i int) string { return g.nodes[i].name }
+
+// Index is the inverse of Name.
+func (g *Graph) Index(name string) (int, bool) {
+	i, ok := g.index[name]
+	return i, ok
+}
+
+// Parents returns the tasks that task i waits for, ascending. The slice belongs
+// to the graph.
+func (g *Graph) Parents(i int) []int { return g.nodes[i].parents }
+
+// Children returns the tasks that wait for task i, ascending. The slice belongs
+// to the graph.
+func (g *Graph) Children(i int) []int { return g.nodes[i].children }
+
+// Definition returns the definition of task i. It belongs to the graph.
+func (g *Graph) Definition(i int) *v1.TaskDefinition { return g.nodes[i].def }
+
+// translate maps ranks to indices, in place, and sorts them.
+func translate(ranks, place []int) []int {
+	for k, r := range ranks {
+		ranks[k] = place[r]
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// topological returns the ranks with parents first, the lowest first among those
+// that could come next. Ranks on or behind a cycle are missing.
+func topological(parents, children [][]int) []int {
+	open := make([]int, len(parents))
+	var next ranks
+	for r := range parents {
+		if open[r] = len(parents[r]); open[r] == 0 {
+			next = append(next, r) // ascending, so already a heap
+		}
+	}
+	order := make([]int, 0, len(parents))
+	for len(next) > 0 {
+		r := heap.Pop(&next).(int)
+		order = append(order, r)
+		for _, c := range children[r] {
+			if open[c]--; open[c] == 0 {
+				heap.Push(&next, c)
+			}
+		}
+	}
+	return order
+}
+
+// maxCycleNames bounds what the message about a cycle lists.
+const maxCycleNames = 20
+
+// cycle renders one cycle among the ranks that are not in order, such as "a -> b -> a".
+// Each task depends on the one after it.
+func cycle(names []string, parents [][]int, order []int) string {
+	sorted := make([]bool, len(names))
+	for _, r := range order {
+		sorted[r] = true
+	}
+	// Every rank that is not sorted has a parent that is not, so the walk up never
+	// ends without meeting itself.
+	at := slices.Index(sorted, false)
+	step := make(map[int]int)
+	var path []int
+	for {
+		if from, seen := step[at]; seen {
+			path = append(path[from:], at)
+			break
+		}
+		step[at] = len(path)
+		path = append(path, at)
+		at = parents[at][slices.IndexFunc(parents[at], func(p int) bool { return !sorted[p] })]
+	}
+	var text []string
+	for _, r := range path[:min(len(path), maxCycleNames)] {
+		text = append(text, names[r])
+	}
+	if len(path) > maxCycleNames {
+		text = append(text, "...", names[path[len(path)-1]])
+	}
+	return strings.Join(text, " -> ")
+}
+
+// ranks is a heap with the lowest first.
+type ranks []int
+
+func (h ranks) Len() int           { return len(h) }
+func (h ranks) Less(i, j int) bool { return h[i] < h[j] }
+func (h ranks) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *ranks) Push(x any)        { *h = append(*h, x.(int)) }
+func (h *ranks) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

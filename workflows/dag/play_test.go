@@ -1,0 +1,84 @@
+package dag_test
+
+import (
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// A script says how the parts of a run end that are not decided here.
+type script struct {
+	conditions map[string]string      // "true", "false", or the text of an error
+	attempts   map[string][]dag.Ended // by task, each attempt after the other; then completed
+}
+
+// play runs a definition to its end, in rounds: each delivers all that is owed, in
+// the order of the tasks. It returns the state and the end of the run.
+func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
+	t.Helper()
+	g, err := dag.NewGraph(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dag.New(g)
+	played := make(map[string]int)
+	for d := s.Start(); ; {
+		if d.End != nil {
+			return s, d.End
+		}
+		var events []dag.Event
+		for _, i := range d.Evaluate {
+			e := dag.Evaluated{Task: i}
+			switch c := sc.conditions[g.Name(i)]; c {
+			case "true":
+				e.Value = true
+			case "false":
+			default:
+				e.Err = c
+			}
+			events = append(events, e)
+		}
+		for _, b := range d.Backoff {
+			events = append(events, dag.BackoffOver{Task: b.Task, Claim: s.Task(b.Task).Claim})
+		}
+		for _, i := range d.Place {
+			name, claim := g.Name(i), s.Task(i).Claim
+			end := dag.Ended{State: dag.StateCompleted}
+			if n := played[name]; n < len(sc.attempts[name]) {
+				end = sc.attempts[name][n]
+			}
+			played[name]++
+			end.Task, end.Claim = i, claim
+			events = append(events, dag.Placed{Task: i, Claim: claim, Node: "node-a"}, end)
+		}
+		if len(events) == 0 {
+			t.Fatalf("the run hangs: %v", s.Records())
+		}
+		d = s.Apply(events...)
+	}
+}
+
+// once is a retry policy without retries.
+func once() *v1.RetryPolicy { return &v1.RetryPolicy{MaxRetries: new(int32)} }
+
+func ended(state string) dag.Ended {
+	return dag.Ended{State: state, Reason: "r", Error: "e", ExitCode: 1}
+}
+
+func repeat(n int, e dag.Ended) []dag.Ended {
+	ends := make([]dag.Ended, n)
+	for i := range ends {
+		ends[i] = e
+	}
+	return ends
+}
+
+func record(t *testing.T, g *dag.Graph, s *dag.State, name string) dag.Record {
+	t.Helper()
+	i, ok := g.Index(name)
+	if !ok {
+		t.Fatalf("no task %q", name)
+	}
+	return s.Task(i)
+}

@@ -1,0 +1,55 @@
+package dag
+
+import (
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// A retryPolicy is a v1.RetryPolicy with its defaults filled in.
+type retryPolicy struct {
+	retries    int32 // 0 where a failure is never repeated
+	first      time.Duration
+	multiplier float64
+	longest    time.Duration
+}
+
+func newRetryPolicy(p *v1.RetryPolicy) retryPolicy {
+	retries := valueOr(p.GetMaxRetries(), p != nil && p.MaxRetries != nil, 3)
+	if p != nil && p.Retryable != nil && !*p.Retryable {
+		retries = 0
+	}
+	return retryPolicy{
+		retries:    retries,
+		first:      milliseconds(valueOr(p.GetBackoffMs(), p != nil && p.BackoffMs != nil, 1000)),
+		multiplier: valueOr(p.GetBackoffMultiplier(), p != nil && p.BackoffMultiplier != nil, 2),
+		longest:    milliseconds(valueOr(p.GetMaxBackoffMs(), p != nil && p.MaxBackoffMs != nil, 60_000)),
+	}
+}
+
+func valueOr[T any](value T, present bool, fallback T) T {
+	if present {
+		return value
+	}
+	return fallback
+}
+
+func milliseconds(n int32) time.Duration { return time.Duration(max(n, 0)) * time.Millisecond }
+
+// backoff returns how long to wait before repetition n, from 0.
+func (p retryPolicy) backoff(n int32) time.Duration {
+	// Multiplied step by step rather than with math.Pow, whose last bit differs
+	// between machines; a replay may happen on another one. Floats do not overflow
+	// into something small, so the limit holds for every n.
+	wait, longest := float64(p.first), float64(p.longest)
+	for range n {
+		if wait == 0 || wait >= longest {
+			break
+		}
+		wait *= p.multiplier
+	}
+	if wait < longest {
+		return time.Duration(wait)
+	}
+	return p.longest
+}

@@ -1,0 +1,198 @@
+package dag
+
+import "slices"
+
+// settle tells children about parents that have settled, and what that settles
+// in turn. A list and not recursion: chains are long.
+func (s *State) settle() {
+	for next := 0; next < len(s.settled); next++ {
+		i := s.settled[next]
+		effect := s.progress[i].effect
+		for _, c := range s.graph.nodes[i].children {
+			s.progress[c].learn(effect)
+			switch {
+			case s.progress[c].open > 0:
+			case s.tasks[c].State == StatePending:
+				s.ready(c)
+			default: // halt or Cancel ended it before its parents
+				s.settled = append(s.settled, c)
+			}
+		}
+	}
+	s.settled = s.settled[:0]
+}
+
+// learn counts a parent that has settled.
+func (p *progress) learn(parent effect) {
+	p.open--
+	switch parent {
+	case success:
+		p.succeeded++
+	case failure:
+		p.failed++
+	}
+}
+
+// ready decides about a task whose parents have settled.
+func (s *State) ready(i int) {
+	n, p := &s.graph.nodes[i], &s.progress[i]
+	switch {
+	case n.conditional:
+		p.evaluating = true
+		s.round.evaluate = append(s.round.evaluate, i)
+	case n.always, len(n.parents) == 0, p.failed == 0 && p.succeeded > 0:
+		s.enqueue(i, s.tasks[i])
+	default:
+		s.skip(i, ReasonUpstream, s.upstream(i))
+	}
+}
+
+// enqueue asks for a node under a new claim.
+func (s *State) enqueue(i int, rec Record) {
+	s.progress[i].evaluating = false
+	rec.State, rec.Backoff = StateQueued, false
+	rec.Claim++
+	s.set(i, rec)
+	s.round.place = append(s.round.place, i)
+}
+
+// repeat decides what becomes of a task whose attempt has failed as rec says and
+// would be worth repeating.
+func (s *State) repeat(i int, rec Record) {
+	retries := s.graph.nodes[i].retry.retries
+	switch {
+	case retries == 0 || !s.mayStart(i):
+		s.finish(i, rec)
+	case rec.Attempt >= retries:
+		if rec.Reason == "" {
+			rec.Reason = rec.State // dead_letter alone would not tell
+		}
+		rec.State = StateDeadLetter
+		s.finish(i, rec)
+	default:
+		rec.Failure = Failure{State: rec.State, Reason: rec.Reason, Error: rec.Error}
+		rec.State, rec.Backoff = StateQueued, true
+		rec.Attempt++
+		s.set(i, rec)
+		s.round.backoff = append(s.round.backoff, i)
+	}
+}
+
+// skip ends a task that does not run.
+func (s *State) skip(i int, reason, text string) {
+	rec := s.tasks[i]
+	rec.State, rec.Reason, rec.Error = StateSkipped, reason, text
+	s.finish(i, rec)
+}
+
+// abandon ends a task that may not start any more because the run has halted.
+func (s *State) abandon(i int) {
+	if s.isRequested(i) {
+		s.round.withdraw = append(s.round.withdraw, i)
+	}
+	rec := s.tasks[i]
+	if rec.Failure.State == "" {
+		s.skip(i, ReasonHalt, s.graph.ended(s.first, s.tasks[s.first].State))
+		return
+	}
+	rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
+	rec.Attempt-- // the repetition never came
+	s.finish(i, rec)
+}
+
+// finish ends a task, once and for all, in the state that rec says.
+func (s *State) finish(i int, rec Record) {
+	p := &s.progress[i]
+	rec.Backoff, rec.Failure = false, Failure{}
+	s.set(i, rec)
+	s.remaining--
+	p.evaluating = false
+	p.effect = s.effectOf(i)
+	if p.open == 0 {
+		s.settled = append(s.settled, i)
+	}
+	if s.failsRun(i) {
+		s.failures++
+		if s.first < 0 {
+			s.first = i
+			if s.halted() {
+				s.haltAll()
+			}
+		}
+	}
+}
+
+// haltAll ends everything that may not start any more.
+func (s *State) haltAll() {
+	for i := range s.tasks {
+		waits := s.tasks[i].State == StatePending || s.tasks[i].State == StateQueued
+		if waits && !s.mayStart(i) {
+			s.abandon(i)
+		}
+	}
+}
+
+// cancelAll ends everything that is not dispatched, and asks for the end of what is.
+func (s *State) cancelAll() {
+	for i, rec := range s.tasks {
+		switch {
+		case Terminal(rec.State):
+		case s.isDispatched(i):
+			s.round.stop = append(s.round.stop, i)
+		default:
+			if s.isRequested(i) {
+				s.round.withdraw = append(s.round.withdraw, i)
+			}
+			rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, ""
+			s.finish(i, rec)
+		}
+	}
+}
+
+// effectOf says what a task that has ended counts as for its children.
+func (s *State) effectOf(i int) effect {
+	rec := s.tasks[i]
+	switch rec.State {
+	case StateCompleted, StateStopped:
+		return success
+	case StateSkipped:
+		conditional := rec.Reason == ReasonCondition || rec.Reason == ReasonConditionError
+		if conditional || rec.Reason == ReasonUpstream && s.progress[i].failed == 0 {
+			return neutral
+		}
+		return failure
+	}
+	if s.graph.nodes[i].excused {
+		return success
+	}
+	return failure
+}
+
+// failsRun says whether a task has ended as a failure of the run.
+func (s *State) failsRun(i int) bool {
+	return isFailure(s.tasks[i].State) && !s.graph.nodes[i].excused
+}
+
+// end says how the run ended.
+func (s *State) end() *End {
+	switch {
+	case s.cancelled:
+		return &End{State: StateCancelled, Reason: ReasonCancelled, Error: "the run was cancelled", Task: -1}
+	case s.failures > 0:
+		return &End{State: StateFailed, Reason: ReasonTaskFailed, Error: s.runError(), Task: s.first}
+	}
+	return &End{State: StateCompleted, Task: -1}
+}
+
+// upstream says for people why a task is skipped whose parents have settled. It
+// names the task at the bottom of it, not a skip in between.
+func (s *State) upstream(i int) string {
+	parents := s.graph.nodes[i].parents
+	// Without a failure all of them are neutral, and the first will do.
+	at := max(0, slices.IndexFunc(parents, func(p int) bool { return s.progress[p].effect == failure }))
+	parent := s.tasks[parents[at]]
+	if parent.State == StateSkipped && (parent.Reason == ReasonUpstream || parent.Reason == ReasonHalt) {
+		return parent.Error
+	}
+	return s.graph.ended(parents[at], parent.State)
+}
