@@ -1,0 +1,68 @@
+package logs
+
+import (
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// take adds p to the log as far as the log has not reached its limit. The caller
+// holds mu.
+func (w *Writer) take(stream string, p []byte) error {
+	if w.full {
+		return nil
+	}
+	room := w.opts.MaxBytes - w.taken
+	fits := int64(len(p)) <= room
+	if !fits {
+		// Said before add gives up mu, so that the other stream adds no more.
+		w.full = true
+		p = p[:room]
+	}
+	w.taken += int64(len(p))
+	if err := w.add(stream, p); err != nil || fits {
+		return err
+	}
+	return w.add(Stderr, fmt.Appendf(nil,
+		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out]\n", w.opts.MaxBytes))
+}
+
+// add puts all of p into chunks and waits for room in them. The caller holds mu,
+// which add gives up while it waits.
+func (w *Writer) add(stream string, p []byte) error {
+	for now := time.Now(); len(p) > 0; {
+		n := w.pending.add(stream, now, p, w.opts.ChunkBytes)
+		if p = p[n:]; n > 0 {
+			continue
+		}
+		w.makeRoom()
+		if w.closed {
+			return fs.ErrClosed
+		}
+		now = time.Now()
+	}
+	w.arm()
+	return nil
+}
+
+// makeRoom is called when pending is full, and to be called again if it still is
+// afterwards. It stores what is sealed or pending, waits for whoever is doing
+// that, or, when the store fails, leaves what is pending out of the log. The
+// caller holds mu, which makeRoom gives up for a while.
+func (w *Writer) makeRoom() {
+	switch {
+	case w.sending:
+		w.idle.Wait()
+	case w.sealed != nil && time.Now().Before(w.retryAt):
+		w.drop()
+	case !w.send(w.stored) && w.pending.room(w.opts.ChunkBytes) == 0:
+		w.drop()
+	}
+}
+
+// drop leaves what is pending out of the log. The caller holds mu.
+func (w *Writer) drop() {
+	w.lost += int64(len(w.pending.data))
+	w.unsaid += int64(len(w.pending.data))
+	w.pending.clear()
+}

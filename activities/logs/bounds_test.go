@@ -1,0 +1,69 @@
+package logs
+
+import (
+	"hash/crc32"
+	"runtime"
+	"testing"
+)
+
+// A task may print a gibibyte: all of it is kept, and hardly any of it in memory.
+func TestGibibyteInBoundedMemory(t *testing.T) {
+	size := int64(1 << 30)
+	if testing.Short() {
+		size >>= 2
+	}
+	s := open(t, t.TempDir())
+	w := NewWriter(s, attempt, Options{})
+	// As a pipe is read: 32 KiB at once, and never the same twice.
+	block := []byte(filler(32 << 10))
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	runtime.GC()
+	before, most := heap(), int64(0)
+	want := crc32.NewIEEE()
+	for printed := int64(0); printed < size; printed += int64(len(block)) {
+		block[printed/int64(len(block))%int64(len(block))]++
+		_, _ = want.Write(block)
+		write(t, w, Stdout, string(block))
+		if printed%(8<<20) == 0 {
+			most = max(most, heap()-before)
+		}
+	}
+	closeWriter(t, w)
+	// Garbage included; what is live is the two chunks and the tails.
+	if most > 48<<20 {
+		t.Errorf("the heap grew by %d MiB", most>>20)
+	}
+	t.Logf("the heap grew by %d MiB at most", most>>20)
+
+	got, read := crc32.NewIEEE(), int64(0)
+	for from, ended := int64(0), false; !ended; {
+		entries, next, end, err := Read(t.Context(), s, attempt, from)
+		if err != nil || next == from {
+			t.Fatalf("Read from %d: next %d, %v", from, next, err)
+		}
+		for _, e := range entries {
+			_, _ = got.Write(e.Data)
+			read += int64(len(e.Data))
+		}
+		from, ended = next, end
+	}
+	if read != size || got.Sum32() != want.Sum32() {
+		t.Errorf("read back %d bytes with sum %x, want %d with %x", read, got.Sum32(), size, want.Sum32())
+	}
+}
+
+func BenchmarkPrint(b *testing.B) {
+	w := NewWriter(open(b, b.TempDir()), attempt, Options{MaxBytes: 1 << 40})
+	block := []byte(filler(32 << 10))
+	b.SetBytes(int64(len(block)))
+	for b.Loop() {
+		if _, err := w.Stream(Stdout).Write(block); err != nil {
+			b.Fatal(err)
+		}
+	}
+	closeWriter(b, w)
+}

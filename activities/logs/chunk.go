@@ -1,0 +1,128 @@
+package logs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// entryBytes is the most output that one entry holds.
+	entryBytes = 64 << 10
+	// entryCost is what an entry takes of a chunk besides its output: more than
+	// its fields take encoded, so that a chunk of single bytes has a bound too.
+	entryCost = 64
+	// togetherWithin is how long what a stream prints joins one entry, and has one time.
+	togetherWithin = 10 * time.Millisecond
+)
+
+// chunk gathers output until it is encoded. The zero value is empty.
+type chunk struct {
+	data    []byte
+	entries []entry
+}
+
+// entry is a piece of a chunk's data: from the end of the entry before to its own.
+type entry struct {
+	stream string
+	at     time.Time
+	end    int
+}
+
+// room is how much output a chunk of limit bytes takes in a new entry; none is left at 0.
+func (c *chunk) room(limit int) int {
+	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost)
+}
+
+// add takes as much of p as there is room for and returns how much that was.
+func (c *chunk) add(stream string, at time.Time, p []byte, limit int) int {
+	p = p[:min(len(p), c.room(limit), entryBytes)]
+	if len(p) == 0 {
+		return 0
+	}
+	if last := len(c.entries) - 1; last >= 0 && c.entries[last].stream == stream &&
+		at.Sub(c.entries[last].at) < togetherWithin && len(c.data)+len(p)-c.start(last) <= entryBytes {
+		c.data = append(c.data, p...)
+		c.entries[last].end = len(c.data)
+		return len(p)
+	}
+	c.data = append(c.data, p...)
+	c.entries = append(c.entries, entry{stream, at, len(c.data)})
+	return len(p)
+}
+
+func (c *chunk) start(entry int) int {
+	if entry == 0 {
+		return 0
+	}
+	return c.entries[entry-1].end
+}
+
+func (c *chunk) empty() bool { return len(c.entries) == 0 }
+
+// clear empties the chunk. It keeps its memory only while that is put to use, so
+// that a task which once printed much and is quiet now costs little.
+func (c *chunk) clear() {
+	if cap(c.data) > 4*len(c.data) {
+		*c = chunk{}
+		return
+	}
+	c.data, c.entries = c.data[:0], c.entries[:0]
+}
+
+// encode appends the records of the chunk to out.
+func (c *chunk) encode(out []byte) []byte {
+	var m v1.LogEntry
+	for i, e := range c.entries {
+		m.Stream, m.Time, m.Data = e.stream, timestamppb.New(e.at), c.data[c.start(i):e.end]
+		out = appendRecord(out, &m)
+	}
+	return out
+}
+
+// encodedSize is an upper bound of what encode appends.
+func (c *chunk) encodedSize() int { return len(c.data) + entryCost*len(c.entries) }
+
+func appendRecord(out []byte, m *v1.LogEntry) []byte {
+	out = binary.AppendUvarint(out, uint64(proto.Size(m)))
+	out, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(out, m)
+	if err != nil {
+		// Only a string that is not UTF-8 could be refused; the names of streams are.
+		panic(fmt.Sprintf("logs: encode an entry: %v", err))
+	}
+	return out
+}
+
+// endMark is the record that ends a log.
+const endMark = 0
+
+var errMalformed = errors.New("malformed chunk")
+
+// decode reads the records of a chunk; ended says that the last is the end mark.
+func decode(p []byte) (entries []*v1.LogEntry, ended bool, err error) {
+	for len(p) > 0 {
+		size, n := protowire.ConsumeVarint(p)
+		if n < 0 || ended || size > uint64(len(p)-n) {
+			return nil, false, errMalformed
+		}
+		record := p[n : n+int(size)]
+		p = p[n+int(size):]
+		if size == endMark {
+			ended = true
+			continue
+		}
+		m := new(v1.LogEntry)
+		if err := proto.Unmarshal(record, m); err != nil {
+			return nil, false, fmt.Errorf("%w: %w", errMalformed, err)
+		}
+		entries = append(entries, m)
+	}
+	return entries, ended, nil
+}

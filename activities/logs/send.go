@@ -1,0 +1,91 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// arm sees to it that what waits is stored in time. The caller holds mu.
+func (w *Writer) arm() {
+	if w.armed || w.sending || w.closed || w.sealed == nil && w.pending.empty() {
+		return
+	}
+	wait := w.opts.FlushInterval
+	if w.sealed != nil {
+		wait = max(wait, time.Until(w.retryAt))
+	}
+	w.armed = true
+	if w.timer == nil {
+		w.timer = time.AfterFunc(wait, w.flush)
+	} else {
+		w.timer.Reset(wait)
+	}
+}
+
+// flush is what the timer calls.
+func (w *Writer) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = false
+	// Whoever is sending arms the timer again.
+	if !w.sending && !w.closed && (w.sealed != nil || !w.pending.empty()) {
+		w.send(w.stored)
+	}
+}
+
+// send stores one chunk: the sealed one, or else what is pending, and says
+// whether that went well; if not, the chunk stays sealed. The caller holds mu,
+// which send gives up meanwhile, and nobody else is sending.
+func (w *Writer) send(ctx context.Context) bool {
+	if w.sealed == nil {
+		w.seal(false)
+	}
+	key, value := w.attempt.chunkKey(w.next), w.sealed
+	w.sending = true
+	w.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, w.opts.StoreTimeout)
+	began := time.Now()
+	err := w.store.Put(ctx, key, value)
+	took := time.Since(began)
+	cancel()
+
+	w.mu.Lock()
+	w.sending = false
+	if err == nil {
+		w.sealed, w.sealedBytes = nil, 0
+		w.next++
+	} else {
+		w.failure = err
+		// A store that fails only after a while must not hold up the task each time.
+		w.retryAt = time.Now().Add(max(w.opts.FlushInterval, 2*took))
+	}
+	w.idle.Broadcast()
+	w.arm()
+	return err == nil
+}
+
+// seal turns what is pending into the sealed chunk. The caller holds mu.
+func (w *Writer) seal(end bool) {
+	const noticeSize = 512
+	out := make([]byte, 0, w.pending.encodedSize()+noticeSize)
+	if w.unsaid > 0 {
+		out = appendRecord(out, &v1.LogEntry{
+			Stream: Stderr,
+			Time:   timestamppb.Now(),
+			Data:   fmt.Appendf(nil, "\n[switchyard: %d bytes of output are missing here; they could not be stored]\n", w.unsaid),
+		})
+		w.unsaid = 0
+	}
+	out = w.pending.encode(out)
+	if end {
+		out = append(out, endMark)
+	}
+	w.sealed, w.sealedBytes = out, len(w.pending.data)
+	w.pending.clear()
+}

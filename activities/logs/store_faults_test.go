@@ -1,0 +1,204 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var errDown = errors.New("the store is down")
+
+func TestStoreThatFailsForAWhileLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		down.Store(true)
+		s := hooked{open(t, "mem://"), func(context.Context) error {
+			if down.Load() {
+				return errDown
+			}
+			return nil
+		}}
+		w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+		text := filler(3500)
+		for i := 0; i < len(text); i += 500 {
+			write(t, w, Stdout, text[i:i+500])
+			time.Sleep(time.Second)
+		}
+		down.Store(false)
+		time.Sleep(time.Second)
+		if l := readAll(t, s, attempt); string(l.stdout) != text {
+			t.Errorf("a second after the store is back the log has %d bytes, want %d", len(l.stdout), len(text))
+		}
+		closeWriter(t, w)
+	})
+}
+
+func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"at once": 0, "after a time-out": time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var down atomic.Bool
+			down.Store(true)
+			s := hooked{open(t, "mem://"), func(ctx context.Context) error {
+				if !down.Load() {
+					return nil
+				}
+				select {
+				case <-time.After(takes):
+					return errDown
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+			text := filler(100_000)
+			began := time.Now()
+			for i := 0; i < len(text); i += 500 {
+				write(t, w, Stdout, text[i:i+500])
+			}
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("fails %s: 100 KB took %v", name, took)
+			}
+			down.Store(false)
+			time.Sleep(2 * time.Minute)
+			write(t, w, Stdout, "back\n")
+			err := w.Close(context.Background())
+			if err == nil || !strings.Contains(err.Error(), "bytes of output are missing") {
+				t.Errorf("fails %s: Close returned %v", name, err)
+			}
+			if takes == 0 && !errors.Is(err, errDown) {
+				t.Errorf("Close does not tell the cause: %v", err)
+			}
+			l := readAll(t, s, attempt)
+			if !strings.HasPrefix(string(l.stdout), text[:3000]) || !strings.HasSuffix(string(l.stdout), "back\n") || !l.ended {
+				t.Errorf("fails %s: the log has %d bytes, ended %t", name, len(l.stdout), l.ended)
+			}
+			if strings.Count(string(l.stderr), "bytes of output are missing here") != 1 {
+				t.Errorf("fails %s: notice %q", name, l.stderr)
+			}
+			if tail, truncated := w.Tail(Stdout); !strings.HasSuffix(tail, text[50_000:]+"back\n") || !truncated {
+				t.Errorf("fails %s: the tail has %d bytes", name, len(tail))
+			}
+		})
+	}
+}
+
+func TestCloseSaysWhatCouldNotBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := 0
+		s := hooked{open(t, "mem://"), func(context.Context) error { failures++; return errDown }}
+		w := NewWriter(s, attempt, Options{})
+		write(t, w, Stdout, "0123456789")
+		first := w.Close(context.Background())
+		if !errors.Is(first, errDown) || !strings.Contains(first.Error(), "10 bytes") || failures != closeTries {
+			t.Errorf("Close returned %v after %d tries", first, failures)
+		}
+		if second := w.Close(context.Background()); second == nil || second.Error() != first.Error() {
+			t.Errorf("a second Close returned %v", second)
+		}
+	})
+}
+
+func TestCloseTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := closeTries - 1
+		s := hooked{open(t, "mem://"), func(context.Context) error {
+			if failures--; failures >= 0 {
+				return errDown
+			}
+			return nil
+		}}
+		w := NewWriter(s, attempt, Options{})
+		write(t, w, Stdout, "kept")
+		closeWriter(t, w)
+		if l := readAll(t, s, attempt); string(l.stdout) != "kept" || !l.ended {
+			t.Errorf("log %q, ended %t", l.stdout, l.ended)
+		}
+	})
+}
+
+func TestCloseEndsWithItsContext(t *testing.T) {
+	for name, heeds := range map[string]bool{"heeds its context": true, "does not": false} {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			s := hooked{open(t, "mem://"), func(ctx context.Context) error {
+				if !heeds {
+					ctx = context.Background()
+				}
+				select {
+				case <-release:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			w := NewWriter(s, attempt, Options{})
+			write(t, w, Stdout, "x")
+			time.Sleep(time.Second) // a flush hangs now
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			began := time.Now()
+			if err := w.Close(ctx); err == nil {
+				t.Errorf("a store that %s: Close returned no error", name)
+			}
+			if took := time.Since(began); took != 5*time.Second {
+				t.Errorf("a store that %s: Close took %v", name, took)
+			}
+			close(release)
+			synctest.Wait()
+		})
+	}
+}
+
+func TestSlowStoreSlowsDownTheTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := hooked{open(t, "mem://"), func(context.Context) error { time.Sleep(time.Second); return nil }}
+		w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+		text := filler(100_000)
+		began := time.Now()
+		var printers sync.WaitGroup
+		for _, stream := range []string{Stdout, Stderr} {
+			printers.Go(func() {
+				for i := 0; i < len(text); i += 500 {
+					write(t, w, stream, text[i:i+500])
+					w.mu.Lock()
+					if held := len(w.pending.data) + w.sealedBytes; held > 2*4<<10 {
+						t.Errorf("%d bytes are held in memory", held)
+					}
+					w.mu.Unlock()
+				}
+			})
+		}
+		printers.Wait()
+		if took := time.Since(began); took < 45*time.Second {
+			t.Errorf("200 KB in chunks of 4 KiB a second took %v", took)
+		}
+		closeWriter(t, w)
+		if l := readAll(t, s, attempt); string(l.stdout) != text || string(l.stderr) != text {
+			t.Errorf("the log has %d and %d bytes, want %d each", len(l.stdout), len(l.stderr), len(text))
+		}
+	})
+}
+
+func TestBlockedWriteEndsWithClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := hooked{open(t, "mem://"), func(context.Context) error { <-release; return nil }}
+		w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+		var printer sync.WaitGroup
+		printer.Go(func() {
+			if _, err := w.Stream(Stdout).Write([]byte(filler(50_000))); err == nil {
+				t.Error("a Write that Close cut short returned no error")
+			}
+		})
+		synctest.Wait()
+		printer.Go(func() { closeWriter(t, w) })
+		synctest.Wait()
+		close(release)
+		printer.Wait()
+	})
+}

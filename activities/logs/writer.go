@@ -1,0 +1,111 @@
+package logs
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// Writer stores what one dispatch of an attempt prints, while it prints it.
+//
+// A task never fails because of its log: a chunk that cannot be stored is tried
+// again while the next one fills, what comes when both are full is left out,
+// and Close says so. A store that is slow slows down the task instead, since
+// nothing else would keep memory bounded.
+//
+// Output that is left out, after a failure or beyond Options.MaxBytes, is
+// announced by an entry on the stream stderr. Tails have it all the same.
+type Writer struct {
+	store   Store
+	attempt Attempt
+	opts    Options
+	// stored is the context of writes to the store before Close; cancel ends them.
+	stored context.Context
+	cancel context.CancelFunc
+
+	mu sync.Mutex
+	// idle is signalled when a write to the store has ended, and by Close.
+	idle           *sync.Cond
+	stdout, stderr stream
+	// pending gathers output. sealed is the encoded chunk that is to be stored
+	// under the number next, with so many bytes of output; nil when there is
+	// none. sending says that somebody is storing it, who does not hold mu.
+	pending     chunk
+	sealed      []byte
+	sealedBytes int
+	next        int64
+	sending     bool
+	// timer stores what is pending; armed says that it is going to.
+	timer *time.Timer
+	armed bool
+	// taken is how much output the log has taken on; full says that it takes no more.
+	taken int64
+	full  bool
+	// lost is how much of that could not be stored, unsaid how much of it no
+	// notice tells yet, failure the newest error of the store; before retryAt
+	// the store is not asked again.
+	lost    int64
+	unsaid  int64
+	failure error
+	retryAt time.Time
+
+	closed   bool
+	closeErr error
+}
+
+// NewWriter returns a writer for the log of a. It must be closed.
+func NewWriter(s Store, a Attempt, o Options) *Writer {
+	w := &Writer{store: s, attempt: a, opts: o.withDefaults()}
+	w.idle = sync.NewCond(&w.mu)
+	w.stored, w.cancel = context.WithCancel(context.Background())
+	w.stdout = stream{w: w, name: Stdout, tail: tail{keep: w.opts.TailBytes}}
+	w.stderr = stream{w: w, name: Stderr, tail: tail{keep: w.opts.TailBytes}}
+	return w
+}
+
+// Stream returns where the stream Stdout or Stderr is to be written; another
+// name panics. Each takes one Write at a time, and both may be written at once.
+// Write fails only after Close, with fs.ErrClosed; it waits while the store is
+// slower than the task.
+func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
+
+// Tail returns the end of what has been written to the stream Stdout or Stderr:
+// at most Options.TailBytes of valid UTF-8, in which bytes that are none are
+// replaced, and whether that leaves something out. It may be called at any
+// time, also after Close.
+func (w *Writer) Tail(name string) (text string, truncated bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stream(name).tail.text()
+}
+
+func (w *Writer) stream(name string) *stream {
+	switch name {
+	case Stdout:
+		return &w.stdout
+	case Stderr:
+		return &w.stderr
+	}
+	panic("logs: no stream is called " + name)
+}
+
+type stream struct {
+	w    *Writer
+	name string
+	tail tail
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	if s.w.closed {
+		return 0, fs.ErrClosed
+	}
+	s.tail.add(p)
+	if err := s.w.take(s.name, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

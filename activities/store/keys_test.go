@@ -1,0 +1,95 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"switchyard/activities/store"
+)
+
+// Names as validation lets them through.
+var (
+	runs  = rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?-[0-9a-z]{8}`)
+	tasks = rapid.OneOf(
+		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_-]{0,62}`),
+		// What a folder's bucket would take for escape sequences.
+		rapid.StringMatching(`a(_|__0x|__0x2f__|0x){1,5}`),
+	)
+	numbers = rapid.Int32Min(0)
+)
+
+func TestKeysAreLaidOutAsDocumented(t *testing.T) {
+	for got, want := range map[string]string{
+		store.RunPrefix("ci-0k"):                      "runs/ci-0k/",
+		store.StatusKey("ci-0k", 1):                   "runs/ci-0k/status/1",
+		store.CarryKey("ci-0k", 1, 2):                 "runs/ci-0k/carry/1.2",
+		store.ResultKey("ci-0k", 0, "build", 3):       "runs/ci-0k/results/build.0.3",
+		store.ResultKey("ci-0k", 0, "a__0x2f__", 3):   "runs/ci-0k/results/a__.0x2f__.0.3",
+		store.LogsPrefix("ci-0k", "build"):            "runs/ci-0k/logs/build/",
+		store.LogPrefix("ci-0k", "build", 1, 4):       "runs/ci-0k/logs/build/1.4.",
+		store.LogChunkKey("ci-0k", "build", 1, 4, 17): "runs/ci-0k/logs/build/1.4.00000017",
+	} {
+		if got != want {
+			t.Errorf("key %q, want %q", got, want)
+		}
+	}
+}
+
+func TestLogChunkKeyParsesBack(t *testing.T) {
+	type parts struct {
+		run, task      string
+		attempt, claim int32
+		chunk          int64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		want := parts{
+			runs.Draw(t, "run"), tasks.Draw(t, "task"),
+			numbers.Draw(t, "attempt"), numbers.Draw(t, "claim"), rapid.Int64Min(0).Draw(t, "chunk"),
+		}
+		key := store.LogChunkKey(want.run, want.task, want.attempt, want.claim, want.chunk)
+		var got parts
+		var ok bool
+		got.run, got.task, got.attempt, got.claim, got.chunk, ok = store.ParseLogChunkKey(key)
+		if !ok || got != want {
+			t.Fatalf("%s is read as %+v, %t; want %+v", key, got, ok, want)
+		}
+		if !strings.HasPrefix(key, store.LogPrefix(want.run, want.task, want.attempt, want.claim)) {
+			t.Fatalf("%s does not start with its LogPrefix", key)
+		}
+	})
+}
+
+func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type attempt struct {
+			run, task           string
+			generation, attempt int32
+		}
+		draw := func(label string) attempt {
+			return attempt{
+				rapid.SampledFrom([]string{"a-1", "a-1.2", "a-11"}).Draw(t, label+" run"), tasks.Draw(t, label+" task"),
+				rapid.Int32Range(0, 12).Draw(t, label+" generation"), rapid.Int32Range(0, 12).Draw(t, label+" attempt"),
+			}
+		}
+		a, b := draw("a"), draw("b")
+		same := store.ResultKey(a.run, a.generation, a.task, a.attempt) == store.ResultKey(b.run, b.generation, b.task, b.attempt)
+		if same != (a == b) {
+			t.Fatalf("%+v and %+v: same key %t", a, b, same)
+		}
+	})
+}
+
+func FuzzParseLogChunkKey(f *testing.F) {
+	f.Add(store.LogChunkKey("ci-0k", "build", 1, 4, 17))
+	f.Add("runs/ci-0k/logs/build/1.4.00000017.18a3f.tmp")
+	f.Add("runs/ci-0k/logs/build/01.4.0")
+	f.Add("runs/////")
+	f.Fuzz(func(t *testing.T, key string) {
+		run, task, attempt, claim, chunk, ok := store.ParseLogChunkKey(key)
+		if ok && store.LogChunkKey(run, task, attempt, claim, chunk) != key {
+			t.Errorf("%q is taken for %q", key, store.LogChunkKey(run, task, attempt, claim, chunk))
+		}
+	})
+}

@@ -1,0 +1,308 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func open(t testing.TB, location string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), s.Close()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// onEach runs a test on each kind of store.
+func onEach(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	t.Run("folder", func(t *testing.T) { test(t, open(t, t.TempDir())) })
+	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
+}
+
+func keysOf(t *testing.T, s *store.Store, prefix string) []string {
+	t.Helper()
+	var keys []string
+	for key, err := range s.Keys(t.Context(), prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	for _, location := range []string{
+		filepath.Join(dir, "new", "path"),
+		"file://" + filepath.Join(dir, "with%20space"),
+		"mem://",
+	} {
+		s := open(t, location)
+		if err := s.Put(t.Context(), "a/b", []byte("x")); err != nil {
+			t.Errorf("%s: %v", location, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "with space", "a", "b")); err != nil {
+		t.Errorf("a file:// URL did not open the folder that it names: %v", err)
+	}
+
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for location, want := range map[string]string{
+		"":                     "no folder or URL",
+		"ftp://host/dir":       `unknown scheme "ftp"`,
+		"file://relative/dir":  "file:///absolute/path",
+		"file:///a?metadata=x": "file:///absolute/path",
+		"mem://x":              "just mem://",
+		file:                   "is not a directory",
+	} {
+		_, err := store.Open(t.Context(), location)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", location, err, want)
+		}
+	}
+}
+
+func TestMessageComesBack(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		want := &v1.TaskResult{ExitCode: 3, Stdout: "out", Output: &structpb.Struct{
+			Fields: map[string]*structpb.Value{"k": structpb.NewStringValue("v")},
+		}}
+		key := store.ResultKey("ci-0k", 0, "build", 0)
+		for _, m := range []*v1.TaskResult{{Stdout: strings.Repeat("first ", 1000)}, want} {
+			if err := s.PutMessage(t.Context(), key, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := new(v1.TaskResult)
+		if err := s.GetMessage(t.Context(), key, got); err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if err := s.Put(t.Context(), key, []byte{0xff}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.GetMessage(t.Context(), key, got); err == nil || errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a value that is no message: error %v", err)
+		}
+	})
+}
+
+func TestMissingValueIsErrNotFound(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		if err := s.Put(t.Context(), store.StatusKey("ci-0k", 0), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{
+			store.StatusKey("ci-0k", 1),
+			store.StatusKey("other", 0),
+			store.RunPrefix("ci-0k") + "status",
+		} {
+			err := s.GetMessage(t.Context(), key, new(v1.Run))
+			if !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: error %v", key, err)
+			}
+		}
+		if value, err := s.Get(t.Context(), store.StatusKey("ci-0k", 0)); err != nil || len(value) != 0 {
+			t.Errorf("empty value: %q, %v", value, err)
+		}
+	})
+}
+
+func TestKeysListsWhatWasStored(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			id := "ci-" + strconv.Itoa(run)
+			task := tasks.Draw(rt, "task")
+			var want []string
+			for n := range rapid.Int64Range(1, 5).Draw(rt, "chunks") {
+				want = append(want, store.LogChunkKey(id, task, 0, 1, n))
+			}
+			other := store.LogChunkKey(id, task+"x", 0, 1, 0)
+			for _, key := range append(want, other) {
+				if err := s.Put(t.Context(), key, []byte(key)); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			if got := keysOf(t, s, store.LogsPrefix(id, task)); !slices.Equal(got, want) {
+				rt.Fatalf("keys %q, want %q", got, want)
+			}
+		})
+	})
+}
+
+func TestKeysGoesOverPages(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		const n = 2100
+		for i := range int64(n) {
+			if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", "build", 0, 0, i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(keysOf(t, s, store.LogsPrefix("ci-0k", "build"))); got != n {
+			t.Errorf("%d keys, want %d", got, n)
+		}
+		for range s.Keys(t.Context(), "runs/") {
+			break
+		}
+	})
+}
+
+func TestKeysLeavesOutUnfinishedFiles(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	key := store.LogChunkKey("ci-0k", "build", 0, 0, 0)
+	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, key+".18a3f.tmp"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := keysOf(t, s, ""); !slices.Equal(got, []string{key}) {
+		t.Errorf("keys %q", got)
+	}
+}
+
+func TestDeleteRunDeletesThatRun(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		kept := []string{store.StatusKey("ci-0k1", 0), store.StatusKey("ci-1k", 0)}
+		gone := []string{store.StatusKey("ci-0k", 0), store.LogChunkKey("ci-0k", "build", 0, 0, 0)}
+		for _, key := range slices.Concat(kept, gone) {
+			if err := s.Put(t.Context(), key, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := s.DeleteRun(t.Context(), "ci-0k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, run := range []string{"", ".", "..", "../..", "ci-1k/status", `..\x`} {
+			if err := s.DeleteRun(t.Context(), run); err == nil {
+				t.Errorf("DeleteRun(%q) is not refused", run)
+			}
+		}
+		if got := keysOf(t, s, ""); !slices.Equal(got, kept) {
+			t.Errorf("left: %q, want %q", got, kept)
+		}
+	})
+}
+
+func TestDeleteRunLeavesNoDirectory(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", "build", 0, 0, 0), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteRun(t.Context(), "ci-0k"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs", "ci-0k")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory of the run: %v", err)
+	}
+}
+
+func TestAbortedPutLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Put(ctx, "a", []byte("x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left in the folder: %v, %v", entries, err)
+	}
+}
+
+func TestReaderSeesWholeValuesWhileTheyAreReplaced(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		value := func(i int) []byte { return []byte(strings.Repeat(strconv.Itoa(i%10), 1+i*97%5000)) }
+		stored := map[string]bool{}
+		for i := range 300 {
+			stored[string(value(i))] = true
+		}
+		if err := s.Put(t.Context(), "k", value(0)); err != nil {
+			t.Fatal(err)
+		}
+		var writers sync.WaitGroup
+		done := make(chan struct{})
+		writers.Go(func() {
+			defer close(done)
+			for i := range 300 {
+				if err := s.Put(t.Context(), "k", value(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		for reading := true; reading; {
+			select {
+			case <-done:
+				reading = false
+			default:
+			}
+			got, err := s.Get(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !stored[string(got)] {
+				t.Fatalf("read a value of %d bytes that was never stored", len(got))
+			}
+		}
+		writers.Wait()
+	})
+}
+
+func BenchmarkPutMessage(b *testing.B) {
+	for name, location := range map[string]string{"folder": b.TempDir(), "memory": "mem://"} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, location)
+			m := &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("line of output\n", 30)}}
+			var n int32
+			for b.Loop() {
+				n++
+				if err := s.PutMessage(b.Context(), store.ResultKey("ci-0k", 0, "task-"+strconv.Itoa(int(n)), 0), m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkGetMissing(b *testing.B) {
+	s := open(b, b.TempDir())
+	for b.Loop() {
+		if _, err := s.Get(b.Context(), store.LogChunkKey("ci-0k", "build", 0, 0, 0)); !errors.Is(err, store.ErrNotFound) {
+			b.Fatal(err)
+		}
+	}
+}
