@@ -1,7 +1,3 @@
-// Package executor runs attempts of tasks on a node. Each task type has an
-// implementation of Executor in a folder of its own; all of them pass the
-// conformance suite in executortest. The package knows no Temporal: it may
-// import proto and the standard library.
 package executor
 
 import (
@@ -22,7 +18,8 @@ type Executor interface {
 	// Run starts the attempt and returns when it has ended and nothing of it is
 	// left: no process, no container, no goroutine. It calls spawned once, as
 	// soon as the attempt's own program has started, and not at all when it
-	// could not be started.
+	// could not be started, or ctx was done before. No output is written before
+	// spawned has returned, so it must not take long.
 	//
 	// When ctx is done, Run asks the program to stop (SIGTERM), waits for the
 	// attempt's grace period, then ends by force whatever is left, and returns
@@ -46,8 +43,10 @@ type Attempt struct {
 	Env map[string]string
 	// BaseDir is the directory that relative working directories start at.
 	BaseDir string
-	// Stdout and Stderr take what the program prints. The executor writes each
-	// from one goroutine at a time, and no more once Run has returned.
+	// Stdout and Stderr take what the program prints; nil: it is thrown away. The
+	// executor writes each from one goroutine at a time, but both at once, and
+	// no more once Run has returned. A slow writer slows the program down; after
+	// an error the program goes on, and Run returns the error with the result.
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
@@ -65,7 +64,7 @@ type Result struct {
 	Stopped bool
 	// CPUTime is the processor time of the program and its children.
 	CPUTime time.Duration
-	// PeakMemory is the largest resident set of one of its processes, in bytes.
+	// PeakMemory is the largest resident set of one of its processes, in bytes; 0: not known.
 	PeakMemory int64
 }
 

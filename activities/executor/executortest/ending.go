@@ -1,0 +1,117 @@
+package executortest
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func (h Harness) stop(t *testing.T) {
+	e := h.New(t)
+	t.Run("before the start", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "never"})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r, err := e.Run(ctx, a, c.spawned)
+		if err != nil || !r.Stopped {
+			t.Errorf("result %+v, error %v, want a stopped one", r, err)
+		}
+		if c.spawns.Load() != 0 || c.out.String() != "" {
+			t.Error("it has started nevertheless")
+		}
+	})
+	t.Run("by SIGTERM", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", Sleep: true})
+		r, took := h.cancelled(t, e, a, c, "ready")
+		if !r.Stopped || r.ExitCode != 143 || r.Signal != "SIGTERM" {
+			t.Errorf("result %+v, want one stopped by SIGTERM", r)
+		}
+		if took > a.Grace {
+			t.Errorf("took %v, though nothing resisted", took)
+		}
+	})
+	t.Run("cleaning up", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", OnTerm: "bye", Sleep: true, Code: 7})
+		r, took := h.cancelled(t, e, a, c, "ready")
+		if !r.Stopped || r.ExitCode != 7 || r.Signal != "" {
+			t.Errorf("result %+v, want a stopped one with the program's own exit code 7", r)
+		}
+		if got := c.out.String(); got != "readybye" {
+			t.Errorf("printed %q, want what it prints on SIGTERM, too", got)
+		}
+		if took > a.Grace {
+			t.Errorf("took %v, though nothing resisted", took)
+		}
+	})
+	t.Run("by SIGKILL after the grace period", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
+		a.Grace = 300 * time.Millisecond
+		r, took := h.cancelled(t, e, a, c, "ready")
+		if !r.Stopped || r.ExitCode != 137 || r.Signal != "SIGKILL" || r.OOMKilled {
+			t.Errorf("result %+v, want one stopped by SIGKILL", r)
+		}
+		if took < a.Grace {
+			t.Errorf("took %v, less than the grace period of %v", took, a.Grace)
+		}
+	})
+	t.Run("by deadline", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Sleep: true})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if r := h.finish(t, ctx, e, a, c); !r.Stopped {
+			t.Errorf("result %+v, want a stopped one", r)
+		}
+	})
+	t.Run("after the end", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "done"})
+		ctx, cancel := context.WithCancel(t.Context())
+		r := h.finish(t, ctx, e, a, c)
+		cancel()
+		if r.Stopped {
+			t.Errorf("result %+v, want one that has ended by itself", r)
+		}
+	})
+}
+
+func (h Harness) nothingSurvives(t *testing.T) {
+	e := h.New(t)
+	left := map[string]Program{
+		"child":            {Child: true},
+		"daemon":           {Daemon: true},
+		"child and daemon": {Child: true, Daemon: true},
+		"deaf to SIGTERM":  {Child: true, Daemon: true, IgnoreTerm: true},
+	}
+	for name, p := range left {
+		p.Out = "ready"
+		t.Run(name+", program exits", func(t *testing.T) {
+			p.Code = 4
+			a, c := h.attempt(t, p)
+			start := time.Now()
+			r := h.finish(t, t.Context(), e, a, c)
+			if r.ExitCode != 4 || r.Stopped {
+				t.Errorf("result %+v, want exit code 4", r)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("took %v to end what was left", took)
+			}
+			if got := c.out.String(); got != "ready" {
+				t.Errorf("printed %q", got)
+			}
+		})
+		t.Run(name+", program is stopped", func(t *testing.T) {
+			p.Sleep = true
+			a, c := h.attempt(t, p)
+			a.Grace = 300 * time.Millisecond
+			if r, _ := h.cancelled(t, e, a, c, "ready"); !r.Stopped {
+				t.Errorf("result %+v, want a stopped one", r)
+			}
+		})
+		t.Run(name+", program is killed", func(t *testing.T) {
+			p.Sleep, p.Kill = false, "KILL"
+			a, c := h.attempt(t, p)
+			if r := h.finish(t, t.Context(), e, a, c); r.Signal != "SIGKILL" || r.Stopped {
+				t.Errorf("result %+v, want one ended by SIGKILL", r)
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package executortest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+)
+
+// Harness fits the suite to one type of executor.
+type Harness struct {
+	// New makes an executor and registers its clean-up with t.
+	New func(t *testing.T) executor.Executor
+	// Spec writes a program as a spec; nil means that this type has none for it,
+	// and the test is skipped.
+	Spec func(p Program) *structpb.Struct
+	// BadSpecs are specs that must end in a StartError, by what is wrong with them.
+	BadSpecs map[string]*structpb.Struct
+	// Left lists what of an attempt is still on the machine.
+	Left func(t *testing.T, id string) []string
+	// FloodBytes is how much a program prints to test that memory is bounded.
+	FloodBytes int64
+	// Many is how many attempts run at once to test concurrency.
+	Many int
+}
+
+// patience is how long an attempt may take that does not wait for anything.
+const patience = 30 * time.Second
+
+// Run runs the suite.
+func Run(t *testing.T, h Harness) {
+	t.Run("streams", h.streams)
+	t.Run("exit code", h.exitCode)
+	t.Run("signal", h.signal)
+	t.Run("environment", h.environment)
+	t.Run("directory", h.directory)
+	t.Run("start errors", h.startErrors)
+	t.Run("spawned comes first", h.spawnedFirst)
+	t.Run("stop", h.stop)
+	t.Run("nothing survives", h.nothingSurvives)
+	t.Run("output", h.output)
+	t.Run("many at once", h.many)
+}
+
+var serial atomic.Int64
+
+// attempt is an attempt whose id no other in this process has.
+func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
+	t.Helper()
+	spec := h.Spec(p)
+	if spec == nil {
+		t.Skipf("this type has no program like %+v", p)
+	}
+	c := &capture{}
+	return executor.Attempt{
+		ID:      fmt.Sprintf("suite-%d-%d/task/c1", time.Now().UnixNano(), serial.Add(1)),
+		Spec:    spec,
+		Env:     map[string]string{},
+		BaseDir: t.TempDir(),
+		Stdout:  &c.out,
+		Stderr:  &c.err,
+		Grace:   5 * time.Second,
+	}, c
+}
+
+// capture keeps what an attempt prints and counts its starts.
+type capture struct {
+	out, err buffer
+	spawns   atomic.Int32
+}
+
+// buffer is a bytes.Buffer that a test can look at while it is written to.
+type buffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
+}
+
+func (c *capture) spawned() { c.spawns.Add(1) }
+
+// finish runs an attempt to its end, which must be no error.
+func (h Harness) finish(t *testing.T, ctx context.Context, e executor.Executor, a executor.Attempt, c *capture) executor.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the suite's patience"))
+	defer cancel()
+	r, err := e.Run(ctx, a, c.spawned)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	if context.Cause(ctx) != nil && context.Cause(ctx).Error() == "the suite's patience" {
+		t.Fatalf("still running after %v; stdout %q, stderr %q", patience, c.out.String(), c.err.String())
+	}
+	if n := c.spawns.Load(); n != 1 {
+		t.Errorf("spawned was called %d times, want once", n)
+	}
+	h.nothingLeft(t, a.ID)
+	return r
+}
+
+func (h Harness) nothingLeft(t *testing.T, id string) {
+	t.Helper()
+	if left := h.Left(t, id); len(left) > 0 {
+		t.Errorf("left behind when Run has returned: %s", strings.Join(left, "; "))
+	}
+}
+
+// cancelled runs an attempt and cancels it as soon as it has printed ready.
+func (h Harness) cancelled(t *testing.T, e executor.Executor, a executor.Attempt, c *capture, ready string) (executor.Result, time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var at atomic.Int64
+	a.Stdout = &trigger{buffer: &c.out, on: ready, do: sync.OnceFunc(func() {
+		at.Store(time.Now().UnixNano())
+		cancel()
+	})}
+	r := h.finish(t, ctx, e, a, c)
+	return r, time.Since(time.Unix(0, at.Load()))
+}
+
+// trigger does something when a text has been printed.
+type trigger struct {
+	*buffer
+	on string
+	do func()
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	n, err := w.buffer.Write(p)
+	if strings.Contains(w.buffer.String(), w.on) {
+		w.do()
+	}
+	return n, err
+}

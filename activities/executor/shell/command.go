@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+)
+
+// Exit codes of a program that does not start, as shells give them.
+const (
+	codeNotFound  = 127
+	codeCannotRun = 126
+)
+
+// command is what a ShellSpec asks for.
+type command struct {
+	// line is for `sh -c`; empty when argv is set.
+	line string
+	argv []string
+	dir  string
+}
+
+// parseSpec reads a ShellSpec in its JSON form. An unknown field is refused
+// rather than ignored: it may come from a newer release and matter there.
+func parseSpec(spec *structpb.Struct) (command, error) {
+	var c command
+	for name, value := range spec.GetFields() {
+		switch name {
+		case "command":
+			if err := c.parseCommand(value); err != nil {
+				return command{}, err
+			}
+		case "workingDirectory", "working_directory":
+			s, ok := value.GetKind().(*structpb.Value_StringValue)
+			if !ok {
+				return command{}, fmt.Errorf("%s is not a string", name)
+			}
+			c.dir = s.StringValue
+		default:
+			return command{}, fmt.Errorf("unknown field %s", name)
+		}
+	}
+	if c.line == "" && len(c.argv) == 0 {
+		return command{}, errors.New("command is empty")
+	}
+	for _, s := range append([]string{c.line, c.dir}, c.argv...) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return command{}, errors.New("a string holds a NUL byte")
+		}
+	}
+	return c, nil
+}
+
+func (c *command) parseCommand(value *structpb.Value) error {
+	switch kind := value.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		c.line = kind.StringValue
+	case *structpb.Value_ListValue:
+		for i, item := range kind.ListValue.GetValues() {
+			s, ok := item.GetKind().(*structpb.Value_StringValue)
+			if !ok {
+				return fmt.Errorf("command[%d] is not a string", i)
+			}
+			c.argv = append(c.argv, s.StringValue)
+		}
+		if len(c.argv) > 0 && c.argv[0] == "" {
+			return errors.New("command[0] is empty")
+		}
+	default:
+		return errors.New("command is neither a string nor a list of strings")
+	}
+	return nil
+}
+
+// directory is where the program starts; it is checked here, since a failed
+// start does not say whether the program or its directory is missing.
+func (c *command) directory(base string) (string, error) {
+	dir := c.dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(base, dir)
+	}
+	if dir == "" {
+		return "", nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fmt.Errorf("working directory: %w", err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("working directory: %s is not a directory", dir)
+	}
+	return dir, nil
+}
+
+// lookPath finds a program as the task itself would: in the PATH of its own
+// environment, with relative entries from its own directory.
+func lookPath(name, dir string, environ []string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		return name, nil
+	}
+	denied := false
+	for _, entry := range filepath.SplitList(lookup(environ, "PATH")) {
+		path := filepath.Join(entry, name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if info.Mode().Perm()&0o111 == 0 {
+			denied = true
+			continue
+		}
+		return path, nil
+	}
+	if denied {
+		return "", &executor.StartError{ExitCode: codeCannotRun, Err: fmt.Errorf("%s: permission denied", name)}
+	}
+	return "", &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: command not found", name)}
+}

@@ -1,0 +1,97 @@
+//go:build unix
+
+package shell
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/executortest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			h := executortest.Harness{
+				New:  func(t *testing.T) executor.Executor { return newExecutor(t, Options{Mechanism: m}) },
+				Spec: programSpec,
+				BadSpecs: map[string]*structpb.Struct{
+					"no spec":             nil,
+					"no command":          spec(t, map[string]any{}),
+					"empty command":       spec(t, map[string]any{"command": ""}),
+					"empty list":          spec(t, map[string]any{"command": []any{}}),
+					"command is a number": spec(t, map[string]any{"command": 3}),
+					"word is a number":    spec(t, map[string]any{"command": []any{"echo", 3}}),
+					"directory is a list": spec(t, map[string]any{"command": "true", "workingDirectory": []any{}}),
+					"unknown field":       spec(t, map[string]any{"command": "true", "shell": "bash"}),
+					"NUL in a command":    spec(t, map[string]any{"command": "echo \x00"}),
+					"NUL in a word":       spec(t, map[string]any{"command": []any{"echo", "\x00"}}),
+					"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null"}),
+					"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}}),
+					"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}}),
+					"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
+				},
+				Left:       leftOf,
+				FloodBytes: floodBytes(),
+				Many:       60,
+			}
+			executortest.Run(t, h)
+		})
+	}
+}
+
+func floodBytes() int64 {
+	if testing.Short() {
+		return 64 << 20
+	}
+	return 1 << 30
+}
+
+func make8MiB() []byte {
+	b := make([]byte, 8<<20)
+	for i := range b {
+		b[i] = 'x'
+	}
+	return b
+}
+
+// programSpec runs a program of the suite through `sh -c`.
+func programSpec(p executortest.Program) *structpb.Struct {
+	fields := map[string]*structpb.Value{"command": structpb.NewStringValue(p.Script())}
+	if p.NotFound {
+		fields["command"] = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{
+			structpb.NewStringValue("switchyard-no-such-program"),
+		}})
+	}
+	if p.Dir != "" {
+		fields["workingDirectory"] = structpb.NewStringValue(p.Dir)
+	}
+	return &structpb.Struct{Fields: fields}
+}
+
+func spec(t testing.TB, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := specOf(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newExecutor(t testing.TB, o Options) *Executor {
+	t.Helper()
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+func specOf(fields map[string]any) (*structpb.Struct, error) { return structpb.NewStruct(fields) }

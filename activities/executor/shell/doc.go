@@ -1,0 +1,50 @@
+// Package shell runs tasks of type "shell": a command line for `sh -c`, or a
+// list of words that runs without a shell. It may import proto, the executor
+// interface, golang.org/x/sys and the standard library; it knows no Temporal.
+//
+// # What a program gets
+//
+// Its environment is the node's, without the variables SWITCHYARD_*, which are
+// the worker's own settings and credentials, then Attempt.Env, then PWD and
+// SWITCHYARD_CLAIM, the attempt's id. Standard input is empty. It leads a
+// session of its own: Ctrl-C in the worker's terminal does not reach it, and it
+// cannot stop to ask at that terminal.
+//
+// # How it ends
+//
+//	          exits                        no process left
+//	running ─────────▶ lingering, 200 ms ──────────────────┐
+//	   │                    │ time over                    ▼
+//	   │ ctx done           └──────────▶ SIGKILL to all ─▶ ended
+//	   │                                     ▲             ▲
+//	   └──▶ SIGTERM to all ─▶ stopping ──────┘             │
+//	                           │   grace over              │
+//	                           └───────────────────────────┘
+//	                               no process left
+//
+// A program that exits takes what it left in the background with it. The
+// short linger lets helpers at the end of a pipe, such as the tee of a process
+// substitution, write out what they hold. They get no SIGTERM: nobody asked the
+// task to stop, and a program that wants to wait for its children can.
+//
+// # Who belongs to an attempt
+//
+// A process group does not hold a program that forks twice or calls setsid. Of
+// these ways, the first that works on the machine is taken:
+//
+//   - cgroup: a cgroup2 directory for each attempt. Nothing leaves it, short of
+//     a privileged program that moves itself to another one, and the kernel ends
+//     all of it at once.
+//   - mark: the worker becomes the subreaper of all its descendants, and an
+//     attempt's processes are found in /proc by SWITCHYARD_CLAIM in their
+//     environment, by their session, and by descent from such a process. What
+//     wipes its environment, starts a session and is orphaned, all three, is missed.
+//   - group: the process group alone, on systems other than Linux.
+//
+// # When the worker dies
+//
+// The parent-death signal ends the program itself; it follows the thread that
+// forked, so one thread that lives as long as the Executor forks for all
+// attempts. It is not inherited, so the rest is the business of a watchdog
+// process, see RunWatchdogIfAsked.
+package shell

@@ -1,0 +1,32 @@
+//go:build !unix
+
+package shell
+
+import (
+	"os"
+	"syscall"
+)
+
+// groups know only the program itself: these systems have no process groups to signal.
+type groups struct{}
+
+func (groups) mechanism() Mechanism         { return Group }
+func (groups) enclose(string) (tree, error) { return &group{}, nil }
+func (groups) close() error                 { return nil }
+
+type group struct{ pid int }
+
+func (g *group) attr() *syscall.SysProcAttr { return nil }
+func (g *group) started(pid int)            { g.pid = pid }
+func (g *group) terminate()                 { g.kill() }
+func (g *group) empty() bool                { return true }
+func (g *group) pids() []int                { return nil }
+func (g *group) oomKilled() bool            { return false }
+func (g *group) end() error                 { return nil }
+
+func (g *group) kill() {
+	if p, err := os.FindProcess(g.pid); err == nil {
+		_ = p.Kill()
+		_ = p.Release()
+	}
+}

@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// mechanismsHere are those that this machine has; Mark works on every Linux.
+func mechanismsHere(t testing.TB) []Mechanism {
+	t.Helper()
+	all := []Mechanism{Mark}
+	c, err := newCgroups()
+	if err != nil {
+		t.Logf("no cgroups here, so they are not tested: %v", err)
+		return all
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+	return append([]Mechanism{Cgroup}, all...)
+}
+
+// leftOf looks for the mark of an attempt with nothing of the code under test.
+func leftOf(t *testing.T, id string) []string {
+	t.Helper()
+	var left []string
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range environs {
+		text, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(text, []byte("SWITCHYARD_CLAIM="+id+"\x00")) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			left = append(left, fmt.Sprintf("%s %q", filepath.Dir(path), line))
+		}
+	}
+	return left
+}
+
+// leftovers looks for what the whole of the tests may have left.
+func leftovers() error {
+	var err error
+	out, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", strconv.Itoa(os.Getpid())).Output()
+	for line := range bytes.Lines(out) {
+		if !bytes.Contains(line, []byte("ps -o")) {
+			err = errors.Join(err, fmt.Errorf("process left: %s", line))
+		}
+	}
+	if base, e := ownCgroup(); e == nil {
+		dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", parentPrefix, os.Getpid())))
+		if len(dirs) > 0 {
+			err = errors.Join(err, fmt.Errorf("cgroups left: %v", dirs))
+		}
+	}
+	return err
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,63 @@
+package shell
+
+import "testing"
+
+func TestFindCgroup(t *testing.T) {
+	const (
+		hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n" +
+			"32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n" +
+			"41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
+		unified = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+		spaced  = `30 23 0:26 / /sys/fs/c\040group rw shared:4 - cgroup2 cgroup2 rw` + "\n"
+		part    = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+		other   = "30 23 0:26 /docker/xyz /mnt rw - cgroup2 cgroup rw\n"
+	)
+	for name, test := range map[string]struct{ mounts, groups, want string }{
+		"hybrid":            {hybrid, "5:devices:/x\n4:memory:/y\n0::/\n", "/sys/fs/cgroup/unified"},
+		"unified":           {unified, "0::/user.slice/session-2.scope\n", "/sys/fs/cgroup/user.slice/session-2.scope"},
+		"a space":           {spaced, "0::/a\n", "/sys/fs/c group/a"},
+		"part of it":        {part, "0::/docker/abc/inner\n", "/sys/fs/cgroup/inner"},
+		"not that part":     {other, "0::/docker/abc\n", ""},
+		"the right of two":  {other + part, "0::/docker/abc\n", "/sys/fs/cgroup"},
+		"old kernel":        {hybrid, "5:devices:/x\n", ""},
+		"not mounted":       {"31 23 0:28 / / rw - ext4 /dev/sda rw\n", "0::/\n", ""},
+		"malformed":         {"what\n", "0::/\n", ""},
+		"outside namespace": {unified, "0::/../other\n", ""},
+	} {
+		got, err := findCgroup(test.mounts, test.groups)
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s: %q, error %v, want %q", name, got, err, test.want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	got, err := parseStat([]byte("42 (a) b (c d) Z 7 8 9 0 -1 4228108 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0\n"))
+	if want := (process{pid: 42, parent: 7, group: 8, session: 9, start: 987, zombie: true}); err != nil || got != want {
+		t.Errorf("got %+v, error %v, want %+v", got, err, want)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("42 (a) b (c d) S 7 8 9 0 -1 4228108 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0\n"))
+	f.Add([]byte("()"))
+	f.Add([]byte(")("))
+	f.Fuzz(func(t *testing.T, text []byte) { _, _ = parseStat(text) })
+}
+
+func FuzzFindCgroup(f *testing.F) {
+	f.Add(`30 23 0:26 /\040 /sys/fs/cgroup rw - cgroup2 cgroup2 rw`, "0::/ \n")
+	f.Fuzz(func(t *testing.T, mounts, groups string) { _, _ = findCgroup(mounts, groups) })
+}
+
+func TestHasEntry(t *testing.T) {
+	environ := []byte("A=1\x00SWITCHYARD_CLAIM=r/t/c1\x00B=SWITCHYARD_CLAIM=r/t/c2\x00")
+	for entry, want := range map[string]bool{
+		"SWITCHYARD_CLAIM=r/t/c1": true, "SWITCHYARD_CLAIM=r/t/c": false, "SWITCHYARD_CLAIM=r/t/c11": false,
+		"SWITCHYARD_CLAIM=r/t/c2": false, "A=1": true,
+	} {
+		if got := hasEntry(environ, []byte(entry)); got != want {
+			t.Errorf("%s: %v", entry, got)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+//go:build unix
+
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
+)
+
+// resultOf reads how the program ended, and what it and the children that it
+// waited for have used.
+func resultOf(state *os.ProcessState) executor.Result {
+	r := executor.Result{ExitCode: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.ExitCode = 128 + int(status.Signal())
+		if r.Signal = unix.SignalName(status.Signal()); r.Signal == "" {
+			r.Signal = fmt.Sprintf("signal %d", int(status.Signal()))
+		}
+	}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.PeakMemory = rssBytes(int64(usage.Maxrss))
+	}
+	return r
+}
+
+// rssBytes converts ru_maxrss, which Linux counts in KiB and Darwin in bytes.
+func rssBytes(maxrss int64) int64 {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return maxrss
+	}
+	return maxrss << 10
+}
+
+// ownPeak is the largest resident set of this process in bytes.
+func ownPeak() int64 {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return rssBytes(int64(usage.Maxrss))
+}
+
+// isTaskFault tells whether a program could not start because of what the task asks for.
+func isTaskFault(err error) bool {
+	for _, errno := range []syscall.Errno{
+		syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ENOTDIR,
+		syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ETXTBSY,
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+
+	"switchyard/activities/executor"
+)
+
+// Mechanism is a way to tell which processes belong to an attempt.
+type Mechanism string
+
+// The mechanisms; the package comment explains them.
+const (
+	// Auto is the best of the others that works here.
+	Auto Mechanism = ""
+	// Cgroup needs Linux 5.14 and leave to make cgroup2 directories.
+	Cgroup Mechanism = "cgroup"
+	// Mark needs Linux with /proc. It makes the whole process a subreaper.
+	Mark Mechanism = "mark"
+	// Group works on every Unix.
+	Group Mechanism = "group"
+)
+
+// Options say how an Executor works.
+type Options struct {
+	// Mechanism asks for one; when it does not work here, New fails. Auto never fails for this.
+	Mechanism Mechanism
+	// Watchdog starts a process with the first attempt that ends all of them
+	// when this process is killed. To set it, main must call RunWatchdogIfAsked
+	// before it does anything else. Linux only; ignored elsewhere.
+	Watchdog bool
+	// Environ is the node's environment, as KEY=value; nil: that of this process.
+	Environ []string
+	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Executor runs shell tasks. One is enough for all nodes of a process.
+type Executor struct {
+	trees   trees
+	forker  *forker
+	guard   *watchdog
+	environ []string
+	shell   string
+	null    *os.File
+	buffers sync.Pool
+	closed  atomic.Bool
+}
+
+var _ executor.Executor = (*Executor)(nil)
+
+// New returns an Executor; whoever made it calls Close after the last Run has returned.
+func New(o Options) (*Executor, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		return nil, fmt.Errorf("find a shell: %w", err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	guard := newWatchdog(o.Watchdog, o.Logger)
+	trees, err := newTrees(o.Mechanism, guard, o.Logger)
+	if err != nil {
+		null.Close()
+		return nil, fmt.Errorf("contain shell tasks: %w", err)
+	}
+	return &Executor{
+		trees:   trees,
+		forker:  newForker(),
+		guard:   guard,
+		environ: withoutOwn(o.Environ),
+		shell:   sh,
+		null:    null,
+		buffers: sync.Pool{New: func() any { return new(chunk) }},
+	}, nil
+}
+
+// Type is "shell".
+func (e *Executor) Type() string { return "shell" }
+
+// Mechanism is the one that is in use, never Auto.
+func (e *Executor) Mechanism() Mechanism { return e.trees.mechanism() }
+
+// Close ends the watchdog and removes what New has made. A second call does nothing.
+func (e *Executor) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	e.forker.close()
+	return errors.Join(e.trees.close(), e.guard.close(), e.null.Close())
+}

@@ -1,0 +1,344 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// run runs a command line and returns what it printed.
+func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.Result, string, error) {
+	t.Helper()
+	var out strings.Builder
+	if a.ID == "" {
+		a.ID = fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano())
+	}
+	a.Spec, a.Stdout, a.Grace = spec(t, map[string]any{"command": command}), &out, time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, err := e.Run(ctx, a, func() {})
+	return r, out.String(), err
+}
+
+func TestEnvironmentIsTheNodesAndTheTasksAndNothingElse(t *testing.T) {
+	e := newExecutor(t, Options{Environ: []string{
+		"PATH=" + os.Getenv("PATH"), "NODE=n", "BOTH=node", "PWD=/elsewhere", "SWITCHYARD_TOKEN=secret", "SWITCHYARD_ITEM=outer",
+	}})
+	dir := t.TempDir()
+	a := executor.Attempt{ID: "run/task/c7", BaseDir: dir, Env: map[string]string{
+		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", claimVariable: "forged",
+	}}
+	_, out, err := run(t, e, a, []any{"env"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"PATH=" + os.Getenv("PATH"): true, "NODE=n": true, "BOTH=task": true, "TASK=t": true, "PWD=" + dir: true,
+		"SWITCHYARD_TASK=task": true, claimVariable + "=run/task/c7": true,
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if !want[line] {
+			t.Errorf("unexpected %q", line)
+		}
+		delete(want, line)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing %v", want)
+	}
+}
+
+func TestMalformedEnvironmentIsAStartError(t *testing.T) {
+	e := newExecutor(t, Options{})
+	for _, env := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A\x00": "x"}, {"A": "x\x00"}, {"A": strings.Repeat("x", 8<<20)}} {
+		if _, _, err := run(t, e, executor.Attempt{Env: env}, "true"); executor.AsStartError(err) == nil {
+			t.Errorf("error %v, want a StartError", err)
+		}
+	}
+}
+
+// A list runs as it is: no shell sees it, and programs are found as the task would find them.
+func TestListRunsWithoutAShell(t *testing.T) {
+	e := newExecutor(t, Options{})
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "mine"), []byte("#!/bin/sh\necho mine \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "notmine"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		path string
+		argv []any
+		want string
+		code int
+	}{
+		{"words are not split or expanded", "", []any{"printf", "<%s>", "a  b", "$HOME", "*", ""}, "<a  b><$HOME><*><>", 0},
+		{"PATH of the task", filepath.Join(dir, "bin"), []any{"mine", "1"}, "mine 1\n", 0},
+		{"relative PATH of the task", "bin:/usr/bin:/bin", []any{"mine"}, "mine\n", 0},
+		{"relative to the directory", "", []any{"./bin/mine"}, "mine\n", 0},
+		{"not executable", filepath.Join(dir, "bin"), []any{"notmine"}, "", 126},
+		{"not executable, by path", "", []any{"./bin/notmine"}, "", 126},
+		{"not there", "/nowhere", []any{"true"}, "", 127},
+		{"not there, by path", "", []any{"./bin/none"}, "", 127},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := executor.Attempt{BaseDir: dir, Env: map[string]string{}}
+			if test.path != "" {
+				a.Env["PATH"] = test.path
+			}
+			_, out, err := run(t, e, a, test.argv)
+			if out != test.want {
+				t.Errorf("printed %q, want %q", out, test.want)
+			}
+			start := executor.AsStartError(err)
+			if (test.code == 0 && err != nil) || (test.code != 0 && (start == nil || start.ExitCode != test.code)) {
+				t.Errorf("error %v, want exit code %d", err, test.code)
+			}
+		})
+	}
+}
+
+func TestTasksAreOutOfTheTerminalsReach(t *testing.T) {
+	e := newExecutor(t, Options{})
+	_, out, err := run(t, e, executor.Attempt{}, "ps -o pid=,pgid=,sid= -p $$; cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(out)
+	if len(fields) != 3 || fields[0] != fields[1] || fields[0] != fields[2] {
+		t.Errorf("pid, group and session are %v, want the same", fields)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			// The child of the shell works, not the shell.
+			r, _, err := run(t, e, executor.Attempt{}, `timeout 0.4 sh -c 'while :; do :; done'; true`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.CPUTime < 100*time.Millisecond || r.CPUTime > 2*time.Second {
+				t.Errorf("CPU time %v, want about 0.4 s", r.CPUTime)
+			}
+			r, _, err = run(t, e, executor.Attempt{}, `head -c 200000000 /dev/zero | tail -n 1 | wc -c`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.PeakMemory < 180<<20 || r.PeakMemory > 1<<30 {
+				t.Errorf("peak memory %d MiB, want 200 or somewhat more", r.PeakMemory>>20)
+			}
+			r, _, err = run(t, e, executor.Attempt{}, `sleep 0.5`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.PeakMemory < 100<<10 || r.PeakMemory > 8<<20 {
+				t.Errorf("peak memory of a small task %d KiB, want its own and not the worker's", r.PeakMemory>>10)
+			}
+		})
+	}
+}
+
+// TestPeakOfGrowingWorker holds that the memory of a worker that grows while it
+// starts programs is never taken for theirs.
+func TestPeakOfGrowingWorker(t *testing.T) {
+	e := newExecutor(t, Options{})
+	stop := make(chan struct{})
+	var grow sync.WaitGroup
+	grow.Go(func() {
+		var kept [][]byte
+		for len(kept) < 256 {
+			select {
+			case <-stop:
+				return
+			case <-time.After(2 * time.Millisecond):
+				block := make([]byte, 1<<20)
+				for i := 0; i < len(block); i += 4096 {
+					block[i] = 1
+				}
+				kept = append(kept, block)
+			}
+		}
+		runtime.KeepAlive(kept)
+	})
+	defer grow.Wait()
+	defer close(stop)
+	for range 100 {
+		r, _, err := run(t, e, executor.Attempt{}, `true`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.PeakMemory > 8<<20 {
+			t.Errorf("peak memory of a small task %d KiB, the worker's is %d", r.PeakMemory>>10, ownPeak()>>10)
+		}
+	}
+}
+
+func TestPeakMemory(t *testing.T) {
+	for _, test := range []struct{ waited, baseline, sampled, want int64 }{
+		{100, 50, 80, 100}, {50, 50, 10, 10}, {50, 50, 0, 0},
+	} {
+		if got := peakMemory(test.waited, test.baseline, test.sampled); got != test.want {
+			t.Errorf("%+v: got %d", test, got)
+		}
+	}
+}
+
+// Short-lived orphans end while the program still runs; nobody but the
+// subreaper can reap them.
+func TestNoZombiesAreLeft(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e, err := New(Options{Mechanism: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 5 {
+				if _, _, err := run(t, e, executor.Attempt{}, `(true &); (setsid true &); (env -i setsid sh -c 'true & true' &); sleep 0.05`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := leftovers(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The subreaper must not take an exit status that other code waits for, not
+// even that of a child that leads a session.
+func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
+	e := newExecutor(t, Options{Mechanism: Mark})
+	var others sync.WaitGroup
+	for i := range 20 {
+		others.Go(func() {
+			cmd := exec.Command("sh", "-c", fmt.Sprintf("sleep 0.0%d; exit 9", i%10))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: i%2 == 0}
+			err := cmd.Run()
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 9 {
+				t.Errorf("another child ended with %v, want exit status 9", err)
+			}
+		})
+	}
+	for range 20 {
+		if _, _, err := run(t, e, executor.Attempt{}, "(setsid true &); true"); err != nil {
+			t.Error(err)
+		}
+	}
+	others.Wait()
+}
+
+// An attempt's end is no other's: what two attempts leave is told apart.
+func TestAttemptsDoNotEndEachOther(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			ctx, cancel := context.WithCancel(t.Context())
+			var long sync.WaitGroup
+			started := make(chan struct{})
+			long.Go(func() {
+				a := executor.Attempt{
+					ID: t.Name() + "/long/c1", Grace: time.Second,
+					Spec: spec(t, map[string]any{"command": "(setsid sleep 100000 &); sleep 100000"}),
+				}
+				r, err := e.Run(ctx, a, func() { close(started) })
+				if err != nil || !r.Stopped {
+					t.Errorf("result %+v, error %v, want it to last until it is stopped", r, err)
+				}
+			})
+			<-started
+			for i := range 5 {
+				a := executor.Attempt{ID: t.Name() + "/long/c1" + strconv.Itoa(i)} // the other's id is a prefix
+				if _, _, err := run(t, e, a, "(setsid sleep 100000 &); true"); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := len(leftOf(t, t.Name()+"/long/c1")); n < 2 {
+				t.Errorf("the long attempt has %d processes left, want all", n)
+			}
+			cancel()
+			long.Wait()
+		})
+	}
+}
+
+// Whoever wipes the mark is found by session or by descent.
+func TestMarkIsNotTheOnlyTrace(t *testing.T) {
+	e := newExecutor(t, Options{Mechanism: Mark})
+	for name, command := range map[string]string{
+		"in the session":          `env -i /bin/sleep 4242 & sleep 0.05`,
+		"orphan in the session":   `(env -i /bin/sleep 4242 &); sleep 0.05`,
+		"in a session of its own": `setsid sh -c 'env -i /bin/sleep 4242 & sleep 4242' & sleep 0.05`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := run(t, e, executor.Attempt{}, command); err != nil {
+				t.Fatal(err)
+			}
+			if out, _ := exec.Command("pgrep", "-f", "/bin/sleep 4242").Output(); len(out) > 0 {
+				t.Errorf("left: %s", out)
+			}
+		})
+	}
+}
+
+func TestNestedCgroupsGoToo(t *testing.T) {
+	if mechanismsHere(t)[0] != Cgroup {
+		t.Skip("no cgroups here")
+	}
+	e := newExecutor(t, Options{Mechanism: Cgroup})
+	base, err := ownCgroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := fmt.Sprintf("%s/%s%d-*/[0-9]*", base, parentPrefix, os.Getpid())
+	_, out, err := run(t, e, executor.Attempt{Env: map[string]string{"MINE": mine}}, `
+		cd $MINE && mkdir -p inner/most || exit
+		sh -c 'echo $$ > inner/most/cgroup.procs; exec sleep 100000' &
+		while ! grep -q . inner/most/cgroup.procs; do sleep 0.01; done; echo moved`)
+	if err != nil || out != "moved\n" {
+		t.Fatalf("printed %q, error %v", out, err)
+	}
+	if left, _ := filepath.Glob(mine); len(left) > 0 {
+		t.Errorf("cgroups left: %v", left)
+	}
+}
+
+func TestClosedExecutorRefuses(t *testing.T) {
+	e, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t, e, executor.Attempt{}, "true"); err == nil {
+		t.Error("a closed executor runs tasks")
+	}
+}
+
+func TestUnknownMechanism(t *testing.T) {
+	if _, err := New(Options{Mechanism: "magic"}); err == nil {
+		t.Error("no error")
+	}
+}

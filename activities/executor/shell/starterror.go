@@ -1,0 +1,35 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"switchyard/activities/executor"
+)
+
+// startError tells a fault of the task from one of the node.
+func startError(name string, err error) error {
+	code := codeCannotRun
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		code = codeNotFound
+	case isTaskFault(err):
+	default:
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		err = fmt.Errorf("%s: %w", shorten(name), errno)
+	}
+	return &executor.StartError{ExitCode: code, Err: err}
+}
+
+// shorten keeps a command that is a whole script from becoming an error message.
+func shorten(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return name[:most] + "..."
+}

@@ -1,0 +1,79 @@
+package shell
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	chunkSize = 32 << 10
+	// leakWait is how long a stream may stay silent once no process of the
+	// attempt is left, but something outside of it holds the pipe open.
+	leakWait = 250 * time.Millisecond
+	// leakBytes is what is still read then. More than a pipe holds was written
+	// by that outsider, which may never stop.
+	leakBytes = 1 << 20
+)
+
+type chunk [chunkSize]byte
+
+// stream copies what the program prints to a writer. A silent stream holds no
+// buffer, a busy one holds one chunk; a slow writer slows the program down.
+type stream struct {
+	read    *os.File
+	write   *os.File
+	to      io.Writer
+	buffers *sync.Pool
+	// over is set when no process is left that could belong to the attempt.
+	over atomic.Bool
+	err  error
+}
+
+func newStream(to io.Writer, buffers *sync.Pool) (*stream, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if to == nil {
+		to = io.Discard
+	}
+	return &stream{read: read, write: write, to: to, buffers: buffers}, nil
+}
+
+// copy returns when all writers have closed the pipe, or soon after finish.
+func (s *stream) copy() {
+	left := leakBytes
+	for left > 0 {
+		over := s.over.Load()
+		if over {
+			s.read.SetReadDeadline(time.Now().Add(leakWait))
+		}
+		buffer, n, err := s.next()
+		if n > 0 && s.err == nil {
+			// The program must not hang, nor die of SIGPIPE, because its
+			// output has no place: what follows is thrown away.
+			_, s.err = s.to.Write(buffer[:n])
+		}
+		if buffer != nil {
+			s.buffers.Put(buffer)
+		}
+		if over {
+			left -= n
+		}
+		// A deadline that finish has set may strike while the writer was slow;
+		// only one that this loop has set means silence.
+		if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			return
+		}
+	}
+}
+
+// finish says that no process of the attempt is left.
+func (s *stream) finish() {
+	s.over.Store(true)
+	s.read.SetReadDeadline(time.Now().Add(leakWait))
+}

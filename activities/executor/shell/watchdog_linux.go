@@ -1,0 +1,211 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// patience is how long the watchdog may take to read, or to end.
+	patience = 3 * time.Second
+	// mostWatchdogs is how many are started before it is given up: somebody may
+	// kill one, but one that ends at once is not run by this program's main.
+	mostWatchdogs = 10
+	// stayed is how long one must last for that count to start again.
+	stayed = time.Minute
+)
+
+// watchdog is this side of the watchdog process: what it must know about is
+// written to a pipe whose other end it reads. A nil watchdog does nothing.
+//
+// One message a line: a verb and a quoted argument. "cgroup DIR" names the
+// directory of all attempts, "add ID" and "remove ID" an attempt that is found
+// by its mark, "bye" comes before a clean end.
+type watchdog struct {
+	logger *slog.Logger
+
+	mu sync.Mutex
+	// pipe is nil while no process runs.
+	pipe    *os.File
+	process *os.Process
+	exited  chan struct{}
+	marks   map[string]bool
+	cgroup  string
+	// path is the program to start, this one; left is how often it still may be.
+	path    string
+	left    int
+	started time.Time
+}
+
+func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
+	if !wanted {
+		return nil
+	}
+	w := &watchdog{logger: logger, marks: make(map[string]bool), path: "/proc/self/exe", left: mostWatchdogs}
+	if os.Args[0] == watchdogName {
+		// Main does not call RunWatchdogIfAsked: this is a watchdog that goes on as a worker.
+		w.left = 0
+	}
+	return w
+}
+
+// ensure starts the process unless it runs.
+func (w *watchdog) ensure(all trees) error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c, ok := all.(*cgroups); ok {
+		w.cgroup = c.parent.path
+	}
+	return w.keepRunning()
+}
+
+func (w *watchdog) keepRunning() error {
+	if w.pipe != nil {
+		select {
+		case <-w.exited:
+			w.logger.Warn("watchdog of shell tasks has ended, another one is started")
+			w.drop()
+		default:
+			return nil
+		}
+	}
+	if time.Since(w.started) > stayed && w.left > 0 {
+		w.left = mostWatchdogs
+	}
+	switch w.left {
+	case 0:
+		return nil
+	case 1:
+		w.left = 0
+		w.logger.Error("watchdog of shell tasks does not stay; from now on tasks may outlive a worker that is killed",
+			"hint", "main must call RunWatchdogIfAsked before anything else")
+		return nil
+	}
+	w.left--
+	return w.start()
+}
+
+func (w *watchdog) start() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("start watchdog: %w", err)
+	}
+	defer null.Close()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start watchdog: %w", err)
+	}
+	defer read.Close()
+	// Its own session keeps the terminal's signals from it, and the worker's
+	// streams must not stay open because of it. Where main does not know of it,
+	// --help makes most programs, those of `go test` among them, end at once.
+	process, err := os.StartProcess(w.path, []string{watchdogName, "--help"}, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=20"}, Files: []*os.File{null, null, null, read},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		write.Close()
+		return fmt.Errorf("start watchdog: %w", err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_, _ = process.Wait()
+	}()
+	w.process, w.pipe, w.exited, w.started = process, write, exited, time.Now()
+	// When it is dead already, the next attempt finds out.
+	if w.cgroup != "" {
+		_ = w.tell("cgroup", w.cgroup)
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.marks)) {
+		_ = w.tell("add", id)
+	}
+	return nil
+}
+
+// add tells of an attempt that can only be found by its mark.
+func (w *watchdog) add(id string) error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.marks[id] = true
+	if w.tell("add", id) == nil {
+		return nil
+	}
+	w.drop()
+	return w.keepRunning()
+}
+
+// remove tells that an attempt has ended. When the watchdog cannot hear it any
+// more, the next attempt starts another.
+func (w *watchdog) remove(id string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.marks, id)
+	if w.tell("remove", id) != nil {
+		w.drop()
+	}
+}
+
+// tell does not block for long: a watchdog that does not read, because
+// somebody has stopped it, is as good as dead.
+func (w *watchdog) tell(verb, argument string) error {
+	if w.pipe == nil {
+		return nil
+	}
+	w.pipe.SetWriteDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(w.pipe, verb+" "+strconv.Quote(argument)+"\n"); err != nil {
+		return fmt.Errorf("tell watchdog: %w", err)
+	}
+	return nil
+}
+
+// drop ends the process by force.
+func (w *watchdog) drop() {
+	if w.pipe == nil {
+		return
+	}
+	_ = w.process.Kill()
+	<-w.exited
+	w.pipe.Close()
+	w.pipe = nil
+}
+
+// close lets the process end and waits for it.
+func (w *watchdog) close() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pipe == nil {
+		return nil
+	}
+	if w.tell("bye", "") == nil {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-w.exited:
+		case <-timer.C:
+			w.logger.Warn("watchdog of shell tasks does not end by itself")
+		}
+	}
+	w.drop()
+	return nil
+}

@@ -1,0 +1,300 @@
+package shell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+const (
+	helperMechanism = "SHELL_TEST_MECHANISM"
+	helperWatchdog  = "SHELL_TEST_WATCHDOG"
+	helperClaim     = "helper/task/c1"
+)
+
+// stubborn is a task with a grandchild that no signal but SIGKILL ends, in a
+// session of its own. It prints the grandchild's pid, then "ready".
+const stubborn = `
+trap '' TERM
+(setsid sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 100000' &)
+sleep 100000 &
+sleep 0.3; echo ready
+wait`
+
+// runHelperIfAsked is a worker that a test can kill: it runs a stubborn task
+// and prints what that prints.
+func runHelperIfAsked() {
+	m, asked := os.LookupEnv(helperMechanism)
+	if !asked {
+		return
+	}
+	e, err := New(Options{Mechanism: Mechanism(m), Watchdog: os.Getenv(helperWatchdog) != ""})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	s, _ := specOf(map[string]any{"command": stubborn})
+	_, err = e.Run(context.Background(), executor.Attempt{
+		ID: os.Getenv("HELPER_PREFIX") + helperClaim, Spec: s, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second,
+	}, func() {})
+	fmt.Println("ended", err)
+	os.Exit(1)
+}
+
+// helper is a worker process with a task that has printed ready.
+type helper struct {
+	*exec.Cmd
+	id         string
+	grandchild int
+}
+
+func startHelper(t *testing.T, m Mechanism, watchdog string) *helper {
+	t.Helper()
+	prefix := fmt.Sprintf("%d-%d-", os.Getpid(), time.Now().UnixNano())
+	h := &helper{Cmd: exec.Command("/proc/self/exe"), id: prefix + helperClaim}
+	h.Env = append(os.Environ(), helperMechanism+"="+string(m), helperWatchdog+"="+watchdog, "HELPER_PREFIX="+prefix)
+	h.Stderr = os.Stderr
+	out, err := h.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = h.Process.Kill()
+		_ = h.Wait()
+		// Whatever a failed test has left behind.
+		for _, line := range leftOf(t, h.id) {
+			pid, _ := strconv.Atoi(strings.TrimPrefix(strings.Fields(line)[0], "/proc/"))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == "ready" {
+			if h.grandchild == 0 {
+				t.Fatal("no pid came before ready")
+			}
+			return h
+		}
+		if h.grandchild, err = strconv.Atoi(lines.Text()); err != nil {
+			t.Fatalf("helper prints %q", lines.Text())
+		}
+	}
+	t.Fatalf("helper has ended: %v", lines.Err())
+	return nil
+}
+
+// kill ends the worker as nothing can prevent.
+func (h *helper) kill(t *testing.T) {
+	t.Helper()
+	if len(leftOf(t, h.id)) < 3 {
+		t.Errorf("the task has only %v, the test is void", leftOf(t, h.id))
+	}
+	if err := h.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.Wait()
+}
+
+// gone does not count a zombie: when it is reaped is up to the machine's init.
+func gone(pid int) bool { return len(livingOf([]int{pid})) == 0 }
+
+func TestWatchdogEndsTheTreeOfAKilledWorker(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			h := startHelper(t, m, "yes")
+			dogs := watchdogsOf(t, h.Process.Pid)
+			if len(dogs) != 1 {
+				t.Fatalf("watchdogs %v, want one", dogs)
+			}
+			// What a terminal, or an administrator, sends to everything must not end it.
+			for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+				if err := syscall.Kill(dogs[0], s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.kill(t)
+			eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
+			eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
+			if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
+				t.Errorf("cgroups left: %v", dirs)
+			}
+		})
+	}
+}
+
+// Without a watchdog the program itself dies by its parent-death signal. The
+// rest is ended by the next worker that starts, where there are cgroups.
+func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
+	if mechanismsHere(t)[0] != Cgroup {
+		t.Skip("no cgroups here")
+	}
+	h := startHelper(t, Cgroup, "")
+	h.kill(t)
+	if gone(h.grandchild) {
+		t.Fatal("the grandchild is gone already, the test is void")
+	}
+	newExecutor(t, Options{Mechanism: Cgroup})
+	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
+	if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
+		t.Errorf("cgroups left: %v", dirs)
+	}
+}
+
+// A living worker's tasks are none of the business of the next one.
+func TestNextWorkerLeavesALivingOneAlone(t *testing.T) {
+	if mechanismsHere(t)[0] != Cgroup {
+		t.Skip("no cgroups here")
+	}
+	h := startHelper(t, Cgroup, "")
+	newExecutor(t, Options{Mechanism: Cgroup})
+	if len(leftOf(t, h.id)) < 3 || gone(h.grandchild) {
+		t.Error("its task has lost processes")
+	}
+}
+
+func TestWatchdogEndsWithItsExecutor(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e, err := New(Options{Mechanism: m, Watchdog: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dogs := watchdogsOf(t, os.Getpid()); len(dogs) != 0 {
+				t.Errorf("watchdogs %v before the first attempt", dogs)
+			}
+			for range 3 {
+				runTrue(t, e)
+			}
+			dogs := watchdogsOf(t, os.Getpid())
+			if len(dogs) != 1 {
+				t.Errorf("watchdogs %v, want one", dogs)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if left := livingOf(dogs); len(left) > 0 {
+				t.Errorf("watchdogs %v are left", left)
+			}
+			if err := e.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+		})
+	}
+}
+
+func TestKilledWatchdogIsReplaced(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m, Watchdog: true})
+			runTrue(t, e)
+			first := watchdogsOf(t, os.Getpid())
+			if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "another watchdog runs", func() bool {
+				runTrue(t, e)
+				now := watchdogsOf(t, os.Getpid())
+				return len(now) == 1 && now[0] != first[0]
+			})
+		})
+	}
+}
+
+// A program whose main does not ask for the watchdog works, without one.
+func TestWatchdogThatDoesNotStay(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			var log bytes.Buffer
+			e := newExecutor(t, Options{Mechanism: m, Watchdog: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			e.guard.path = "/bin/true"
+			eventually(t, "it is given up", func() bool {
+				runTrue(t, e)
+				return strings.Contains(log.String(), "does not stay")
+			})
+			runTrue(t, e)
+			if n := strings.Count(log.String(), "another one is started"); n >= mostWatchdogs {
+				t.Errorf("%d were started", n)
+			}
+		})
+	}
+}
+
+func TestWatchdogHears(t *testing.T) {
+	w := watched{marks: make(map[string]bool)}
+	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1"`, `add "odd\n\"id"`, `remove "run/x/c1"`} {
+		if bye, err := w.hear(line + "\n"); bye || err != nil {
+			t.Errorf("%s: bye %v, error %v", line, bye, err)
+		}
+	}
+	if w.cgroup != "/a b" || len(w.marks) != 1 || !w.marks["odd\n\"id"] {
+		t.Errorf("heard %+v", w)
+	}
+	for _, line := range []string{"", "add", "add x", `what "x"`} {
+		if _, err := w.hear(line + "\n"); err == nil {
+			t.Errorf("%q is no error", line)
+		}
+	}
+	if bye, err := w.hear("bye \"\"\n"); !bye || err != nil {
+		t.Errorf("bye %v, error %v", bye, err)
+	}
+}
+
+func runTrue(t *testing.T, e *Executor) {
+	t.Helper()
+	r, err := e.Run(t.Context(), executor.Attempt{ID: "t/true/c1", Spec: spec(t, map[string]any{"command": "true"})}, func() {})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("result %+v, error %v", r, err)
+	}
+}
+
+// watchdogsOf lists the watchdogs of a worker.
+func watchdogsOf(t *testing.T, worker int) []int {
+	t.Helper()
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dogs []int
+	for _, p := range all {
+		line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "cmdline"))
+		if p.parent == worker && bytes.HasPrefix(line, []byte(watchdogName)) {
+			dogs = append(dogs, p.pid)
+		}
+	}
+	return dogs
+}
+
+func livingOf(pids []int) []int {
+	var living []int
+	for _, pid := range pids {
+		if p, err := readProcess(strconv.Itoa(pid)); err == nil && !p.zombie {
+			living = append(living, pid)
+		}
+	}
+	return living
+}
+
+func cgroupsOf(t *testing.T, worker int) []string {
+	t.Helper()
+	base, err := ownCgroup()
+	if err != nil {
+		return nil
+	}
+	dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", parentPrefix, worker)))
+	return dirs
+}

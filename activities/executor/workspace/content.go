@@ -1,0 +1,200 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// maxDepth bounds the nesting of a JSON document: proto refuses to read what
+// nests thousands of levels, and a run must not learn that from its history.
+const maxDepth = 100
+
+// ContentError says that a file which a task has written cannot be used.
+type ContentError struct {
+	// File is the variable that names the file, such as "SWITCHYARD_OUTPUT".
+	File string
+	// Line counts from 1; 0: the fault is not in one line.
+	Line   int
+	Reason string
+}
+
+func (e *ContentError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Reason)
+	}
+	return fmt.Sprintf("%s, line %d: %s", e.File, e.Line, e.Reason)
+}
+
+// parse reads a JSON object, or lines of these kinds:
+//
+//	key=value          the value is a string, kept as it stands
+//	key<<END           the value is the lines up to one that is just END
+//	# comment          and empty lines are skipped
+//
+// A key that comes again replaces the one before. The error is a *ContentError
+// without File.
+func parse(text []byte) (*structpb.Struct, error) {
+	if at := invalidUTF8(text); at >= 0 {
+		return nil, &ContentError{Line: lineAt(text, at), Reason: "is not valid UTF-8"}
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	trimmed := bytes.TrimSpace(text)
+	if len(trimmed) == 0 {
+		return &structpb.Struct{}, nil
+	}
+	switch trimmed[0] {
+	case '{':
+		return parseJSON(text)
+	case '[', '"':
+		return nil, &ContentError{Line: lineAt(text, bytes.IndexByte(text, trimmed[0])), Reason: "want a JSON object or key=value lines"}
+	}
+	return parseLines(string(text))
+}
+
+func parseJSON(text []byte) (*structpb.Struct, error) {
+	if line := tooDeep(text); line > 0 {
+		return nil, &ContentError{Line: line, Reason: fmt.Sprintf("nests more than %d levels", maxDepth)}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		return nil, jsonError(text, err)
+	}
+	end := int(decoder.InputOffset())
+	if rest := bytes.TrimSpace(text[end:]); len(rest) > 0 {
+		return nil, &ContentError{Line: lineAt(text, end+bytes.IndexByte(text[end:], rest[0])), Reason: "more text after the JSON object"}
+	}
+	s, err := structpb.NewStruct(object)
+	if err != nil {
+		return nil, &ContentError{Reason: err.Error()}
+	}
+	return s, nil
+}
+
+func jsonError(text []byte, err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return &ContentError{Line: lineAt(text, int(syntax.Offset)-1), Reason: syntax.Error()}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return &ContentError{Line: lineAt(text, len(text)), Reason: "the JSON object does not end"}
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return &ContentError{Line: lineAt(text, int(kind.Offset)-1), Reason: kind.Value + " cannot be represented"}
+	}
+	return &ContentError{Reason: err.Error()}
+}
+
+// tooDeep returns the line where a JSON text passes maxDepth, 0 when it does not.
+func tooDeep(text []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return lineAt(text, i)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return 0
+}
+
+func parseLines(text string) (*structpb.Struct, error) {
+	s := &structpb.Struct{Fields: make(map[string]*structpb.Value)}
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSuffix(lines[i], "\r")
+		if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {
+			continue
+		}
+		at := strings.IndexByte(line, '=')
+		marked := strings.Index(line, "<<")
+		if marked >= 0 && (at < 0 || marked < at) {
+			value, after, ok := heredoc(lines, i, line[marked+2:])
+			if !ok {
+				return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("no line %q ends the value", strings.TrimSpace(line[marked+2:]))}
+			}
+			if err := put(s, line[:marked], value, i); err != nil {
+				return nil, err
+			}
+			i = after
+			continue
+		}
+		if at < 0 {
+			return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("%q is not key=value", shorten(line))}
+		}
+		if err := put(s, line[:at], line[at+1:], i); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// heredoc returns the lines between line i and the one that holds just the
+// end mark, and the number of that one.
+func heredoc(lines []string, i int, mark string) (value string, end int, ok bool) {
+	mark = strings.TrimSpace(mark)
+	if mark == "" {
+		return "", 0, false
+	}
+	for end := i + 1; end < len(lines); end++ {
+		if strings.TrimSuffix(lines[end], "\r") == mark {
+			return strings.Join(lines[i+1:end], "\n"), end, true
+		}
+	}
+	return "", 0, false
+}
+
+func put(s *structpb.Struct, key, value string, line int) error {
+	key = strings.TrimSpace(key)
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return &ContentError{Line: line + 1, Reason: fmt.Sprintf("%q is not a key", shorten(key))}
+	}
+	s.Fields[key] = structpb.NewStringValue(value)
+	return nil
+}
+
+// invalidUTF8 is where the first byte is that belongs to no character, or -1.
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	at := 0
+	for at < len(text) {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+func lineAt(text []byte, offset int) int {
+	return 1 + bytes.Count(text[:min(max(offset, 0), len(text))], []byte("\n"))
+}
+
+func shorten(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}

@@ -1,0 +1,8 @@
+//go:build unix
+
+package workspace
+
+import "syscall"
+
+// openFlags refuse a link and do not wait for the writer of a pipe.
+const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_CLOEXEC

@@ -1,0 +1,16 @@
+//go:build unix
+
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// untouched says whether a file or directory has the permissions and the owner
+// that it was made with, and a file no second name.
+func untouched(info fs.FileInfo, mode fs.FileMode) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().Perm() == mode && int(stat.Uid) == os.Geteuid() && (info.IsDir() || stat.Nlink == 1)
+}

@@ -1,0 +1,263 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+func newStruct(t testing.TB, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func prepare(t testing.TB, root string, r Request) *Workspace {
+	t.Helper()
+	w, err := NewRoot(root).Prepare(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func TestEnv(t *testing.T) {
+	item, numa := "a b", 1
+	full := Request{
+		RunID: "build-x1", Workflow: "build", Task: "test", TaskID: "build-x1/test", Attempt: 2, Node: "n1",
+		Index: 3, Count: 4, Item: &item, NUMANode: &numa, SharedDir: "/shared",
+		Env: map[string]string{
+			"CI": "true", "SWITCHYARD_TASK": "forged", "SWITCHYARD_CLAIM": "forged", "SWITCHYARD_ANYTHING": "forged",
+			"SWITCHYARD_GATEWAY": "http://gw", "SWITCHYARD_TOKEN": "mine",
+		},
+	}
+	w := prepare(t, t.TempDir(), full)
+	in := func(name string) string { return filepath.Join(w.Dir(), name) }
+	want := map[string]string{
+		"CI": "true", "SWITCHYARD_GATEWAY": "http://gw", "SWITCHYARD_TOKEN": "mine",
+		"SWITCHYARD_RUN_ID": "build-x1", "SWITCHYARD_WORKFLOW": "build", "SWITCHYARD_TASK": "test",
+		"SWITCHYARD_TASK_ID": "build-x1/test", "SWITCHYARD_ATTEMPT": "2", "SWITCHYARD_NODE": "n1",
+		"SWITCHYARD_INDEX": "3", "SWITCHYARD_COUNT": "4", "SWITCHYARD_ITEM": "a b", "SWITCHYARD_TARGET_NUMA_NODE": "1",
+		"SWITCHYARD_INPUT": in("input.json"), "SWITCHYARD_OUTPUT": in("output"),
+		"SWITCHYARD_CONTEXT_UPDATE": in("context-update"), "SWITCHYARD_CHECKPOINT": in("checkpoint"),
+		"SWITCHYARD_SHARED_DIR": "/shared", "SWITCHYARD_LOCAL_TEMP_DIR": in("tmp"),
+	}
+	if diff := cmp.Diff(want, w.Env()); diff != "" {
+		t.Errorf("env (-want +got):\n%s", diff)
+	}
+	env := prepare(t, t.TempDir(), Request{Task: "t"}).Env()
+	for _, name := range []string{"ITEM", "TARGET_NUMA_NODE"} {
+		if value, set := env["SWITCHYARD_"+name]; set {
+			t.Errorf("%s is set to %q for a task that has none", name, value)
+		}
+	}
+	if env["SWITCHYARD_INDEX"] != "0" || env["SWITCHYARD_COUNT"] != "1" {
+		t.Errorf("index %s of %s, want 0 of 1", env["SWITCHYARD_INDEX"], env["SWITCHYARD_COUNT"])
+	}
+}
+
+func TestPrepare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w := prepare(t, filepath.Join("not", "there", "yet"), Request{Task: "t"})
+	if !filepath.IsAbs(w.Dir()) {
+		t.Errorf("%s is not absolute", w.Dir())
+	}
+	for name, mode := range map[string]os.FileMode{".": os.ModeDir | 0o700, "tmp": os.ModeDir | 0o700, "input.json": 0o600} {
+		info, err := os.Stat(filepath.Join(w.Dir(), name))
+		if err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, error %v, want %v", name, info.Mode(), err, mode)
+		}
+	}
+	for _, name := range []string{"output", "context-update", "checkpoint"} {
+		if _, err := os.Lstat(filepath.Join(w.Dir(), name)); err == nil {
+			t.Errorf("%s is there already", name)
+		}
+	}
+	if other := prepare(t, filepath.Join("not", "there", "yet"), Request{Task: "t"}); other.Dir() == w.Dir() {
+		t.Error("two attempts share a directory")
+	}
+}
+
+func TestInput(t *testing.T) {
+	for name, test := range map[string]struct {
+		input   *structpb.Struct
+		parents map[string]*structpb.Struct
+		want    string
+	}{
+		"nothing": {want: `{}`},
+		"input and parents": {
+			input: newStruct(t, map[string]any{"n": 3, "list": []any{"a", nil, true}, "html": "<&>"}),
+			parents: map[string]*structpb.Struct{
+				"build": newStruct(t, map[string]any{"version": "1.2"}), "empty": {}, "none": nil,
+			},
+			want: `{"build":{"version":"1.2"},"empty":{},"html":"<&>","list":["a",null,true],"n":3,"none":{}}`,
+		},
+		"own key wins": {
+			input:   newStruct(t, map[string]any{"build": "mine"}),
+			parents: map[string]*structpb.Struct{"build": newStruct(t, map[string]any{"x": 1})},
+			want:    `{"build":"mine"}`,
+		},
+	} {
+		w := prepare(t, t.TempDir(), Request{Task: "t", Input: test.input, Parents: test.parents})
+		text, err := os.ReadFile(w.Env()["SWITCHYARD_INPUT"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%s: %v in %s", name, err, text)
+		}
+		if err := json.Unmarshal([]byte(test.want), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestReadBack(t *testing.T) {
+	w := prepare(t, t.TempDir(), Request{Task: "t"})
+	for name, read := range map[string]func() (*structpb.Struct, error){"output": w.Output, "context-update": w.ContextUpdate} {
+		s, err := read()
+		if err != nil || s == nil || len(s.GetFields()) != 0 {
+			t.Errorf("%s that is not there: %v, error %v, want it empty", name, s, err)
+		}
+		if err := os.WriteFile(filepath.Join(w.Dir(), name), []byte("a=1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err = read()
+		if err != nil || s.GetFields()["a"].GetStringValue() != "1" {
+			t.Errorf("%s: %v, error %v", name, s, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	w := prepare(t, t.TempDir(), Request{Task: "t"})
+	for name, test := range map[string]struct {
+		most int
+		read func() (*structpb.Struct, error)
+	}{
+		"output": {MaxOutput, w.Output}, "context-update": {MaxContextUpdate, w.ContextUpdate},
+	} {
+		for more, ok := range map[int]bool{0: true, 1: false} {
+			text := "a=" + strings.Repeat("x", test.most-2+more)
+			if err := os.WriteFile(filepath.Join(w.Dir(), name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := test.read(); (err == nil) != ok {
+				t.Errorf("%s of %d bytes: error %v", name, len(text), err)
+			}
+		}
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	w, err := NewRoot(t.TempDir()).Prepare(Request{Task: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A directory is used again only when the attempt has left it as it was.
+func TestReuse(t *testing.T) {
+	for name, test := range map[string]struct {
+		leave func(w *Workspace, outside string) error
+		again bool
+	}{
+		"nothing": {func(*Workspace, string) error { return nil }, true},
+		"output": {func(w *Workspace, _ string) error {
+			return os.WriteFile(w.Env()["SWITCHYARD_OUTPUT"], []byte("a=1"), 0o600)
+		}, true},
+		"a file": {func(w *Workspace, _ string) error {
+			return os.WriteFile(filepath.Join(w.Dir(), "mine"), nil, 0o600)
+		}, false},
+		"a temporary file": {func(w *Workspace, _ string) error {
+			return os.WriteFile(filepath.Join(w.Env()["SWITCHYARD_LOCAL_TEMP_DIR"], "mine"), nil, 0o600)
+		}, false},
+		"an output that is a directory": {func(w *Workspace, _ string) error {
+			return os.MkdirAll(filepath.Join(w.Env()["SWITCHYARD_OUTPUT"], "deep"), 0o700)
+		}, false},
+		"a second name of the input": {func(w *Workspace, outside string) error {
+			return os.Link(w.Env()["SWITCHYARD_INPUT"], outside)
+		}, false},
+		"a link in place of the input": {func(w *Workspace, outside string) error {
+			return errors.Join(os.Remove(w.Env()["SWITCHYARD_INPUT"]), os.Symlink(outside, w.Env()["SWITCHYARD_INPUT"]))
+		}, false},
+		"another file in place of the input": {func(w *Workspace, outside string) error {
+			return errors.Join(os.WriteFile(outside, []byte("precious"), 0o600), os.Rename(outside, w.Env()["SWITCHYARD_INPUT"]))
+		}, false},
+		"other permissions": {func(w *Workspace, _ string) error { return os.Chmod(w.Dir(), 0o777) }, false},
+		"no input":          {func(w *Workspace, _ string) error { return os.Remove(w.Env()["SWITCHYARD_INPUT"]) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := NewRoot(t.TempDir())
+			first, err := root.Prepare(Request{Task: "first"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := test.leave(first, filepath.Join(t.TempDir(), "outside")); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Lstat(first.Dir()); (err == nil) != test.again {
+				t.Errorf("after Close the directory gives %v; used again: %v", err, test.again)
+			}
+			second, err := root.Prepare(Request{Task: "second", Input: newStruct(t, map[string]any{"n": 2})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := second.Dir() == first.Dir(); same != test.again {
+				t.Errorf("the directory was used again: %v, want %v", same, test.again)
+			}
+			if text, err := os.ReadFile(second.Env()["SWITCHYARD_INPUT"]); err != nil || strings.TrimSpace(string(text)) != `{"n":2}` {
+				t.Errorf("the next input is %q, error %v", text, err)
+			}
+			if output, err := second.Output(); err != nil || len(output.GetFields()) != 0 {
+				t.Errorf("the next output is %v, error %v", output, err)
+			}
+			if err := errors.Join(second.Close(), root.Close()); err != nil {
+				t.Error(err)
+			}
+			if left, err := os.ReadDir(root.dir); err != nil || len(left) != 0 {
+				t.Errorf("%v is left, error %v", left, err)
+			}
+		})
+	}
+}
+
+func BenchmarkPrepareClose(b *testing.B) {
+	root := NewRoot(b.TempDir())
+	r := Request{Task: "t", Input: newStruct(b, map[string]any{"a": 1})}
+	for b.Loop() {
+		w, err := root.Prepare(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
