@@ -1,0 +1,126 @@
+package placement
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// aheadFactor is how many times its slots and cores a node is filled ahead.
+const aheadFactor = 2
+
+// fillsAhead tells whether the node's queue may be filled beyond what it can
+// run at once, so that it need not wait for the next pass when an attempt ends.
+// One long attempt forbids it: what is queued behind it could not move away.
+func (q *Queue) fillsAhead(n *node) bool {
+	if !n.measured || n.mean >= q.opts.AheadBelow {
+		return false
+	}
+	oldest := n.byAge.Front()
+	return oldest == nil || q.now.Sub(oldest.Value.(*request).assignedAt) < q.opts.AheadBelow
+}
+
+// level is the priority that a pass has come to. All that is more urgent has
+// been placed by then, or stays waiting.
+type level struct {
+	number   uint64 // of this level among all levels of all passes
+	priority int32
+	counted  bool
+	above    []*shape // what waits with a higher priority, once counted
+}
+
+// reach moves the pass on to a priority.
+func (q *Queue) reach(priority int32) {
+	if q.level.priority != priority {
+		q.startLevel(priority)
+	}
+}
+
+func (q *Queue) startLevel(priority int32) {
+	clear(q.level.above)
+	q.level = level{number: q.level.number + 1, priority: priority, above: q.level.above[:0]}
+}
+
+// mayWaitOn tells whether requests of the present level may be put into the
+// node's queue ahead of time. What waits there is started in any order, so all
+// of it must be equally urgent, and nothing more urgent may be kept from the
+// node by it.
+func (q *Queue) mayWaitOn(n *node) bool {
+	if held := len(n.priorities); held > 1 || held == 1 && n.priorities[q.level.priority] == 0 {
+		return false
+	}
+	if n.wantedAt != q.level.number {
+		n.wantedAt, n.wanted = q.level.number, q.wantedFromAbove(n)
+	}
+	return !n.wanted
+}
+
+func (q *Queue) wantedFromAbove(n *node) bool {
+	if !q.level.counted {
+		q.level.counted = true
+		for _, s := range q.shapes {
+			if s.waiting[0].priority > q.level.priority {
+				q.level.above = append(q.level.above, s)
+			}
+		}
+	}
+	return slices.ContainsFunc(q.level.above, func(s *shape) bool { return q.couldEverFit(s, n) })
+}
+
+func (q *Queue) couldEverFit(s *shape, n *node) bool {
+	v := q.look(s, n)
+	for _, f := range q.filters {
+		if f.static && !f.fits(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepBack notes that a request may not wait on the node for now.
+func (q *Queue) keepBack(n *node) {
+	if !n.keptBack {
+		n.keptBack = true
+		q.keptBack = append(q.keptBack, n)
+	}
+}
+
+// noteFirst notes when the highest priority in a shape is not that of the
+// request that was its first, because then more may wait on some nodes.
+func (q *Queue) noteFirst(s *shape, was *request) {
+	if was == nil || len(q.keptBack) == 0 {
+		return
+	}
+	if is := s.first(); is == nil || is.priority != was.priority {
+		q.reordered = true
+	}
+}
+
+// freeKeptBack has every shape look again at the nodes that were kept back.
+func (q *Queue) freeKeptBack() {
+	for _, n := range q.keptBack {
+		n.keptBack = false
+		q.lookAt(n)
+	}
+	q.keptBack = q.keptBack[:0]
+}
+
+// reconsider has the shapes below the present level look again at the nodes
+// that were kept back: what was more urgent may have found a place elsewhere.
+func (q *Queue) reconsider(order *shapeHeap) {
+	for _, s := range q.shapes {
+		if s.waiting[0].priority >= q.level.priority {
+			continue
+		}
+		more := q.candidates(s, q.keptBack)
+		if len(more.list) == 0 {
+			continue
+		}
+		inOrder := len(s.candidates.list) > 0
+		more.list = append(more.list, s.candidates.list...)
+		heap.Init(&more)
+		s.candidates = more
+		if !inOrder {
+			heap.Push(order, s)
+		}
+	}
+}

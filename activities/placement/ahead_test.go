@@ -1,0 +1,77 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// brisk returns a queue whose one node has a slot and is filled ahead.
+func brisk(t *testing.T) *Queue {
+	t.Helper()
+	c := newClock()
+	q := newQueue(c, aNode("a", slots(1)))
+	q.Request("r", []*v1.TaskRequest{aTask("measured")})
+	placeAll(t, q, "r")
+	c.add(time.Millisecond)
+	release(q, "r", "measured", 1)
+	return q
+}
+
+// What is handed out together may start in any order, so a node's queue never
+// holds two priorities.
+func TestFillAheadKeepsPriorities(t *testing.T) {
+	q := brisk(t)
+	var reqs []*v1.TaskRequest
+	for i, p := range []int32{1, 5, 3, 3, 9} {
+		reqs = append(reqs, aTask(string(rune('a'+i)), withPriority(p)))
+	}
+	q.Request("r", reqs)
+	var passes [][]string
+	for range 4 {
+		nodes, _ := placeAll(t, q, "r")
+		var placed []string
+		for task := range nodes {
+			placed = append(placed, task)
+		}
+		slices.Sort(placed)
+		passes = append(passes, placed)
+		for _, task := range placed {
+			release(q, "r", task, 1)
+		}
+	}
+	want := [][]string{{"e"}, {"b"}, {"c", "d"}, {"a"}}
+	if !slices.EqualFunc(passes, want, slices.Equal) {
+		t.Errorf("placed %v, want %v", passes, want)
+	}
+}
+
+// A more urgent request that waits is next, also where others could be queued
+// behind their like, until it is withdrawn or has become as urgent as them.
+func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
+	like := func() []*v1.TaskRequest { return []*v1.TaskRequest{aTask("running"), aTask("next")} }
+	urgent := aTask("urgent", withPriority(1), withCores(2))
+	q := brisk(t)
+	q.Request("r", like()[:1])
+	placeAll(t, q, "r")
+	q.Request("r", append(like()[1:], urgent))
+	nodes, reasons := placeAll(t, q, "r")
+	if len(nodes) > 0 || reasons["next"] != "0 of 1 nodes fit: a has no free slot of 1" {
+		t.Fatalf("got %v %v: urgent is to come before next", nodes, reasons)
+	}
+	release(q, "r", "urgent", 1)
+	if nodes, _ := placeAll(t, q, "r"); nodes["next"] != "a" {
+		t.Errorf("got %v: nothing is more urgent than next", nodes)
+	}
+
+	elsewhere := aTask("urgent", withPriority(1), constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} }))
+	q = brisk(t)
+	q.Request("r", like()[:1])
+	placeAll(t, q, "r")
+	q.Request("r", append(like()[1:], elsewhere))
+	if nodes, _ := placeAll(t, q, "r"); nodes["next"] != "a" {
+		t.Errorf("got %v: what cannot use the node keeps nobody from it", nodes)
+	}
+}

@@ -1,0 +1,136 @@
+package placement
+
+import (
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestFilters(t *testing.T) {
+	zero := int32(0)
+	tests := map[string]struct {
+		node   *v1.NodeSnapshot
+		change func(*v1.TaskRequest)
+		reason string // empty: it fits
+		static bool
+	}{
+		"nothing asked": {node: aNode("a"), change: func(*v1.TaskRequest) {}},
+		"type": {node: aNode("a"), static: true,
+			change: func(r *v1.TaskRequest) { r.Type = "container" }, reason: "a does not run container tasks"},
+		"executors present": {node: aNode("a"),
+			change: constrained(func(c *v1.Constraints) { c.RequiresExecutors = []string{"shell"} })},
+		"executors missing": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.RequiresExecutors = []string{"vps", "shell", "container"} }),
+			reason: "a does not run vps, container tasks"},
+		"all labels": {node: aNode("a", labels("gpu", "server")),
+			change: constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"server", "gpu"} })},
+		"label missing": {node: aNode("a", labels("server")), static: true,
+			change: constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"server", "gpu"} }), reason: "a lacks label gpu"},
+		"labels missing": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"server", "gpu"} }),
+			reason: "a lacks labels server, gpu"},
+		"one of any labels": {node: aNode("a", labels("b")),
+			change: constrained(func(c *v1.Constraints) { c.AnyLabels = []string{"a", "b"} })},
+		"none of any labels": {node: aNode("a", labels("c")), static: true,
+			change: constrained(func(c *v1.Constraints) { c.AnyLabels = []string{"a", "b"} }),
+			reason: "a has none of the labels a, b"},
+		"gaming avoided": {node: aNode("a", labels("gaming")), static: true,
+			change: constrained(func(c *v1.Constraints) { c.AvoidGaming = true }), reason: "a has label gaming"},
+		"gaming not avoided": {node: aNode("a", labels("gaming")), change: func(*v1.TaskRequest) {}},
+		"target":             {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a" })},
+		"target is not there": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "b" }), reason: "there is no node b"},
+		"target with NUMA": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:0" }), reason: "a reports no NUMA nodes"},
+		"target with GPUs": {node: aNode("a", gpus(2)), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::2" })},
+		"target with more GPUs": {node: aNode("a", gpus(2)), static: true,
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::3" }), reason: "a has 2 GPUs of 3 asked"},
+		"target with GPU indices": {node: aNode("a", gpus(2)),
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::0,1" })},
+		"target with missing GPU indices": {node: aNode("a", gpus(3)), static: true,
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::0,7" }), reason: "a lacks GPU 7"},
+		"target that cannot be read": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:x" }),
+			reason: `target node "a:x": NUMA node "x" is not a number from 0 to 1023`},
+		"numaNode": {node: aNode("a"), static: true,
+			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = &zero }, reason: "a reports no NUMA nodes"},
+		"allowed": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b", "a"} })},
+		"not allowed": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b"} }),
+			reason: "a is not among the allowed nodes"},
+		"forbidden": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.ForbiddenNodes = []string{"a"} }), reason: "a is forbidden"},
+		"allowed and forbidden": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.AllowedNodes, c.ForbiddenNodes = []string{"a"}, []string{"a"} }),
+			reason: "a is forbidden"},
+		"capability": {node: aNode("a", func(n *v1.NodeSnapshot) { n.Capabilities = map[string]string{"gpu": "nvidia"} }),
+			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": "nvidia"} })},
+		"capability missing": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": "nvidia"} }),
+			reason: "a lacks capability gpu"},
+		"capability empty and missing": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": ""} }),
+			reason: "a lacks capability gpu"},
+		"capability of another value": {static: true,
+			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Capabilities = map[string]string{"gpu": "amd"} }),
+			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": "nvidia"} }),
+			reason: "a has capability gpu=amd instead of nvidia"},
+		"GPU":       {node: aNode("a", gpus(1)), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true })},
+		"GPU asked": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), reason: "a has no GPU", static: true},
+		"GPUs in all": {node: aNode("a", gpus(1)), static: true,
+			change: func(r *v1.TaskRequest) { r.Resources.Gpus = 2 }, reason: "a has 1 GPU of 2 asked"},
+		"cores in all": {node: aNode("a"), static: true, change: withCores(4.5), reason: "a has 4 cores of 4.5 asked"},
+		"all cores":    {node: aNode("a"), change: withCores(4)},
+		"cores in use": {change: withCores(1.5), reason: "a has 1 core free of 1.5 asked",
+			node: aNode("a", running("other", "t", 1), func(n *v1.NodeSnapshot) { n.ReservedCores = 3 })},
+		"no cores in use of a free one": {change: withCores(0),
+			node: aNode("a", running("other", "t", 1), func(n *v1.NodeSnapshot) { n.ReservedCores = 4 })},
+		"memory in all": {node: aNode("a"), static: true,
+			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 8193 },
+			reason: "a has 8192 MiB of memory, 8193 asked"},
+		"memory in use": {reason: "a has 2192 MiB free of 4000 asked",
+			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 4000 },
+			node:   aNode("a", running("other", "t", 1), func(n *v1.NodeSnapshot) { n.ReservedMemoryMb = 6000 })},
+		"memory not available": {reason: "a has 100 MiB free of 101 asked",
+			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 101 },
+			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 100.5 })},
+		"minMemoryMb": {reason: "a has 1024 MiB available of 2048 asked",
+			change: constrained(func(c *v1.Constraints) { c.MinMemoryMb = 2048 }),
+			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 1024 })},
+		"minMemoryMb in all": {node: aNode("a"), static: true,
+			change: constrained(func(c *v1.Constraints) { c.MinMemoryMb = 9000 }),
+			reason: "a has 8192 MiB of memory, 9000 asked"},
+		"minDiskGb": {node: aNode("a"), reason: "a has 50 GiB of disk free of 60.5 asked",
+			change: constrained(func(c *v1.Constraints) { c.MinDiskGb = 60.5 })},
+		"minDiskGb in all": {node: aNode("a"), static: true, reason: "a has a disk of 100 GiB, 200 asked",
+			change: constrained(func(c *v1.Constraints) { c.MinDiskGb = 200 })},
+		"slots": {node: aNode("a", slots(1), running("other", "t", 1)), change: withCores(0), reason: "a has no free slot of 1"},
+		"slots of a node that does not say": {change: withCores(0),
+			node: aNode("a", slots(0), running("o", "1", 1), running("o", "2", 1), running("o", "3", 1))},
+		"maxParallelPerNode": {node: aNode("a", running("r", "1", 1), running("r", "2", 1)),
+			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 }),
+			reason: "a has 2 tasks of this run, the most allowed"},
+		"maxParallelPerNode of another run": {node: aNode("a", running("o", "1", 1), running("o", "2", 1)),
+			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 })},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(newClock(), tt.node)
+			q.Request("r", []*v1.TaskRequest{aTask("t", tt.change)})
+			nodes, reasons := placeAll(t, q, "r")
+			want := ""
+			switch {
+			case tt.static:
+				want = "no node could ever fit: " + tt.reason
+			case tt.reason != "":
+				want = "0 of 1 nodes fit: " + tt.reason
+			}
+			if reasons["t"] != want {
+				t.Errorf("reason\n got %q\nwant %q", reasons["t"], want)
+			}
+			if placed := nodes["t"] == "a"; placed != (want == "") {
+				t.Errorf("placed on %q, reason %q", nodes["t"], reasons["t"])
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// tell has the run take what is known of a request.
+func (q *Queue) tell(r *request) {
+	if !r.listed {
+		r.listed = true
+		r.run.news = append(r.run.news, r)
+	}
+	q.news[r.run] = struct{}{}
+}
+
+// repeat has the run told again what it was told of a request.
+func (q *Queue) repeat(r *request) {
+	if r.state == waiting {
+		r.shape.freshen(r)
+		q.asked = true
+		return
+	}
+	q.tell(r)
+}
+
+// Take returns what is new for a run since it last took: tasks that have got a
+// node, and tasks that wait, oldest request first. A task that waits is named when
+// its request is new, when it becomes impossible to meet or stops being so, and when it
+// was given up; a change that is only one of words, such as of the memory that
+// is free somewhere, is told no sooner than Options.ReasonInterval says.
+func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
+	owner := q.runs[runID]
+	if owner == nil {
+		return nil, nil
+	}
+	slices.SortFunc(owner.news, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
+	var placed []*v1.Assignment
+	var stuck []*v1.Waiting
+	for _, r := range owner.news {
+		r.listed = false
+		switch r.state {
+		case assigned:
+			placed = append(placed, r.assignment())
+		case waiting, givenUp:
+			stuck = append(stuck, &v1.Waiting{
+				Task:    r.task,
+				Claim:   r.claim,
+				Reason:  r.shape.reason,
+				GivenUp: r.state == givenUp,
+			})
+		}
+	}
+	owner.news = nil
+	delete(q.news, owner)
+	return placed, stuck
+}
+
+func (r *request) assignment() *v1.Assignment {
+	lane := names.CPULane
+	if r.shape.need.usesGPU {
+		lane = names.GPULane
+	}
+	return &v1.Assignment{
+		Task:  r.task,
+		Claim: r.claim,
+		Node:  r.node.name,
+		Queue: names.NodeQueue(r.node.name, lane),
+		Score: r.score,
+	}
+}
+
+// settle gives a shape its reason, and tells the requests that have heard
+// another one if it is time to.
+func (q *Queue) settle(s *shape, text string, impossible bool) {
+	turned := s.told == "" || s.impossible != impossible
+	s.reason, s.impossible = text, impossible
+	if turned {
+		q.restartTimeouts(s)
+		s.tellEvery, s.tellAt = q.opts.ReasonInterval, q.now
+	}
+	if text == s.told || q.now.Before(s.tellAt) {
+		return
+	}
+	s.told, s.tellAt = text, q.now.Add(s.tellEvery)
+	s.tellEvery = min(2*s.tellEvery, longestReasonInterval)
+	for _, r := range s.waiting {
+		q.tell(r)
+	}
+}

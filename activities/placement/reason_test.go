@@ -1,0 +1,75 @@
+package placement
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestReasonsGolden(t *testing.T) {
+	gpuLabel := constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })
+	memory := constrained(func(c *v1.Constraints) { c.NodeLabels, c.MinMemoryMb = []string{"gpu"}, 2048 })
+	short := func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 1024 }
+	many := func(n int, changes ...func(*v1.NodeSnapshot)) []*v1.NodeSnapshot {
+		var out []*v1.NodeSnapshot
+		for i := range n {
+			out = append(out, aNode(fmt.Sprintf("worker-%03d", i+1), changes...))
+		}
+		return out
+	}
+	full := []func(*v1.NodeSnapshot){slots(1), labels("gpu"), running("o", "t", 1)}
+	var uneven []*v1.NodeSnapshot
+	for i := range 12 {
+		uneven = append(uneven, aNode(fmt.Sprintf("n%02d", i), func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = float64(100 * i) }, labels("gpu")))
+	}
+	cases := []struct {
+		name  string
+		nodes []*v1.NodeSnapshot
+		task  *v1.TaskRequest
+	}{
+		{"no nodes", nil, aTask("t")},
+		{"two groups", []*v1.NodeSnapshot{aNode("a"), aNode("b", labels("gpu"), short), aNode("c")}, aTask("t", memory)},
+		{"impossible", []*v1.NodeSnapshot{aNode("a"), aNode("b", labels("gpu")), aNode("c")}, aTask("t", gpuLabel, withCores(16))},
+		{"busy", many(2, full...), aTask("t", gpuLabel)},
+		{"many nodes", append(many(100), aNode("x", full...)), aTask("t", gpuLabel)},
+		{"many figures", uneven, aTask("t", memory)},
+		{"pinned and busy", append(many(3), aNode("x", full...)), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
+		{"pinned to none", many(3), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
+		{"GPUs in use", []*v1.NodeSnapshot{aNode("a", gpus(1)), aNode("b")}, aTask("t", func(r *v1.TaskRequest) { r.Resources.Gpus = 1 })},
+		{"long names", many(1), aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{strings.Repeat("ä", 200)} }))},
+	}
+	var out strings.Builder
+	for _, tc := range cases {
+		q := newQueue(newClock(), tc.nodes...)
+		if tc.name == "GPUs in use" {
+			q.Request("other", []*v1.TaskRequest{aTask("t", func(r *v1.TaskRequest) { r.Resources.Gpus = 1 })})
+			q.Place()
+		}
+		q.Request("r", []*v1.TaskRequest{tc.task})
+		_, reasons := placeAll(t, q, "r")
+		if len(reasons["t"]) > longestReason {
+			t.Errorf("%s: %d bytes", tc.name, len(reasons["t"]))
+		}
+		fmt.Fprintf(&out, "%s\n  %s\n", tc.name, reasons["t"])
+	}
+	golden := filepath.Join("testdata", "reasons.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(want) {
+		t.Errorf("reasons differ from %s (run with -update to accept):\n%s", golden, out.String())
+	}
+}

@@ -1,0 +1,66 @@
+package placement
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Target is a parsed target node.
+type Target struct {
+	// Node is the name of the node; empty: the task is not pinned.
+	Node string
+	// NUMA is the NUMA node; -1: any.
+	NUMA int
+	// GPUs is the number of GPUs asked for; 0: none.
+	GPUs int
+	// GPUIndices are the GPUs asked for by index; nil: any.
+	GPUIndices []int
+}
+
+// mostIndex bounds the numbers in a target.
+const mostIndex = 1023
+
+// ParseTarget reads "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS".
+// GPUS is a count such as 2, or indices when it has a comma, such as 0,1. The
+// empty string is a Target that pins nothing.
+func ParseTarget(text string) (Target, error) {
+	t := Target{NUMA: -1}
+	rest, gpus, hasGPUs := strings.Cut(text, "::")
+	name, numa, hasNUMA := strings.Cut(rest, ":")
+	if text != "" && name == "" {
+		return t, fmt.Errorf("target node %q names no node", text)
+	}
+	t.Node = name
+	if hasNUMA {
+		n, err := parseIndex(numa)
+		if err != nil {
+			return t, fmt.Errorf("target node %q: NUMA node %w", text, err)
+		}
+		t.NUMA = n
+	}
+	if !hasGPUs {
+		return t, nil
+	}
+	parts := strings.Split(gpus, ",")
+	for _, part := range parts {
+		n, err := parseIndex(part)
+		if err != nil {
+			return t, fmt.Errorf("target node %q: GPU %w", text, err)
+		}
+		t.GPUIndices = append(t.GPUIndices, n)
+	}
+	t.GPUs = len(parts)
+	if len(parts) == 1 {
+		t.GPUs, t.GPUIndices = t.GPUIndices[0], nil
+	}
+	return t, nil
+}
+
+func parseIndex(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil || n > mostIndex {
+		return 0, fmt.Errorf("%q is not a number from 0 to %d", s, mostIndex)
+	}
+	return int(n), nil
+}

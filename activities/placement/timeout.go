@@ -1,0 +1,76 @@
+package placement
+
+import (
+	"slices"
+	"time"
+)
+
+// giveUpAt is when a request has waited for its placement time-out while no
+// node could ever meet it. The time before this queue knew the request does not
+// count: the queue before it may have seen nodes that fit.
+func (r *request) giveUpAt() time.Time {
+	from := r.shape.since
+	if r.arrived.After(from) {
+		from = r.arrived
+	}
+	return from.Add(r.timeout)
+}
+
+// restartTimeouts starts the placement time-outs of a shape that has become
+// impossible, and stops those of one that no longer is.
+func (q *Queue) restartTimeouts(s *shape) {
+	delete(q.timed, s)
+	s.deadline = time.Time{}
+	if !s.impossible {
+		return
+	}
+	s.since = q.now
+	for _, r := range s.waiting {
+		q.startTimeout(r)
+	}
+}
+
+// startTimeout takes a request of an impossible shape into account.
+func (q *Queue) startTimeout(r *request) {
+	if r.timeout <= 0 {
+		return
+	}
+	s := r.shape
+	if at := r.giveUpAt(); s.deadline.IsZero() || at.Before(s.deadline) {
+		s.deadline = at
+	}
+	q.timed[s] = struct{}{}
+}
+
+// giveUp ends the requests whose placement time-out is over.
+func (q *Queue) giveUp() {
+	for s := range q.timed {
+		if q.now.Before(s.deadline) {
+			continue
+		}
+		for _, r := range slices.Clone(s.waiting) {
+			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
+				q.unqueue(r)
+				r.state = givenUp
+				q.tell(r)
+			}
+		}
+		delete(q.timed, s)
+		s.deadline = time.Time{}
+		for _, r := range s.waiting {
+			q.startTimeout(r)
+		}
+	}
+}
+
+// NextDeadline returns the time at which a pass may give something up, as the
+// fleet was at the last pass; ok is false when nothing is going to be given up.
+// It may be early, when what it was for has been released, but never late.
+func (q *Queue) NextDeadline() (at time.Time, ok bool) {
+	for s := range q.timed {
+		if !ok || s.deadline.Before(at) {
+			at, ok = s.deadline, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,113 @@
+package placement
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func (v view) hasLabel(label string) bool { return slices.Contains(v.n.snap.GetLabels(), label) }
+
+func (v view) hasExecutor(taskType string) bool {
+	return slices.Contains(v.n.snap.GetExecutors(), taskType)
+}
+
+// missing returns those of the wanted that the node does not have.
+func (v view) missing(wanted []string, has func(string) bool) []string {
+	var out []string
+	for _, w := range wanted {
+		if !has(w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// missingCapabilities returns the wanted keys that the node lacks, or has with
+// another value, sorted.
+func (v view) missingCapabilities() []string {
+	wanted := v.constraints.GetRequiresCapabilities()
+	if len(wanted) == 0 {
+		return nil
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if value, ok := v.n.snap.GetCapabilities()[key]; !ok || value != wanted[key] {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// capabilityPhrase speaks of the first capability that is not as wanted.
+func (v view) capabilityPhrase() phrase {
+	key := v.missingCapabilities()[0]
+	value, ok := v.n.snap.GetCapabilities()[key]
+	if !ok {
+		return phrase{lacks, "capability " + key}
+	}
+	return phrase{has, "capability " + key + "=" + value + " instead of " + v.constraints.GetRequiresCapabilities()[key]}
+}
+
+// leastGPUs is the number of GPUs that the node must have, in use or not.
+func (v view) leastGPUs() int {
+	if v.need.usesGPU {
+		return max(v.need.gpus, 1)
+	}
+	return 0
+}
+
+// missingGPUs returns the indices asked for that the node does not have.
+func (v view) missingGPUs() []string {
+	var out []string
+	for _, index := range v.target.GPUIndices {
+		has := func(g *v1.GpuSnapshot) bool { return int(g.GetIndex()) == index }
+		if !slices.ContainsFunc(v.n.snap.GetGpus(), has) {
+			out = append(out, strconv.Itoa(index))
+		}
+	}
+	return out
+}
+
+// leastMemory is the memory in MiB that the node must have, in use or not.
+func (v view) leastMemory() int64 {
+	return max(int64(v.constraints.GetMinMemoryMb()), v.need.memoryMB)
+}
+
+func noun(word string, n int) string {
+	if n > 1 {
+		word += "s"
+	}
+	return word + " "
+}
+
+func count(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
+
+func number[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
+
+func decimal(x float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
+}
+
+func thousandths(milli int64) string {
+	return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64)
+}
+
+func cores(milli int64) string {
+	if milli == 1000 {
+		return "1 core"
+	}
+	return thousandths(milli) + " cores"
+}
+
+func mebibytes(n int64) string { return number(n) + " MiB" }
+
+func gibibytes(x float64) string { return decimal(x) + " GiB" }
