@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+var (
+	// ErrTooLarge says that a need exceeds what its machine has in all.
+	ErrTooLarge = errors.New("more than the machine has")
+	// ErrDuplicate says that the id holds a place already, or waits for one.
+	ErrDuplicate = errors.New("already on the ledger")
+)
+
+// Ledger gives out the slots of one node, and with each what its attempt needs
+// of the machine. Its methods may be called from several goroutines at once.
+type Ledger struct {
+	machine *Machine
+	slots   int
+
+	// Guarded by machine.mu.
+	ids     map[string]struct{} // running and waiting
+	running []*entry            // in the order in which they started
+}
+
+// Running is an attempt that holds a place.
+type Running struct {
+	// ID that it was acquired for.
+	ID string
+	// Need that it holds.
+	Need Need
+}
+
+type entry struct {
+	id    string
+	units units
+}
+
+// waiter is a call to Acquire that waits.
+type waiter struct {
+	ledger  *Ledger
+	held    *entry
+	granted bool          // guarded by machine.mu
+	ready   chan struct{} // closed when granted
+}
+
+// NewLedger returns the ledger of a node on the machine that runs at most so
+// many attempts at once, at least 1.
+func NewLedger(m *Machine, slots int) *Ledger {
+	return &Ledger{machine: m, slots: max(slots, 1), ids: map[string]struct{}{}}
+}
+
+// Slots returns the most attempts that the node runs at once.
+func (l *Ledger) Slots() int { return l.slots }
+
+// Machine returns the machine that the node is on.
+func (l *Ledger) Machine() *Machine { return l.machine }
+
+// Acquire waits until the node has a free slot and the machine has what is
+// needed, and takes both. Calls are served in order of arrival, over all nodes
+// of the machine, but for those whose own node has no free slot. release gives
+// back what was taken; calling it again does nothing.
+//
+// The error is ErrTooLarge when the machine could never meet the need,
+// ErrDuplicate when the id is on the ledger already, and the cause of ctx when
+// that ends first; then nothing is taken.
+func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release func(), err error) {
+	u, err := need.units()
+	if err != nil {
+		return nil, fmt.Errorf("acquire for %s: %w", id, err)
+	}
+	m := l.machine
+	if !u.within(m.total) {
+		return nil, fmt.Errorf("acquire %s for %s: %w (%s)", need, id, ErrTooLarge, m.Total())
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := &waiter{ledger: l, held: &entry{id: id, units: u}, ready: make(chan struct{})}
+	if err := l.enter(w); err != nil {
+		return nil, err
+	}
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		l.leave(w)
+		return nil, context.Cause(ctx)
+	}
+	return sync.OnceFunc(func() { l.leave(w) }), nil
+}
+
+func (l *Ledger) enter(w *waiter) error {
+	m := l.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := l.ids[w.held.id]; ok {
+		return fmt.Errorf("acquire for %s: %w", w.held.id, ErrDuplicate)
+	}
+	l.ids[w.held.id] = struct{}{}
+	m.line = append(m.line, w)
+	m.grant()
+	return nil
+}
+
+// leave takes a waiter off the ledger, whether it has been granted or not.
+func (l *Ledger) leave(w *waiter) {
+	m := l.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(l.ids, w.held.id)
+	if w.granted {
+		m.reserved = m.reserved.minus(w.held.units)
+		l.running = slices.DeleteFunc(l.running, func(e *entry) bool { return e == w.held })
+	} else {
+		m.line = slices.DeleteFunc(m.line, func(o *waiter) bool { return o == w })
+	}
+	m.grant()
+}
+
+// slotFree is called with machine.mu held.
+func (l *Ledger) slotFree() bool { return len(l.running) < l.slots }
+
+// Running returns the attempts that hold a place on the node, the oldest first.
+func (l *Ledger) Running() []Running {
+	l.machine.mu.Lock()
+	defer l.machine.mu.Unlock()
+	out := make([]Running, 0, len(l.running))
+	for _, e := range l.running {
+		out = append(out, Running{ID: e.id, Need: e.units.need()})
+	}
+	return out
+}
+
+// Reserved returns what the attempts of this node hold. What a snapshot reports
+// is Machine.Reserved, over all nodes of the machine.
+func (l *Ledger) Reserved() Need {
+	l.machine.mu.Lock()
+	defer l.machine.mu.Unlock()
+	var sum units
+	for _, e := range l.running {
+		sum = sum.plus(e.units)
+	}
+	return sum.need()
+}
+
+// String is for messages, such as "2 cores and 512 MiB".
+func (n Need) String() string {
+	s := fmt.Sprintf("%g cores and %g MiB", n.Cores, n.MemoryMB)
+	if n.GPUs > 0 {
+		s += fmt.Sprintf(" and %d GPUs", n.GPUs)
+	}
+	return s
+}
