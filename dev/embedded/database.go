@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/metrics"
+	temporalsql "go.temporal.io/server/common/persistence/sql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/resolver"
+	"go.temporal.io/server/schema/sqlite"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// database is the server's store: how to connect to it, and what has to happen after the server has stopped.
+type database struct {
+	store *config.SQL
+	// created says that nothing was there before.
+	created bool
+	lock    *fileLock // nil in memory
+}
+
+// openDatabase locks, makes and checks the file that the options name, or sets up one in memory.
+func openDatabase(ctx context.Context, opts Options) (*database, error) {
+	if opts.DBFile == "" {
+		return memoryDatabase(), nil
+	}
+	path, err := opts.databasePath()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDatabase(path)
+	if err != nil {
+		return nil, err
+	}
+	created := false
+	err = checkSchema(path)
+	if errors.Is(err, os.ErrNotExist) {
+		created = true
+		err = createDatabase(ctx, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	return &database{store: fileStore(path), created: created, lock: lock}, nil
+}
+
+// memoryDatabase is private to one server: its name is part of the connection's, and is never used again.
+func memoryDatabase() *database {
+	return &database{created: true, store: &config.SQL{
+		PluginName:   sqliteplugin.PluginName,
+		DatabaseName: uuid.NewString(),
+		ConnectAttributes: map[string]string{
+			"mode":  "memory",
+			"cache": "private",
+		},
+	}}
+}
+
+// fileStore connects by one connection (the plugin's default): SQLite has one writer, and readers that overtake it would
+// only make it wait.
+func fileStore(path string) *config.SQL {
+	return &config.SQL{
+		PluginName:   sqliteplugin.PluginName,
+		DatabaseName: escapePath(path),
+		ConnectAttributes: map[string]string{
+			// Only createDatabase makes files: a file that vanishes is an error, not an empty database.
+			"mode":         "rw",
+			"journal_mode": "wal",
+			// A process that dies loses nothing; a machine that dies loses the last moments, never the consistency.
+			"synchronous": "normal",
+			// KiB of pages kept in memory, when negative.
+			"cache_size": "-16384",
+			"temp_store": "memory",
+			// The plugin keeps one connection for each distinct set of attributes until the process ends. A file that
+			// was removed and made again under its old name must not meet the old connection. SQLite ignores pragmas
+			// that it does not know.
+			"switchyard_start": "s" + strings.ReplaceAll(uuid.NewString(), "-", ""),
+		},
+	}
+}
+
+// createNamespace makes the namespace with its retention and search attributes, unless it exists.
+func (d *database) createNamespace(opts Options) error {
+	namespace, err := sqlite.NewNamespaceConfig(clusterName, opts.Namespace, false, opts.SearchAttributes)
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", opts.Namespace, err)
+	}
+	namespace.Detail.Config.Retention = durationpb.New(opts.Retention)
+	if err := sqlite.CreateNamespaces(d.store, namespace); err != nil {
+		return fmt.Errorf("namespace %s: %w", opts.Namespace, err)
+	}
+	return nil
+}
+
+// close leaves a file whole without its log, or gives the memory back; then others may have the file. The plugin's
+// connection itself stays until the process ends.
+func (d *database) close() error {
+	var errs []error
+	admin, err := temporalsql.NewSQLAdminDB(sqlplugin.DbKindUnknown, d.store, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	switch {
+	case err != nil:
+		errs = append(errs, fmt.Errorf("close database: %w", err))
+	case d.lock != nil:
+		errs = append(errs, admin.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), admin.Close())
+	default:
+		errs = append(errs, dropTables(admin), admin.Exec("VACUUM"), admin.Exec("PRAGMA shrink_memory"), admin.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// dropTables drops table by table what is left, because a search index takes tables of its own along.
+func dropTables(admin sqlplugin.AdminDB) error {
+	for {
+		tables, err := admin.ListTables("")
+		if err != nil {
+			return err
+		}
+		tables = slices.DeleteFunc(tables, func(name string) bool { return strings.HasPrefix(name, "sqlite_") })
+		if len(tables) == 0 {
+			return nil
+		}
+		if err := admin.DropTable(tables[0]); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/log/tag"
+)
+
+// serverLogger hands the Temporal server's errors and warnings to a slog.Logger, one level quieter: what the server calls
+// an error is mostly a call that it is going to repeat. It is safe for concurrent use.
+type serverLogger struct {
+	out *slog.Logger
+	// building says that guard recovers what Fatal panics with.
+	building *atomic.Bool
+	// stopping makes everything debug: services that go away one after the other complain about each other.
+	stopping *atomic.Bool
+}
+
+var _ log.Logger = serverLogger{}
+
+func newServerLogger(out *slog.Logger) serverLogger {
+	return serverLogger{out: out.With("component", "temporal"), building: &atomic.Bool{}, stopping: &atomic.Bool{}}
+}
+
+// fatalError is what Fatal panics with while the server is being built.
+type fatalError struct {
+	message string
+}
+
+func (e *fatalError) Error() string { return e.message }
+
+// lostPort says that a listener could not be opened because its port was taken. The server hands over text only.
+func (e *fatalError) lostPort() bool {
+	return strings.Contains(e.message, syscall.EADDRINUSE.Error())
+}
+
+func (serverLogger) Debug(string, ...tag.Tag) {}
+
+func (serverLogger) Info(string, ...tag.Tag) {}
+
+func (l serverLogger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelDebug, msg, tags) }
+
+func (l serverLogger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelWarn, msg, tags) }
+
+func (l serverLogger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelWarn, msg, tags) }
+
+func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
+	l.log(slog.LevelError, msg, tags)
+	panic(describe(msg, tags))
+}
+
+// Fatal does not return, because its callers count on that, but it leaves the process to its owner. While the server is
+// built, Start returns the failure as an error; later, only the goroutine that cannot go on ends. A service that is
+// stopped before it has come to serve calls this, too.
+func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
+	if !l.building.Load() {
+		l.log(slog.LevelError, msg, tags)
+		runtime.Goexit()
+	}
+	panic(&fatalError{message: describe(msg, tags)})
+}
+
+func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
+	if l.stopping.Load() {
+		level = slog.LevelDebug
+	}
+	ctx := context.Background()
+	if !l.out.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, len(tags))
+	for i, t := range tags {
+		attrs[i] = slog.Any(t.Key(), t.Value())
+	}
+	l.out.LogAttrs(ctx, level, msg, attrs...)
+}
+
+// guard runs build and returns what it calls fatal as an error.
+func (l serverLogger) guard(build func() error) (err error) {
+	l.building.Store(true)
+	defer func() {
+		l.building.Store(false)
+		switch r := recover().(type) {
+		case nil:
+		case *fatalError:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	return build()
+}
+
+func describe(msg string, tags []tag.Tag) string {
+	for _, t := range tags {
+		msg += fmt.Sprintf(" %s=%v", t.Key(), t.Value())
+	}
+	return msg
+}

@@ -1,0 +1,69 @@
+package embedded
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"testing"
+
+	"go.temporal.io/server/common/log/tag"
+)
+
+// TestFatalWhileBuilding is somebody else's listener on a port that was free when it was chosen.
+func TestFatalWhileBuilding(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	logs := newRecords()
+	logger := newServerLogger(slog.New(logs))
+	err = logger.guard(func() error {
+		_, err := net.Listen("tcp", taken.Addr().String())
+		logger.Fatal("cannot listen", tag.Error(err))
+		return nil
+	})
+	if fatal, ok := errors.AsType[*fatalError](err); !ok || !fatal.lostPort() {
+		t.Errorf("got %v, want an error by which Start knows to try again", err)
+	}
+	if lines := logs.all(); len(lines) > 0 {
+		t.Errorf("logged what is returned: %q", lines)
+	}
+	refused := errors.New("refused")
+	if err := logger.guard(func() error { return refused }); err != refused {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFatalAfterStart(t *testing.T) {
+	t.Parallel()
+	logs := newRecords()
+	logger := newServerLogger(slog.New(logs))
+	ended := make(chan struct{})
+	went := false
+	go func() {
+		defer close(ended)
+		logger.Fatal("cannot serve", tag.Error(errors.New("closed")))
+		went = true
+	}()
+	<-ended
+	if lines := logs.all(); went || !slices.Equal(lines, []string{"ERROR cannot serve error=closed"}) {
+		t.Errorf("went on: %v, logged: %q", went, lines)
+	}
+}
+
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	logs := newRecords()
+	logger := newServerLogger(slog.New(logs))
+	logger.Info("one")
+	logger.Warn("two")
+	logger.Error("three", tag.NewInt("count", 3))
+	logger.stopping.Store(true)
+	logger.Error("four")
+	if lines := logs.all(); !slices.Equal(lines, []string{"WARN three count=3"}) {
+		t.Errorf("logged %q", lines)
+	}
+}

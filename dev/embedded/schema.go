@@ -1,0 +1,156 @@
+package embedded
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/schema/sqlite"
+)
+
+const (
+	// sqliteDriver is the name under which the server's SQLite plugin registers its driver.
+	sqliteDriver = "sqlite"
+	sqliteMagic  = "SQLite format 3\x00"
+	// The header's fields are described at https://www.sqlite.org/fileformat.html#the_database_header.
+	headerSize          = 100
+	headerUserVersion   = 60
+	headerApplicationID = 68
+	// applicationID is "SwYd", and marks a database that this package made.
+	applicationID = 0x53775964
+)
+
+// schemaVersion is the version of the main and of the visibility schema in one number, each "major.minor" as
+// major*100+minor: 0.11 and 0.1 are 110001. It grows with the server's schema.
+func schemaVersion() (uint32, error) {
+	var number uint32
+	for _, version := range []string{sqlite.Version, sqlite.VisibilityVersion} {
+		var major, minor uint32
+		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+			return 0, fmt.Errorf("schema version %q: %w", version, err)
+		}
+		number = number*10_000 + major*100 + minor
+	}
+	return number, nil
+}
+
+// checkSchema reads the file's header and says why it cannot be used. What it reads is written once, before the file gets
+// its name, so that a write-ahead log left by a killed process cannot hide a newer value. It returns fs.ErrNotExist for a
+// file that has to be made: one that does not exist or is empty.
+func checkSchema(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	header := make([]byte, headerSize)
+	switch n, err := io.ReadFull(file, header); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return os.ErrNotExist
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("read database: %w", err)
+	case err != nil || !strings.HasPrefix(string(header), sqliteMagic):
+		return fmt.Errorf("%s is not a SQLite database", path)
+	}
+	if binary.BigEndian.Uint32(header[headerApplicationID:]) != applicationID {
+		return fmt.Errorf("%s is a SQLite database, but not one that Switchyard made", path)
+	}
+	want, err := schemaVersion()
+	if err != nil {
+		return err
+	}
+	switch have := binary.BigEndian.Uint32(header[headerUserVersion:]); {
+	case have > want:
+		return fmt.Errorf("database %s was made by a newer Switchyard (schema %d, this one reads %d): use that one, or another file", path, have, want)
+	case have < want:
+		return fmt.Errorf("database %s was made by an older Switchyard (schema %d, this one reads %d): use that one, or another file", path, have, want)
+	}
+	return nil
+}
+
+// createDatabase makes a complete database beside path and renames it into place. The caller holds the lock.
+func createDatabase(ctx context.Context, path string) error {
+	version, err := schemaVersion()
+	if err != nil {
+		return err
+	}
+	unfinished := path + ".new"
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("create database: %w", err)
+	}
+	if err := writeSchema(ctx, unfinished, version); err != nil {
+		return errors.Join(fmt.Errorf("create database %s: %w", path, err), os.Remove(unfinished))
+	}
+	// Histories hold what tasks are given, secrets too. SQLite makes the log as private as the file.
+	if err := os.Chmod(unfinished, 0o600); err != nil {
+		return errors.Join(fmt.Errorf("create database: %w", err), os.Remove(unfinished))
+	}
+	// Leftovers of a database whose main file was removed would be replayed into the new one.
+	for _, leftover := range []string{path + "-wal", path + "-shm"} {
+		if err := os.Remove(leftover); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("create database: %w", err)
+		}
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return fmt.Errorf("create database: %w", err)
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename in the folder durable.
+func syncFolder(folder string) error {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("create database: %w", err)
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func writeSchema(ctx context.Context, path string, version uint32) error {
+	db, err := sql.Open(sqliteDriver, fmt.Sprintf("file:%s?mode=rwc", escapePath(path)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := sqlite.SetupSchemaOnDB(schemaWriter{ctx: ctx, tx: tx}); err != nil {
+		return err
+	}
+	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
+	if _, err := tx.ExecContext(ctx, mark); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// schemaWriter is as much of an AdminDB as the schema's set-up uses: it runs every statement in one transaction.
+type schemaWriter struct {
+	sqlplugin.AdminDB
+	ctx context.Context
+	tx  *sql.Tx
+}
+
+func (w schemaWriter) Exec(stmt string, args ...any) error {
+	_, err := w.tx.ExecContext(w.ctx, stmt, args...)
+	return err
+}
+
+// escapePath makes a path safe inside a SQLite URI, where ? and # and % mean something.
+func escapePath(path string) string {
+	return (&url.URL{Path: path}).EscapedPath()
+}
