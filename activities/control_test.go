@@ -1,0 +1,124 @@
+package activities
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/placement"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+func newControl(t *testing.T) *Control {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	logger := slog.New(slog.DiscardHandler)
+	return &Control{
+		Store: s, Evaluator: condition.NewEvaluator(), Logger: logger,
+		Placement: NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: logger}),
+	}
+}
+
+// A large state goes through the store in parts, and all of it comes back.
+func TestCarryThroughTheStore(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	carry := &v1.RunCarry{
+		Context:      &structpb.Struct{Fields: map[string]*structpb.Value{"k": structpb.NewStringValue(strings.Repeat("c", 200<<10))}},
+		FirstFailure: "t1", Cancelled: true, Revision: 77, Tasks: map[string]*v1.TaskCarry{},
+	}
+	for i := range 100 {
+		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Claim: int32(i), Task: &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 20<<10)}}}
+	}
+	kept, err := c.SaveCarry(t.Context(), "r-1", carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.GetStored()) < 5 || proto.Size(kept) > 1<<10 || !kept.GetCancelled() || kept.GetRevision() != 77 || kept.GetFirstFailure() != "t1" {
+		t.Errorf("kept: %v", kept)
+	}
+	got := proto.CloneOf(kept)
+	got.Stored = nil
+	for _, key := range kept.GetStored() {
+		part, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := proto.Size(part); size > 300<<10 {
+			t.Errorf("a part of %d bytes", size)
+		}
+		proto.Merge(got, part)
+	}
+	if !proto.Equal(got, carry) {
+		t.Error("what comes back is not what was saved")
+	}
+}
+
+// A small final status stays in the history, a large one only in the store.
+func TestSaveStatus(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	for name, test := range map[string]struct {
+		bytes int
+		whole bool
+	}{"small": {1000, true}, "large": {300 << 10, false}} {
+		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
+			"t": {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}}}}}
+		kept, err := c.SaveStatus(t.Context(), status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proto.Equal(kept, status) != test.whole || kept.GetRun().GetError() != "why" || kept.GetTaskCount() != 1 {
+			t.Errorf("%s: kept %v", name, kept)
+		}
+		var stored v1.StatusResponse
+		if err := c.Store.GetMessage(t.Context(), store.StatusKey(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
+			t.Errorf("%s: the store has something else, error %v", name, err)
+		}
+	}
+}
+
+// The answers of one call stay small, however much there is to say.
+func TestEvaluateStopsInTime(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{}, Parents: map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r/no-such-record"}}}
+	long := strings.Repeat("n", 60)
+	for i := range 5000 {
+		req.Conditions = append(req.Conditions, &v1.Condition{Task: fmt.Sprintf("%s%d", long, i), Expression: "true", References: []string{"p"}})
+	}
+	asked := 0
+	for len(req.Conditions) > 0 {
+		res, err := c.Evaluate(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(res.GetAnswers()); n == 0 || n > len(req.Conditions) || proto.Size(res) > 300<<10 {
+			t.Fatalf("%d answers of %d bytes to %d conditions", n, proto.Size(res), len(req.Conditions))
+		}
+		for i, a := range res.GetAnswers() {
+			if a.GetTask() != req.Conditions[i].GetTask() || a.GetValue() || !strings.Contains(a.GetError(), "result of p") {
+				t.Fatalf("answer %d: %v", i, a)
+			}
+		}
+		req.Conditions = req.Conditions[len(res.GetAnswers()):]
+		asked++
+	}
+	if asked < 2 {
+		t.Error("all of it came in one answer")
+	}
+}

@@ -1,0 +1,150 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxInlineOutput is the largest output, in bytes, that travels with an answer;
+// a larger one is read from the attempt's record.
+const maxInlineOutput = 4 << 10
+
+// moved hands an attempt back: nothing ran, and the task is to be placed again.
+func moved(reason, text string) *v1.ExecuteResponse {
+	return &v1.ExecuteResponse{State: "moved", Reason: reason, Error: text}
+}
+
+// stopped is the answer of an attempt that ended because ctx did.
+func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		return &v1.ExecuteResponse{State: "failed", Reason: "timeout", Error: "the attempt took longer than its timeout", Result: result}
+	case errors.Is(cause, errDraining):
+		return moved("draining", "the node stops")
+	}
+	return &v1.ExecuteResponse{State: "cancelled", Reason: "cancelled", Result: result}
+}
+
+// interpret says what the end of a program means for its task. An error is a
+// fault of the node.
+func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
+	if start := executor.AsStartError(err); start != nil {
+		return &v1.ExecuteResponse{
+			State: "failed", Reason: "start_failed", Error: start.Error(),
+			Result: &v1.TaskResult{ExitCode: int32(start.ExitCode)},
+		}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &v1.TaskResult{
+		ExitCode:     int32(r.ExitCode),
+		Signal:       r.Signal,
+		CpuSeconds:   r.CPUTime.Seconds(),
+		PeakMemoryMb: float64(r.PeakMemory) / (1 << 20),
+	}
+	switch {
+	case r.Stopped:
+		return stopped(ctx, result), nil
+	case r.OOMKilled:
+		return &v1.ExecuteResponse{State: "killed_oom", Reason: "oom", Error: "out of memory", Result: result}, nil
+	case r.Signal != "":
+		return &v1.ExecuteResponse{State: "failed", Reason: "signal", Error: "ended by " + r.Signal, Result: result}, nil
+	case r.ExitCode != 0:
+		return &v1.ExecuteResponse{State: "failed", Reason: "exit_code", Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
+	}
+	return &v1.ExecuteResponse{State: "completed", Result: result}, nil
+}
+
+// collectStreams puts the ends of the streams into the result.
+func collectStreams(r *v1.TaskResult, log *logs.Writer) {
+	r.Stdout, r.StdoutTruncated = log.Tail("stdout")
+	r.Stderr, r.StderrTruncated = log.Tail("stderr")
+}
+
+// collectFiles puts what the task wrote for the run into the answer. Only a task
+// that completed adds to the context. Files that cannot be read as what they
+// should be fail a task that had completed.
+func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
+	output, err := ws.Output()
+	if err == nil {
+		res.Result.Output = output
+	}
+	if res.State != "completed" {
+		return
+	}
+	var update *structpb.Struct
+	if err == nil {
+		update, err = ws.ContextUpdate()
+	}
+	if err != nil {
+		res.State, res.Reason, res.Error = "failed", "output", err.Error()
+		return
+	}
+	res.ContextUpdate = update
+}
+
+// maxErrorLine bounds what of a task's own last words goes into its error.
+const maxErrorLine = 200
+
+// explain adds the last line that a failed task wrote to standard error.
+func explain(res *v1.ExecuteResponse) {
+	if res.State != "failed" || res.Reason != "exit_code" && res.Reason != "signal" {
+		return
+	}
+	text := strings.TrimRight(res.GetResult().GetStderr(), "\r\n\t ")
+	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	if line == "" {
+		return
+	}
+	if runes := []rune(line); len(runes) > maxErrorLine {
+		line = string(runes[:maxErrorLine]) + "..."
+	}
+	res.Error += ": " + line
+}
+
+// keep stores an answer that is too large to travel, and cuts it to what may.
+func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	r := res.GetResult()
+	limit := int(req.GetInlineLimit())
+	if output := proto.Size(r.GetOutput()); output <= maxInlineOutput && output+len(r.Stdout)+len(r.Stderr) <= limit {
+		return res, nil
+	}
+	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), req.GetTask(), req.GetAttempt())
+	if err := n.Store.PutMessage(ctx, key, res); err != nil {
+		return nil, fmt.Errorf("store the result of %s: %w", req.GetTask(), err)
+	}
+	cut := proto.CloneOf(res)
+	cut.Record = key
+	r = cut.GetResult()
+	room := limit
+	if size := proto.Size(r.GetOutput()); size <= min(maxInlineOutput, limit) {
+		room -= size
+	} else {
+		r.Output = nil
+	}
+	// Standard error gets up to half: it is what explains a failure.
+	errRoom := min(len(r.Stderr), max(room/2, room-len(r.Stdout)))
+	r.Stderr, r.StderrTruncated = cutFront(r.Stderr, errRoom, r.StderrTruncated)
+	r.Stdout, r.StdoutTruncated = cutFront(r.Stdout, room-errRoom, r.StdoutTruncated)
+	return cut, nil
+}
+
+// cutFront keeps the last n bytes of s, from the start of a character on.
+func cutFront(s string, n int, truncated bool) (string, bool) {
+	if len(s) <= n {
+		return s, truncated
+	}
+	return strings.ToValidUTF8(s[len(s)-max(n, 0):], ""), true
+}

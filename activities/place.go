@@ -1,0 +1,270 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/placement"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// gather is how long AwaitPlacement goes on after its first news: what comes
+	// up together is told together.
+	gather = 5 * time.Millisecond
+	// awaitBeat is the time between the heartbeats of AwaitPlacement.
+	awaitBeat = 3 * time.Second
+	// maxReasons bounds the reasons for waiting in one answer, which all go into
+	// the history of the run.
+	maxReasons = 50
+	// defaultSweepInterval is how often runs that ended without a word are looked for.
+	defaultSweepInterval = 15 * time.Second
+)
+
+// Placement is the placement queue of the control process, with the activities
+// that runs reach it by. It is safe for concurrent use.
+type Placement struct {
+	client client.Client
+	logger *slog.Logger
+	sweeps time.Duration
+
+	mu      sync.Mutex
+	queue   *placement.Queue
+	waiters map[string]*waiter // by run
+	changed chan struct{}      // has room for one: deadlines may have moved
+}
+
+// waiter is who is told what is new for a run: the newest AwaitPlacement of the
+// execution that asked last. One of an older execution, or one that Temporal has
+// given up on, would take news that nobody reads.
+type waiter struct {
+	execution string        // Temporal's own id
+	news      chan struct{} // has room for one wake-up
+}
+
+// PlacementOptions are the settings of a Placement.
+type PlacementOptions struct {
+	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
+	SweepInterval time.Duration
+	Logger        *slog.Logger
+}
+
+// NewPlacement returns a placement around a queue, which nobody else may touch.
+func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *Placement {
+	return &Placement{
+		client:  c,
+		logger:  o.Logger,
+		sweeps:  cmp.Or(o.SweepInterval, defaultSweepInterval),
+		queue:   queue,
+		waiters: map[string]*waiter{},
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// Place is a local activity: it takes the requests and releases of a run and
+// answers with what the run has been given so far.
+func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
+	execution := activity.GetInfo(ctx).WorkflowExecution.RunID
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waiters[req.GetRunId()]; w == nil || w.execution != execution {
+		p.attend(req.GetRunId(), execution)
+	}
+	p.queue.Release(req.GetRunId(), req.GetReleased())
+	p.queue.Request(req.GetRunId(), req.GetRequests())
+	p.pass()
+	return p.take(req.GetRunId()), nil
+}
+
+// AwaitPlacement returns when the queue has something new for a run. A queue
+// that is not the one that the run has made its requests to, and one whose
+// earlier answer may have been lost, asks for all of them again; so does one that
+// stops.
+func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRequest) (*v1.PlaceResponse, error) {
+	info := activity.GetInfo(ctx)
+	lost := &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}
+	if info.Attempt > 1 || req.GetEpoch() != p.queue.Epoch() {
+		return lost, nil
+	}
+	w := p.await(req.GetRunId(), info.WorkflowExecution.RunID)
+	beat := time.NewTicker(awaitBeat)
+	defer beat.Stop()
+	for {
+		res, current := p.takeAs(w, req.GetRunId())
+		if !current || len(res.GetAssigned()) > 0 || len(res.GetWaiting()) > 0 {
+			return res, nil
+		}
+		select {
+		case <-w.news:
+			time.Sleep(gather)
+		case <-ctx.Done():
+			return lost, nil
+		case <-activity.GetWorkerStopChannel(ctx):
+			return lost, nil
+		case <-beat.C:
+			if !p.wanted(ctx, info.TaskToken) {
+				return lost, nil
+			}
+		}
+	}
+}
+
+// wanted beats for an AwaitPlacement and says whether anybody waits for it still.
+func (p *Placement) wanted(ctx context.Context, token []byte) bool {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	err := p.client.RecordActivityHeartbeat(ctx, token)
+	_, gone := errors.AsType[*serviceerror.NotFound](err)
+	return !gone && (!temporal.IsCanceledError(err) || ctx.Err() != nil)
+}
+
+// Forget drops a run with all it holds and waits for.
+func (p *Placement) Forget(run string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.Forget(run)
+	if w := p.waiters[run]; w != nil {
+		delete(p.waiters, run)
+		poke(w.news)
+	}
+	p.pass()
+}
+
+// SetNodes replaces the fleet.
+func (p *Placement) SetNodes(nodes []*v1.NodeSnapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.SetNodes(nodes)
+	p.pass()
+}
+
+// Run keeps the time-outs of requests, and forgets runs that have ended without
+// a word, until ctx ends.
+func (p *Placement) Run(ctx context.Context) {
+	sweep := time.NewTicker(p.sweeps)
+	defer sweep.Stop()
+	for {
+		p.mu.Lock()
+		at, ok := p.queue.NextDeadline()
+		p.mu.Unlock()
+		var due <-chan time.Time
+		if ok {
+			due = time.After(max(time.Until(at), time.Millisecond))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.changed:
+		case <-sweep.C:
+			p.sweep(ctx)
+		case <-due:
+			p.mu.Lock()
+			p.pass()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// sweep forgets the runs that are closed or unknown to the server: one that was
+// terminated says nothing itself.
+func (p *Placement) sweep(ctx context.Context) {
+	p.mu.Lock()
+	runs := p.queue.Runs()
+	p.mu.Unlock()
+	for _, run := range runs {
+		closed, err := p.closed(ctx, run)
+		if err != nil {
+			p.logger.Debug("a run could not be described", "run", run, "error", err)
+			continue
+		}
+		if closed {
+			p.Forget(run)
+		}
+	}
+}
+
+func (p *Placement) closed(ctx context.Context, run string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	d, err := p.client.DescribeWorkflowExecution(ctx, run, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return d.GetWorkflowExecutionInfo().GetCloseTime() != nil, nil
+}
+
+// pass places what can be placed and wakes the runs that have news. mu is held.
+func (p *Placement) pass() {
+	for _, run := range p.queue.Place() {
+		if w := p.waiters[run]; w != nil {
+			poke(w.news)
+		}
+	}
+	poke(p.changed)
+}
+
+// take returns what is new for a run. mu is held.
+func (p *Placement) take(run string) *v1.PlaceResponse {
+	res := &v1.PlaceResponse{Epoch: p.queue.Epoch()}
+	assigned, waiting := p.queue.Take(run)
+	res.Assigned = assigned
+	reasons := 0
+	for _, w := range waiting {
+		if !w.GetGivenUp() {
+			if reasons++; reasons > maxReasons {
+				continue
+			}
+		}
+		res.Waiting = append(res.Waiting, w)
+	}
+	return res
+}
+
+// await makes the caller the one that is told, if its execution is the newest.
+func (p *Placement) await(run, execution string) *waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waiters[run]; w == nil || w.execution != execution {
+		return &waiter{execution: execution}
+	}
+	return p.attend(run, execution)
+}
+
+// attend puts a new waiter in the place of the one that was there, which ends. mu is held.
+func (p *Placement) attend(run, execution string) *waiter {
+	if old := p.waiters[run]; old != nil {
+		poke(old.news)
+	}
+	w := &waiter{execution: execution, news: make(chan struct{}, 1)}
+	p.waiters[run] = w
+	return w
+}
+
+// takeAs returns what is new for a run, unless another one is told by now.
+func (p *Placement) takeAs(w *waiter, run string) (res *v1.PlaceResponse, current bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiters[run] != w {
+		return &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, false
+	}
+	return p.take(run), true
+}
+
+func poke(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

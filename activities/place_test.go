@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"log/slog"
+	"testing"
+
+	"switchyard/activities/placement"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Only the newest AwaitPlacement of the newest execution is told news: an older
+// one would take them along to where nobody reads them.
+func TestNewsGoToTheNewestWaiter(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	attend := func(execution string) *waiter {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.queue.Request("r", []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
+		return p.attend("r", execution)
+	}
+	told := func(w *waiter) bool {
+		_, current := p.takeAs(w, "r")
+		return current
+	}
+	woken := func(w *waiter) bool {
+		select {
+		case <-w.news:
+			return true
+		default:
+			return false
+		}
+	}
+	placed := attend("first")
+	first := p.await("r", "first")
+	if told(placed) || !woken(placed) || !told(first) || woken(first) {
+		t.Error("the first AwaitPlacement does not take over from Place")
+	}
+	again := p.await("r", "first")
+	if told(first) || !woken(first) || !told(again) {
+		t.Error("a repeated AwaitPlacement does not take over")
+	}
+	attend("second")
+	if told(again) || !woken(again) {
+		t.Error("an AwaitPlacement goes on when its execution is over")
+	}
+	if told(p.await("r", "first")) {
+		t.Error("an execution that is over is told news")
+	}
+	second := p.await("r", "second")
+	if !told(second) {
+		t.Error("the new execution is not told")
+	}
+
+	// News wake it, and a run that is forgotten has none.
+	p.SetNodes([]*v1.NodeSnapshot{{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}})
+	if !woken(second) {
+		t.Error("the waiter sleeps on")
+	}
+	if res, current := p.takeAs(second, "r"); !current || len(res.GetAssigned()) != 1 || res.GetEpoch() != "e" {
+		t.Errorf("told %v", res)
+	}
+	p.Forget("r")
+	if res, current := p.takeAs(second, "r"); current || !res.GetResync() || len(p.waiters) != 0 {
+		t.Errorf("after the end: %v, current: %v", res, current)
+	}
+}

@@ -1,0 +1,102 @@
+package workers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// soon is how long a cancel may take. It is far beyond what it does take (well
+// below a second), and far below what would end the run otherwise.
+const soon = 8 * time.Second
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	byTemporal := func(h *handle) {
+		if err := h.conn.CancelWorkflow(h.t.Context(), h.id, ""); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	const one = `{name: cancel, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 5, backoffMs: 60000}},
+		b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`
+	runs := script{"a": {{Block: true}}}
+	whileItRuns := func(h *handle) { h.running("a") }
+	for name, test := range map[string]struct {
+		script   script
+		document string
+		nodes    bool
+		when     func(*handle)
+		cancel   func(*handle)
+		tasks    map[string]string
+	}{
+		"by Temporal":               {runs, one, true, whileItRuns, byTemporal, nil},
+		"by signal":                 {runs, one, true, whileItRuns, func(h *handle) { h.signal(nil) }, nil},
+		"by signal with a reason":   {runs, one, true, whileItRuns, func(h *handle) { h.signal(map[string]string{"reason": "enough"}) }, nil},
+		"by signal with a word":     {runs, one, true, whileItRuns, func(h *handle) { h.signal("enough") }, nil},
+		"twice":                     {runs, one, true, whileItRuns, func(h *handle) { h.signal(nil); h.signal(1); byTemporal(h) }, nil},
+		"before anything is placed": {nil, one, false, func(*handle) {}, byTemporal, nil},
+		"while it waits for a node": {nil, one, false, func(h *handle) {
+			h.until("a", func(a *v1.Task) bool { return a.GetState() == "queued" && a.GetError() != "" })
+		}, func(h *handle) { h.signal(nil) }, nil},
+		"during a back-off": {script{"a": {{Result: executorOOM()}}}, one, true, func(h *handle) {
+			h.until("a", func(a *v1.Task) bool { return a.GetScheduledAfter() != nil })
+		}, func(h *handle) { h.signal(nil) }, nil},
+		"what is done stays done": {script{"b": {{Block: true}}}, one, true, func(h *handle) { h.running("b") },
+			func(h *handle) { h.signal(nil) }, map[string]string{"a": "completed", "b": "cancelled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).crew(t, test.script)
+			if test.nodes {
+				c.start("a")
+			}
+			h := c.submit(c.input(test.document))
+			test.when(h)
+			asked := time.Now()
+			test.cancel(h)
+			run := h.wait()
+			tasks := test.tasks
+			if tasks == nil {
+				tasks = map[string]string{"a": "cancelled", "b": "cancelled run_cancelled"}
+			}
+			want(t, run, "cancelled", tasks)
+			if took := time.Since(asked); took > soon {
+				t.Errorf("took %v", took)
+			}
+			d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := d.GetWorkflowExecutionInfo().GetStatus().String(); s != "Canceled" || run.GetReason() != "cancelled" {
+				t.Errorf("Temporal shows %s, the reason is %q", s, run.GetReason())
+			}
+		})
+	}
+}
+
+// A cancel at the very moment at which tasks are given to nodes ends them too,
+// started or not.
+func TestCancelAtOnce(t *testing.T) {
+	t.Parallel()
+	def := &v1.Definition{Name: "once", Tasks: map[string]*v1.TaskDefinition{}}
+	s := script{}
+	for i := range 20 {
+		name := fmt.Sprintf("t%d", i)
+		def.Tasks[name], s[name] = shellTask(), []fake.Step{{Block: true}}
+	}
+	c := shared(t).crew(t, s)
+	c.start("a")
+	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
+	for range 10 {
+		h := c.submit(c.inputOf(def))
+		h.signal(nil)
+		asked := time.Now()
+		want(t, h.wait(), "cancelled", map[string]string{"t0": "cancelled", "t19": "cancelled"})
+		if took := time.Since(asked); took > soon {
+			t.Fatalf("took %v", took)
+		}
+	}
+}

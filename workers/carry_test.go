@@ -1,0 +1,200 @@
+package workers
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+)
+
+// shortHistory is a limit with which a small run goes through many executions.
+// Temporal lets a second pass between two.
+func shortHistory(events int) workflows.Limits { return workflows.Limits{HistoryEvents: events} }
+
+// ladder is a run of some hundred tasks with a bit of everything, and what its
+// tasks do.
+func ladder() (*v1.Definition, script) {
+	def := &v1.Definition{Name: "ladder", Context: structOf(map[string]any{"first": true}), Tasks: map[string]*v1.TaskDefinition{}}
+	s := script{}
+	two, one := int32(2), int32(1)
+	for i := range 20 {
+		name := func(kind string) string { return fmt.Sprintf("%s%02d", kind, i) }
+		add := func(kind string, task *v1.TaskDefinition, steps ...fake.Step) {
+			task.Retry = &v1.RetryPolicy{MaxRetries: &two, BackoffMs: &one}
+			def.Tasks[name(kind)], s[name(kind)] = task, steps
+		}
+		root := shellTask()
+		if i > 0 {
+			root = shellTask(fmt.Sprintf("root%02d", i-1))
+		}
+		add("root", root, fake.Step{Output: fmt.Sprintf(`{"n": %d}`, i), ContextUpdate: fmt.Sprintf("key%d=%d", i%5, i)})
+		add("flaky", shellTask(name("root")), fake.Exit(1), fake.Step{})
+		add("dead", shellTask(name("root")), fake.Step{Stderr: "broken\n", Result: fake.Exit(1).Result})
+		add("skipped", shellTask(name("dead")))
+		mend := shellTask(name("dead"))
+		mend.OnFailure = "run"
+		add("mend", mend)
+		yes := shellTask(name("root"))
+		yes.Condition = fmt.Sprintf("parent.%s.output.n == %d.0", name("root"), i)
+		add("yes", yes, fake.Step{Output: `{"big": "` + fmt.Sprintf("%05000d", i) + `"}`})
+		no := shellTask(name("yes"))
+		no.Condition = fmt.Sprintf("parent.%s.output.big == ''", name("yes"))
+		add("no", no)
+		add("bare", shellTask(name("yes"), name("mend")))
+		excused := shellTask(name("root"))
+		excused.ContinueOnError = true
+		add("excused", excused, fake.Exit(9))
+		add("last", shellTask(name("excused"), name("flaky")))
+	}
+	return def, s
+}
+
+// A long run goes through many executions and ends as it would in one.
+func TestContinueAsNew(t *testing.T) {
+	t.Parallel()
+	def, s := ladder()
+	whole := func(y *yard) (*v1.Run, *handle) {
+		c := y.crew(t, s)
+		c.start("n")
+		h := c.submit(c.inputOf(def))
+		run := h.wait()
+		if n := len(c.fake.Calls()); n != 20*(1+2+3+1+1+1+3+1) {
+			t.Errorf("%d executions", n)
+		}
+		return run, h
+	}
+	plain, one := whole(shared(t))
+	split, h := whole(own(t, ControlConfig{limits: shortHistory(300)}))
+	if n := len(h.executions()); n < 4 {
+		t.Errorf("the run took %d executions, want several", n)
+	}
+	a, b := one.comparable(plain), h.comparable(split)
+	for name := range a.GetTasks() {
+		if x, y := a.GetTasks()[name], b.GetTasks()[name]; !proto.Equal(x, y) {
+			t.Errorf("task %s\nin one execution: %v\nin several:       %v", name, x, y)
+		}
+	}
+	if a.Tasks, b.Tasks = nil, nil; !proto.Equal(a, b) {
+		t.Errorf("the run\nin one execution: %v\nin several:       %v", a, b)
+	}
+	want(t, split, "failed", map[string]string{"dead00": "dead_letter exit_code", "excused19": "dead_letter", "last19": "completed"})
+}
+
+// comparable is a run without what differs from one time to the next, and with
+// the results that are in the store.
+func (h *handle) comparable(run *v1.Run) *v1.Run {
+	h.t.Helper()
+	run = proto.CloneOf(run)
+	for name, task := range run.GetTasks() {
+		if task.GetCompletedAt() == nil {
+			h.t.Errorf("task %s has no end", name)
+		}
+		if key := h.records[name]; key != "" {
+			var record v1.ExecuteResponse
+			if err := h.store.GetMessage(h.t.Context(), key, &record); err != nil {
+				h.t.Fatal(err)
+			}
+			task.Result = record.GetResult()
+		}
+		task.AssignedAt, task.StartedAt, task.CompletedAt, task.ScheduledAfter = nil, nil, nil, nil
+		task.Node = ""
+	}
+	run.Id, run.Error, run.CreatedAt, run.CompletedAt = "", "", nil, nil
+	return run
+}
+
+// executions are Temporal's ids of the executions of a run.
+func (h *handle) executions() []string {
+	var ids []string
+	id := ""
+	for {
+		first := h.history(id)[0].GetWorkflowExecutionStartedEventAttributes()
+		ids = append(ids, first.GetOriginalExecutionRunId())
+		if id = first.GetContinuedExecutionRunId(); id == "" {
+			return ids
+		}
+	}
+}
+
+// Neither a cancel that comes while a run goes from one execution to the next
+// nor a node's answer gets lost.
+func TestCancelDuringContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: shortHistory(150)})
+	def := &v1.Definition{Name: "endless", Tasks: map[string]*v1.TaskDefinition{"t000": shellTask()}}
+	for i := range 300 {
+		def.Tasks[fmt.Sprintf("t%03d", i+1)] = shellTask(fmt.Sprintf("t%03d", i))
+	}
+	c := y.crew(t, nil)
+	c.start("n")
+	for range 3 {
+		h := c.submit(c.inputOf(def))
+		eventually(t, "the second execution", func() bool {
+			d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
+			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		})
+		// The query answers in every execution.
+		if res := h.status(&v1.StatusRequest{}); res.GetTaskCount() != 301 || len(res.GetRun().GetTasks()) != 301 {
+			t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
+		}
+		h.signal(nil)
+		want(t, h.wait(), "cancelled", map[string]string{"t000": "completed", "t300": "cancelled"})
+	}
+}
+
+// Tasks that wait for a node while their run goes on in another execution get
+// their places all the same, and nobody else's are lost.
+func TestWaitingAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: shortHistory(150)})
+	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
+	for i := range 150 {
+		def.Tasks[fmt.Sprintf("t%03d", i)] = shellTask()
+	}
+	c := y.crew(t, nil)
+	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 3 })
+	h := c.submit(c.inputOf(def))
+	want(t, h.wait(), "completed", nil)
+	if len(h.executions()) < 3 || len(c.fake.Calls()) != 150 {
+		t.Errorf("%d executions of the run, %d of its tasks", len(h.executions()), len(c.fake.Calls()))
+	}
+}
+
+// A task that waits while its run goes on in another execution hears of the node
+// that comes, and not the execution that is over.
+func TestNewsReachTheNewExecution(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: shortHistory(90)})
+	def := &v1.Definition{Name: "news", Tasks: map[string]*v1.TaskDefinition{"gate": shellTask("t18"), "late": shellTask()}}
+	def.Tasks["late"].Constraints = &v1.Constraints{NodeLabels: []string{"later"}}
+	for i := range 19 {
+		def.Tasks[fmt.Sprintf("t%02d", i)] = shellTask()
+		if i > 0 {
+			def.Tasks[fmt.Sprintf("t%02d", i)].DependsOn = []string{fmt.Sprintf("t%02d", i-1)}
+		}
+	}
+	c := y.crew(t, script{"gate": {{Block: true}}})
+	c.start("n")
+	runs := make([]*handle, 3)
+	for i := range runs {
+		runs[i] = c.submit(c.inputOf(def))
+	}
+	for _, h := range runs {
+		h.until("gate", func(task *v1.Task) bool { return task.GetState() == "assigned" })
+		if n := len(h.executions()); n < 2 {
+			t.Fatalf("%d executions", n)
+		}
+	}
+	c.start("m", labels("later"))
+	for _, h := range runs {
+		h.until("late", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	}
+	c.fake.Release("gate")
+	for _, h := range runs {
+		want(t, h.wait(), "completed", nil)
+	}
+}

@@ -1,0 +1,119 @@
+package workers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{
+		"test": {{Stdout: "ran 10 tests\n0 failures\n", Output: `{"passed": 10}`}},
+		"bad":  {fake.Exit(3)},
+	})
+	c.start("a")
+	run := c.do(`
+name: conditions
+context: { channel: stable }
+tasks:
+  test: { type: shell, spec: { command: x } }
+  bad: { type: shell, spec: { command: x }, retry: { maxRetries: 0 } }
+  yes: { type: shell, spec: { command: x }, dependsOn: [test], condition: "parent.test.exitCode == 0 && parent.test.stdout.contains('0 failures')" }
+  no: { type: shell, spec: { command: x }, dependsOn: [test], condition: parent.test.output.passed == 11.0 }
+  below: { type: shell, spec: { command: x }, dependsOn: [no] }
+  wrong: { type: shell, spec: { command: x }, dependsOn: [test], condition: parent.test.output.missing == 1.0 }
+  mend: { type: shell, spec: { command: x }, dependsOn: [bad], condition: "parent.bad.state == 'failed' && parent.bad.exitCode == 3" }
+  context: { type: shell, spec: { command: x }, condition: workflow.context.channel == 'stable' && workflow.runId.startsWith('conditions-') }
+  far: { type: shell, spec: { command: x }, dependsOn: [yes], condition: parent.test.output.passed == 10.0 }
+  never: { type: shell, spec: { command: x }, dependsOn: ["no"], condition: "parent['no'].exitCode == -1 && parent['no'].state == 'skipped'" }
+`)
+	want(t, run, "failed", map[string]string{
+		"yes": "completed", "no": "skipped condition", "below": "skipped upstream", "wrong": "skipped condition_error",
+		"mend": "completed", "context": "completed", "far": "completed", "never": "completed",
+	})
+	if text := run.Tasks["wrong"].GetError(); !strings.Contains(text, "missing") {
+		t.Errorf("the reason of the condition without value: %q", text)
+	}
+}
+
+// A condition sees a stream whole although the history holds only its end.
+func TestConditionReadsTheStore(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{
+		"big": {{Stdout: "the beginning\n" + strings.Repeat("x", 60<<10), Output: `{"list": ["` + strings.Repeat("y", 8<<10) + `"]}`}},
+	})
+	c.start("a")
+	run := c.do(`
+name: big
+tasks:
+  big: { type: shell, spec: { command: x } }
+  stream: { type: shell, spec: { command: x }, dependsOn: [big], condition: parent.big.stdout.startsWith('the beginning') }
+  output: { type: shell, spec: { command: x }, dependsOn: [big], condition: "parent.big.output.list[0].size() == 8192" }
+`)
+	want(t, run, "completed", map[string]string{"stream": "completed", "output": "completed"})
+	if r := run.Tasks["big"].GetResult(); len(r.GetStdout()) > 24<<10 || !r.GetStdoutTruncated() || len(r.GetOutput().GetFields()) != 0 {
+		t.Errorf("the history holds %d bytes of stdout and %d of output", len(r.GetStdout()), len(r.GetOutput().GetFields()))
+	}
+}
+
+// expensive has many tasks in one level whose conditions go beyond the cost
+// limit, one in so many of them in the way that takes the most time.
+func expensive(tasks, oneIn int) *v1.Definition {
+	nested := func(variables, inner string) string {
+		var b strings.Builder
+		for _, v := range strings.Split(variables, "") {
+			fmt.Fprintf(&b, "[1,2,3,4,5,6,7,8,9,10].all(%s, ", v)
+		}
+		return b.String() + inner + strings.Repeat(")", len(variables))
+	}
+	slow := nested("abcdefg", "a + b + c + d + e + f + g > 0")
+	fast := nested("abcd", "!parent.root.stdout.contains('z')")
+	def := &v1.Definition{Name: "expensive", Tasks: map[string]*v1.TaskDefinition{"root": shellTask()}}
+	for i := range tasks {
+		task := shellTask("root")
+		task.Condition = fast
+		if i%oneIn == 0 {
+			task.Condition = slow
+		}
+		def.Tasks[fmt.Sprintf("t%d", i)] = task
+	}
+	return def
+}
+
+func TestThousandExpensiveConditions(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
+	c.start("a")
+	h := c.submit(c.inputOf(expensive(1000, 25)))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"t0": "skipped condition_error", "t999": "skipped condition_error"})
+	if text := run.Tasks["t500"].GetError(); !strings.Contains(text, "cost") {
+		t.Errorf("reason: %q", text)
+	}
+}
+
+func TestCancelAmongExpensiveConditions(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
+	c.start("a")
+	h := c.submit(c.inputOf(expensive(1000, 1)))
+	h.until("t0", func(*v1.Task) bool {
+		counts := map[string]int{}
+		for _, task := range h.status(&v1.StatusRequest{}).GetRun().GetTasks() {
+			counts[task.GetState()]++
+		}
+		return counts["skipped"] > 0
+	})
+	asked := time.Now()
+	h.signal(nil)
+	run := h.wait()
+	want(t, run, "cancelled", map[string]string{"root": "completed"})
+	if took := time.Since(asked); took > 5*time.Second {
+		t.Errorf("the cancel took %v", took)
+	}
+}

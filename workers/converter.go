@@ -1,0 +1,45 @@
+package workers
+
+import (
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"switchyard/workflows"
+)
+
+// guarded is a data converter that refuses payloads that are too large, so that
+// whoever made one fails and not the run.
+type guarded struct{ converter.DataConverter }
+
+// NewDataConverter returns the converter of every Temporal client here: Temporal's
+// own, which writes messages as readable JSON, with a bound on their size.
+func NewDataConverter() converter.DataConverter {
+	return guarded{converter.GetDefaultDataConverter()}
+}
+
+func (g guarded) ToPayload(value any) (*commonpb.Payload, error) {
+	p, err := g.DataConverter.ToPayload(value)
+	if err == nil {
+		err = check(p, value)
+	}
+	return p, err
+}
+
+func (g guarded) ToPayloads(values ...any) (*commonpb.Payloads, error) {
+	ps, err := g.DataConverter.ToPayloads(values...)
+	for i, p := range ps.GetPayloads() {
+		if err == nil {
+			err = check(p, values[i])
+		}
+	}
+	return ps, err
+}
+
+func check(p *commonpb.Payload, value any) error {
+	if size := len(p.GetData()); size > workflows.MaxPayloadBytes {
+		return fmt.Errorf("a %T of %d bytes is too large; at most %d can be sent", value, size, workflows.MaxPayloadBytes)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+)
+
+// DialOptions say where Temporal is.
+type DialOptions struct {
+	// Address is the host and port of the frontend; empty: what Temporal's own
+	// environment variables and profile file say.
+	Address string
+	// Namespace, when Address is given; empty: "default".
+	Namespace string
+	// Identity names this process in Temporal's histories.
+	Identity string
+	Logger   *slog.Logger
+}
+
+// Connection is a client of Temporal, and what the server can do.
+type Connection struct {
+	client.Client
+	// Namespace that the client works in.
+	Namespace string
+	// PushesCancel says that the server tells a worker at once that one of its
+	// activities is cancelled, and not in the answer to its next heartbeat.
+	PushesCancel bool
+}
+
+// dialTimeout bounds the first calls to the server.
+const dialTimeout = 10 * time.Second
+
+// Dial connects to Temporal. The namespace must exist.
+func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
+	opts := client.Options{HostPort: o.Address, Namespace: o.Namespace}
+	if o.Address == "" {
+		var err error
+		if opts, err = envconfig.LoadDefaultClientOptions(); err != nil {
+			return nil, fmt.Errorf("read the settings of the Temporal client: %w", err)
+		}
+	}
+	opts.HostPort = cmp.Or(opts.HostPort, client.DefaultHostPort)
+	opts.Namespace = cmp.Or(opts.Namespace, client.DefaultNamespace)
+	opts.Logger = log.NewStructuredLogger(quiet(o.Logger))
+	opts.Identity = o.Identity
+	opts.DataConverter = NewDataConverter()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal at %s: %w", opts.HostPort, err)
+	}
+	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: opts.Namespace})
+	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
+		err = fmt.Errorf("there is no namespace %q; make it with `temporal operator namespace create -n %s`", opts.Namespace, opts.Namespace)
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("connect to Temporal at %s: %w", opts.HostPort, err)
+	}
+	return &Connection{
+		Client:       c,
+		Namespace:    opts.Namespace,
+		PushesCancel: d.GetNamespaceInfo().GetCapabilities().GetWorkerCommands(),
+	}, nil
+}

@@ -1,0 +1,210 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// handle is a run that a test has started.
+type handle struct {
+	*crew
+	id  string
+	run client.WorkflowRun
+	// How the workflow has ended, and the keys of the stored results by task.
+	err     error
+	records map[string]string
+}
+
+// submit starts a run.
+func (c *crew) submit(in *v1.RunInput) *handle {
+	c.t.Helper()
+	return c.submitBy(c.conn.Client, in)
+}
+
+func (c *crew) submitBy(cl client.Client, in *v1.RunInput) *handle {
+	c.t.Helper()
+	id := names.NewRunID(in.GetDefinition().GetName())
+	run, err := cl.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, in)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h := &handle{crew: c, id: id, run: run}
+	c.t.Cleanup(func() {
+		// A run that a failed test has left open would hold up its nodes.
+		_ = c.conn.TerminateWorkflow(context.Background(), id, "", "the test is over")
+	})
+	return h
+}
+
+// do runs a definition to its end.
+func (c *crew) do(document string) *v1.Run {
+	c.t.Helper()
+	return c.submit(c.input(document)).wait()
+}
+
+// wait returns how the run ended.
+func (h *handle) wait() *v1.Run {
+	h.t.Helper()
+	// A Get that waits misses the end now and then, and answers after 20 s.
+	if !h.closed() {
+		h.t.Fatalf("run %s is still open\n%s", h.id, h.describe())
+	}
+	ctx, cancel := context.WithTimeout(h.t.Context(), limit)
+	defer cancel()
+	var status v1.StatusResponse
+	if h.err = h.run.Get(ctx, &status); h.err != nil {
+		var read error
+		if app, ok := errors.AsType[*temporal.ApplicationError](h.err); ok {
+			read = app.Details(&status)
+		} else if cancelled, ok := errors.AsType[*temporal.CanceledError](h.err); ok {
+			read = cancelled.Details(&status)
+		} else {
+			h.t.Fatalf("run %s: %v\n%s", h.id, h.err, h.describe())
+		}
+		if read != nil {
+			h.t.Fatalf("run %s has no status: %v (%v)", h.id, h.err, read)
+		}
+	}
+	if len(status.GetRun().GetTasks()) == 0 {
+		if err := h.store.GetMessage(ctx, store.StatusKey(h.id, 0), &status); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.records = status.GetRecords()
+	return status.GetRun()
+}
+
+// closed waits until the run has ended, and tells whether it has.
+func (h *handle) closed() bool {
+	deadline := time.Now().Add(limit)
+	for pause := time.Millisecond; h.open(); pause = min(2*pause, 50*time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(pause)
+	}
+	return true
+}
+
+// open tells whether the run has not ended.
+func (h *handle) open() bool {
+	h.t.Helper()
+	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// describe is what the run shows while it is open, for the message of a failed test.
+func (h *handle) describe() string {
+	value, err := h.conn.QueryWorkflow(context.Background(), h.id, "", names.StatusQuery, &v1.StatusRequest{})
+	if err != nil {
+		return err.Error() + h.fault()
+	}
+	var s v1.StatusResponse
+	if err := value.Get(&s); err != nil {
+		return err.Error()
+	}
+	return summary(s.GetRun())
+}
+
+// status asks an open run.
+func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
+	h.t.Helper()
+	value, err := h.conn.QueryWorkflow(h.t.Context(), h.id, "", names.StatusQuery, req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var s v1.StatusResponse
+	if err := value.Get(&s); err != nil {
+		h.t.Fatal(err)
+	}
+	return &s
+}
+
+// until waits until a task of the open run is as it should be.
+func (h *handle) until(task string, holds func(*v1.Task) bool) *v1.Task {
+	h.t.Helper()
+	var seen *v1.Task
+	eventually(h.t, fmt.Sprintf("task %s of %s", task, h.id), func() bool {
+		seen = h.status(&v1.StatusRequest{}).GetRun().GetTasks()[task]
+		return holds(seen)
+	})
+	return seen
+}
+
+func (h *handle) signal(arg any) {
+	h.t.Helper()
+	if err := h.conn.SignalWorkflow(h.t.Context(), h.id, "", names.CancelSignal, arg); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// history is the history of an execution of the run; empty: the newest.
+func (h *handle) history(execution string) []*historypb.HistoryEvent {
+	h.t.Helper()
+	var events []*historypb.HistoryEvent
+	it := h.conn.GetWorkflowHistory(context.Background(), h.id, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		e, err := it.Next()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// fault is why the newest workflow task that failed did.
+func (h *handle) fault() string {
+	text := ""
+	for _, e := range h.history("") {
+		if a := e.GetWorkflowTaskFailedEventAttributes(); a != nil {
+			text = fmt.Sprintf("\nworkflow task: %v %s", a.GetCause(), a.GetFailure().GetMessage())
+		}
+	}
+	return text
+}
+
+// summary is a run in one line a task.
+func summary(run *v1.Run) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s: %s %s %s\n", run.GetId(), run.GetState(), run.GetReason(), run.GetError())
+	for _, name := range slices.Sorted(maps.Keys(run.GetTasks())) {
+		t := run.GetTasks()[name]
+		fmt.Fprintf(&b, "  %s: %s %q %q on %q, attempt %d, exit code %d\n", name, t.GetState(), t.GetReason(), t.GetError(),
+			t.GetNode(), t.GetAttempt(), t.GetResult().GetExitCode())
+	}
+	return b.String()
+}
+
+// want checks the end of a run and of its tasks: "state" or "state reason".
+func want(t *testing.T, run *v1.Run, state string, tasks map[string]string) {
+	t.Helper()
+	if run.GetState() != state || len(run.GetTasks()) < len(tasks) {
+		t.Fatalf("want the run %s with tasks %v, got\n%s", state, tasks, summary(run))
+	}
+	for name, want := range tasks {
+		task := run.GetTasks()[name]
+		state, reason, hasReason := strings.Cut(want, " ")
+		if task.GetState() != state || hasReason && task.GetReason() != reason {
+			t.Errorf("task %s: want %s, got\n%s", name, want, summary(run))
+		}
+	}
+}

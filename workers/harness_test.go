@@ -1,0 +1,187 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/store"
+	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/node"
+	"switchyard/workflows/definition"
+)
+
+// yard is a Temporal server with a control worker and a store.
+type yard struct {
+	dir     string
+	server  *embedded.Server
+	conn    *Connection
+	store   *store.Store
+	config  ControlConfig
+	control *Control
+	logger  *slog.Logger
+	stops   sync.Once
+	crews   atomic.Int32
+}
+
+func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	y := &yard{dir: dir, logger: slog.New(slog.DiscardHandler)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, y.stop())
+		}
+	}()
+	if y.server, err = embedded.Start(ctx, embedded.Options{}); err != nil {
+		return nil, err
+	}
+	if y.conn, err = Dial(ctx, DialOptions{Address: y.server.Address(), Identity: "test", Logger: y.logger}); err != nil {
+		return nil, err
+	}
+	if y.store, err = store.Open(ctx, filepath.Join(dir, "store")); err != nil {
+		return nil, err
+	}
+	cfg.Client, cfg.Store, cfg.Logger = y.conn, y.store, y.logger
+	y.config = cfg
+	y.control, err = StartControl(ctx, cfg)
+	return y, err
+}
+
+func (y *yard) stop() (err error) {
+	y.stops.Do(func() {
+		if y.control != nil {
+			y.control.Stop()
+		}
+		if y.conn != nil {
+			y.conn.Close()
+		}
+		if y.store != nil {
+			err = errors.Join(err, y.store.Close())
+		}
+		if y.server != nil {
+			err = errors.Join(err, y.server.Stop())
+		}
+	})
+	return err
+}
+
+// crew are the nodes of one test. Their label keeps the tasks of other tests away.
+type crew struct {
+	*yard
+	t       *testing.T
+	label   string
+	fake    *fake.Executor
+	machine *node.Machine
+}
+
+// script is what the tasks of a test do, by name; any other succeeds at once.
+type script map[string][]fake.Step
+
+func (y *yard) crew(t *testing.T, s script) *crew {
+	return &crew{
+		// Names of nodes are short; the number keeps those of long test names apart.
+		yard: y, t: t, label: node.Name(fmt.Sprintf("%d-%s", y.crews.Add(1), t.Name())),
+		fake:    fake.New("shell", s),
+		machine: node.NewMachine(node.Need{Cores: 1000, MemoryMB: 1 << 20}),
+	}
+}
+
+// name is the name of a node of this test.
+func (c *crew) name(short string) string { return node.Name(short + "-" + c.label) }
+
+// start starts a node that runs what the script says, and returns its name. It
+// ends with the test.
+func (c *crew) start(short string, change ...func(*NodeConfig)) *Node {
+	c.t.Helper()
+	cfg := NodeConfig{
+		Client: c.conn, Store: c.store, Logger: c.logger,
+		Name: c.name(short), Labels: []string{c.label}, MaxParallel: 50,
+		Machine: c.machine, Executors: []executor.Executor{c.fake}, ScratchDir: c.t.TempDir(),
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c.control.ExpectNodes(cfg.Name)
+	n, err := StartNode(c.t.Context(), cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(n.Stop)
+	return n
+}
+
+// input reads a definition and pins its tasks to the nodes of this test.
+func (c *crew) input(document string) *v1.RunInput {
+	c.t.Helper()
+	def, err := definition.Parse("test.yaml", []byte(document))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.inputOf(def)
+}
+
+func (c *crew) inputOf(def *v1.Definition) *v1.RunInput {
+	c.t.Helper()
+	refs, err := definition.References(def)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	def = proto.CloneOf(def)
+	for _, task := range def.GetTasks() {
+		if task.Constraints == nil {
+			task.Constraints = &v1.Constraints{}
+		}
+		task.Constraints.NodeLabels = append(task.Constraints.NodeLabels, c.label)
+		// All nodes are on this one machine, whose cores are few and not this test's.
+		if task.Resources == nil {
+			task.Resources = &v1.Resources{Cores: new(float64)}
+		}
+	}
+	return &v1.RunInput{Definition: def, References: refs}
+}
+
+// running waits until an attempt of the task runs.
+func (c *crew) running(task string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
+	defer cancel()
+	if err := c.fake.AwaitRunning(ctx, task); err != nil {
+		c.t.Fatalf("task %s did not start: %v", task, err)
+	}
+}
+
+// calls counts the attempts that ran, by task.
+func (c *crew) calls() map[string]int {
+	n := map[string]int{}
+	for _, call := range c.fake.Calls() {
+		n[call.Task]++
+	}
+	return n
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	pause := time.Millisecond
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		// To look all the time would slow down what is waited for.
+		time.Sleep(pause)
+		pause = min(2*pause, 50*time.Millisecond)
+	}
+}

@@ -1,0 +1,133 @@
+package workers
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// record writes new histories for the replay test of package workflows. That is
+// for a new version of a workflow, which gets a folder of its own.
+var record = flag.String("record", "", "folder to record histories in, such as ../workflows/testdata/histories/v2")
+
+// recordedLimits are those of the recorded histories whose names begin with "continued".
+var recordedLimits = workflows.Limits{HistoryEvents: 60}
+
+// What has just happened can be replayed, and is what the recorded histories were made of.
+func TestHistoriesReplay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		document string
+		script   script
+		late     bool
+		cancel   bool
+	}{
+		"simple": {document: `{name: simple, tasks: {only: {type: shell, spec: {command: x}}}}`},
+		"diamond": {document: `{name: diamond, tasks: {top: {type: shell, spec: {command: x}},
+			left: {type: shell, spec: {command: x}, dependsOn: [top]}, right: {type: shell, spec: {command: x}, dependsOn: [top]},
+			bottom: {type: shell, spec: {command: x}, dependsOn: [left, right]}}}`},
+		"retry": {document: `{name: retry, tasks: {flaky: {type: shell, spec: {command: x}, retry: {backoffMs: 5}},
+			dead: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 5}}, below: {type: shell, spec: {command: x}, dependsOn: [dead]}}}`,
+			script: script{"flaky": {fake.Exit(1), {}}, "dead": {fake.Exit(1)}}},
+		"conditions": {document: `{name: conditions, context: {go: true}, tasks: {test: {type: shell, spec: {command: x}},
+			yes: {type: shell, spec: {command: x}, dependsOn: [test], condition: "parent.test.exitCode == 0 && workflow.context.go"},
+			no: {type: shell, spec: {command: x}, dependsOn: [test], condition: parent.test.exitCode == 1},
+			wrong: {type: shell, spec: {command: x}, dependsOn: [test], condition: parent.test.output.none == 1.0}}}`,
+			script: script{"test": {{ContextUpdate: `{"more": 1}`, Output: `{"n": 1}`}}}},
+		"cancelled": {document: `{name: cancelled, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`,
+			script: script{"a": {{Block: true}}}, cancel: true},
+		"waiting": {document: `{name: waiting, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).crew(t, test.script)
+			n := (*Node)(nil)
+			if !test.late {
+				n = c.start("n")
+				c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
+			}
+			h := c.submit(c.input(test.document))
+			if test.late {
+				h.until("a", func(task *v1.Task) bool { return task.GetError() != "" })
+				n = c.start("n")
+			}
+			if test.cancel {
+				c.running("a")
+				h.signal(nil)
+			}
+			h.wait()
+			replay(t, name, workflows.Limits{}, h.history(""))
+			if name == "simple" {
+				n.Stop()
+				registry := &handle{crew: c, id: names.NodeWorkflowID(c.name("n"))}
+				eventually(t, "the node has left", func() bool { return !registry.open() })
+				replay(t, "node", workflows.Limits{}, registry.history(""))
+			}
+		})
+	}
+}
+
+func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: recordedLimits})
+	c := y.crew(t, script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
+	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
+	def := &v1.Definition{Name: "continued", Tasks: map[string]*v1.TaskDefinition{}}
+	one := int32(1)
+	for i := range 16 {
+		task := shellTask()
+		if i > 0 {
+			task = shellTask(fmt.Sprintf("t%02d", i-1))
+		}
+		task.Retry = &v1.RetryPolicy{BackoffMs: &one}
+		def.Tasks[fmt.Sprintf("t%02d", i)] = task
+	}
+	h := c.submit(c.inputOf(def))
+	want(t, h.wait(), "completed", nil)
+	executions := h.executions()
+	for i, id := range executions {
+		replay(t, fmt.Sprintf("continued-%d", len(executions)-i), recordedLimits, h.history(id))
+	}
+}
+
+// replay has the workflows go through a history again, and records it when asked to.
+func replay(t *testing.T, name string, limits workflows.Limits, events []*historypb.HistoryEvent) {
+	t.Helper()
+	r := worker.NewWorkflowReplayer()
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	if err := r.ReplayWorkflowHistory(nil, &historypb.History{Events: events}); err != nil {
+		t.Errorf("history %s: %v", name, err)
+	}
+	if *record == "" {
+		return
+	}
+	lines := make([][]byte, 0, len(events))
+	for _, e := range events {
+		line, err := protojson.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	text := append([]byte("{\"events\":[\n"), bytes.Join(lines, []byte(",\n"))...)
+	if err := os.MkdirAll(*record, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*record, name+".json"), append(text, "\n]}\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

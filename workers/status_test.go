@@ -1,0 +1,87 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Whoever pages through the answers of an open run is told every task, each
+// change once, and in the end nothing more.
+func TestStatusPages(t *testing.T) {
+	t.Parallel()
+	def := &v1.Definition{Name: "pages", Tasks: map[string]*v1.TaskDefinition{"last": shellTask()}}
+	for i := range 30 {
+		def.Tasks[fmt.Sprintf("t%d", i)] = shellTask()
+		def.Tasks["last"].DependsOn = append(def.Tasks["last"].DependsOn, fmt.Sprintf("t%d", i))
+	}
+	c := shared(t).crew(t, script{"last": {{Block: true}}})
+	c.start("a")
+	h := c.submit(c.inputOf(def))
+	c.running("last")
+	h.until("last", func(task *v1.Task) bool { return task.GetState() == "assigned" })
+
+	seen := map[string]int{}
+	pages := 0
+	req := &v1.StatusRequest{MaxBytes: 500}
+	for more := true; more; pages++ {
+		res := h.status(req)
+		for name, task := range res.GetRun().GetTasks() {
+			seen[name]++
+			if name != "last" && task.GetState() != "completed" {
+				t.Errorf("task %s: %v", name, task)
+			}
+		}
+		if res.GetTaskCount() != 31 {
+			t.Errorf("task count %d", res.GetTaskCount())
+		}
+		req.Since, more = res.GetRevision(), res.GetMore()
+	}
+	for name, n := range seen {
+		if n != 1 {
+			t.Errorf("task %s came %d times", name, n)
+		}
+	}
+	if len(seen) != 31 || pages < 5 {
+		t.Errorf("%d tasks in %d pages", len(seen), pages)
+	}
+	if res := h.status(req); len(res.GetRun().GetTasks()) != 0 || res.GetMore() || res.GetRevision() != req.GetSince() || res.GetRun().GetContext() != nil {
+		t.Errorf("there is more where nothing has changed: %v", res)
+	}
+	c.fake.Release("last")
+	h.wait()
+	// The query answers after the end as well.
+	if res := h.status(req); len(res.GetRun().GetTasks()) != 1 || res.GetRun().GetState() != "completed" {
+		t.Errorf("after the end: %v", res)
+	}
+}
+
+// The history names tasks and nodes, for people who read it in the Web UI.
+func TestHistoryNamesTasksAndNodes(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"build": {fake.Exit(1), {}}})
+	h := c.submit(c.input(`{name: readable, tasks: {build: {type: shell, priority: 9, spec: {command: x}, retry: {backoffMs: 1}}}}`))
+	h.until("build", func(task *v1.Task) bool { return task.GetError() != "" })
+	c.start("a")
+	want(t, h.wait(), "completed", nil)
+	var said []string
+	for _, e := range h.history("") {
+		if data := e.GetUserMetadata().GetSummary().GetData(); data != nil {
+			said = append(said, string(data))
+		}
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == "Execute" {
+			if !strings.HasPrefix(a.GetActivityId(), "build#") || a.GetTaskQueue().GetName() != "node:"+c.name("a")+":cpu" || a.GetPriority().GetPriorityKey() != 2 {
+				t.Errorf("attempt %s on %s with priority %v", a.GetActivityId(), a.GetTaskQueue().GetName(), a.GetPriority())
+			}
+		}
+	}
+	for _, want := range []string{"build on " + c.name("a"), "build on " + c.name("a") + ", attempt 1", "back-off of build", "wait for a node"} {
+		if !slices.Contains(said, `"`+want+`"`) {
+			t.Errorf("no summary %q in %q", want, said)
+		}
+	}
+}

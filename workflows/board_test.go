@@ -1,0 +1,172 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+func newTestBoard(t interface{ Fatal(...any) }, tasks int) *board {
+	def := &v1.Definition{Name: "board", Tasks: map[string]*v1.TaskDefinition{}}
+	for i := range tasks {
+		def.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskDefinition{Type: "shell"}
+	}
+	graph, err := dag.NewGraph(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newBoard("board-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0))
+}
+
+// watcher pages through answers and keeps what they say.
+type watcher struct {
+	since   int64
+	tasks   map[string]*v1.Task
+	told    map[string]int // how often each task came
+	context *structpb.Struct
+}
+
+func (w *watcher) ask(t *rapid.T, b *board, maxBytes int32) (more bool) {
+	res, err := b.answer(&v1.StatusRequest{Since: w.since, MaxBytes: maxBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.GetRevision() < w.since || res.GetMore() && res.GetRevision() == w.since {
+		t.Fatalf("an answer after revision %d goes to %d, more: %v", w.since, res.GetRevision(), res.GetMore())
+	}
+	for name, task := range res.GetRun().GetTasks() {
+		w.tasks[name] = task
+		w.told[name]++
+	}
+	if c := res.GetRun().GetContext(); c != nil {
+		w.context = c
+	}
+	w.since = res.GetRevision()
+	return res.GetMore()
+}
+
+// However changes and answers mix, a watcher is told every change and none twice.
+func TestAnswersTellEachChangeOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "tasks")
+		b := newTestBoard(t, n)
+		w := &watcher{tasks: map[string]*v1.Task{}, told: map[string]int{}}
+		limits := rapid.Int32Range(0, 400)
+		fresh := make([]bool, n) // changed since the watcher was told
+		for i := range fresh {
+			fresh[i] = true
+		}
+		check := func(maxBytes int32) bool {
+			before := w.told
+			w.told = map[string]int{}
+			more := w.ask(t, b, maxBytes)
+			for i := range n {
+				name := b.graph.Name(i)
+				if w.told[name] > 0 && !fresh[i] {
+					t.Fatalf("task %s was told again", name)
+				}
+				fresh[i] = fresh[i] && w.told[name] == 0
+				before[name] += w.told[name]
+			}
+			w.told = before
+			return more
+		}
+		steps := rapid.IntRange(0, 60).Draw(t, "steps")
+		for step := range steps {
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				check(limits.Draw(t, "bytes"))
+			case 1:
+				b.setContext(&structpb.Struct{Fields: map[string]*structpb.Value{"step": structpb.NewNumberValue(float64(step))}})
+			default:
+				i := rapid.IntRange(0, n-1).Draw(t, "task")
+				b.wait(i, strings.Repeat("x", step))
+				fresh[i] = true
+			}
+		}
+		for limit := limits.Draw(t, "bytes"); check(limit); {
+		}
+		for i := range n {
+			if name := b.graph.Name(i); !proto.Equal(w.tasks[name], b.entries[i].task) {
+				t.Fatalf("the watcher knows %v of task %s, the board %v", w.tasks[name], name, b.entries[i].task)
+			}
+		}
+		if !proto.Equal(w.context, b.run.Context) {
+			t.Fatalf("the watcher knows the context %v, the board %v", w.context, b.run.Context)
+		}
+		if check(0) || len(w.tasks) != n {
+			t.Fatal("there is more when nothing has changed")
+		}
+	})
+}
+
+// What an answer holds is not changed by what happens later.
+func TestAnswersStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	b := newTestBoard(t, 1)
+	before, err := b.answer(&v1.StatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := proto.CloneOf(before)
+	b.update(0, dag.Record{State: dag.StateAssigned, Node: "a"}, time.Unix(1, 0))
+	b.attemptEnded(0, "a", dag.StateCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}})
+	b.update(0, dag.Record{State: dag.StateCompleted, Node: "a"}, time.Unix(2, 0))
+	b.setContext(&structpb.Struct{})
+	if !proto.Equal(before, kept) {
+		t.Errorf("an answer has changed from %v to %v", kept, before)
+	}
+}
+
+// What goes to the next execution and comes back is the same board.
+func TestCarryKeepsTheBoard(t *testing.T) {
+	t.Parallel()
+	b := newTestBoard(t, 3)
+	b.update(0, dag.Record{State: dag.StateQueued, Claim: 1}, time.Unix(1, 0))
+	b.update(0, dag.Record{State: dag.StateAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
+	b.attemptEnded(0, "a", dag.StateFailed, failed)
+	records := []dag.Record{
+		{State: dag.StateQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: dag.StateFailed, Reason: "exit_code", Error: "exit code 3"}},
+		{State: dag.StateSkipped, Reason: dag.ReasonUpstream, Error: "a parent failed", ExitCode: -1},
+		{State: dag.StatePending, ExitCode: -1},
+	}
+	for i, rec := range records {
+		b.update(i, rec, time.Unix(3, 0))
+	}
+	b.scheduleAfter(0, time.Unix(4, 0))
+
+	carry := b.carry(dag.Restore(b.graph, records))
+	if len(carry.GetTasks()) != 2 {
+		t.Errorf("%d tasks go on, want those 2 that are not pending", len(carry.GetTasks()))
+	}
+	next := newTestBoard(t, 3)
+	for i := range records {
+		if task := carry.GetTasks()[b.graph.Name(i)]; task != nil {
+			if got := next.restore(i, task); got != records[i] {
+				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])
+			}
+		}
+		want := proto.CloneOf(b.entries[i].task)
+		if _, record := next.result(i); record != "" {
+			// All of the result is in the store.
+			want.Result.Stderr, want.Result.Output = "", nil
+			want.Result.StdoutTruncated, want.Result.StderrTruncated = true, true
+		}
+		if !proto.Equal(next.entries[i].task, want) {
+			t.Errorf("task %d: %v, want %v", i, next.entries[i].task, want)
+		}
+	}
+	if _, record := next.result(0); record != "key" || next.entries[0].claim != 1 {
+		t.Errorf("record %q, claim %d", record, next.entries[0].claim)
+	}
+}

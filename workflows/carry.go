@@ -1,0 +1,134 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// maxCarryBytes is the largest input of the next execution that has the state in
+// it; with more of it, the state goes through the store. As JSON it takes about
+// twice as much, and Temporal carries 2 MB.
+const maxCarryBytes = 512 << 10
+
+// mustContinueAsNew says that the history has grown so long that the run must go
+// on in a fresh one. From then on nothing is started until what runs has ended.
+func (r *run) mustContinueAsNew() bool {
+	if !r.draining {
+		info := workflow.GetInfo(r.root)
+		r.draining = info.GetCurrentHistoryLength() > r.limits.HistoryEvents || info.GetCurrentHistorySize() > r.limits.HistoryBytes
+	}
+	return r.draining
+}
+
+// continueAsNew leaves the state of the run to a fresh execution. Nothing runs
+// then and nothing has happened that the core does not know; back-offs begin
+// anew, and requests that wait for a node are made again by the next execution.
+func (r *run) continueAsNew() error {
+	carry := r.board.carry(r.core)
+	carry.Cancelled = r.core.Cancelled()
+	if first := r.core.FirstFailure(); first >= 0 {
+		carry.FirstFailure = r.graph.Name(first)
+	}
+	if proto.Size(carry)+proto.Size(r.in.GetDefinition())+proto.Size(r.in.GetInput()) > maxCarryBytes {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the state"))
+		var stored v1.RunCarry
+		if err := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.id, carry).Get(ctx, &stored); err != nil {
+			return fmt.Errorf("save the state of the run: %w", err)
+		}
+		carry = &stored
+	}
+	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &v1.RunInput{
+		Definition: r.in.GetDefinition(),
+		Input:      r.in.GetInput(),
+		References: r.in.GetReferences(),
+		Options:    r.in.GetOptions(),
+		Carry:      carry,
+	})
+}
+
+// restore goes on from the state that the execution before has left.
+func (r *run) restore() error {
+	carry := r.in.GetCarry()
+	parts := []*v1.RunCarry{carry}
+	for _, key := range carry.GetStored() {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("load the state"))
+		var part v1.RunCarry
+		if err := workflow.ExecuteLocalActivity(ctx, names.LoadCarryActivity, &v1.LoadCarryRequest{Key: key}).Get(ctx, &part); err != nil {
+			return fmt.Errorf("load the state of the run: %w", err)
+		}
+		parts = append(parts, &part)
+	}
+	r.board = newBoard(r.id, r.in, r.graph, carry.GetCreatedAt().AsTime())
+	r.board.revision = max(r.board.revision, carry.GetRevision())
+	records := make([]dag.Record, r.graph.Len())
+	for i := range records {
+		for _, part := range parts {
+			if t := part.GetTasks()[r.graph.Name(i)]; t != nil {
+				records[i] = r.board.restore(i, t)
+			}
+		}
+		r.board.touch(i) // who watched the execution before sees all of it again
+	}
+	for _, part := range parts {
+		if part.GetContext() != nil {
+			r.context = cloneStruct(part.GetContext())
+		}
+	}
+	r.board.setContext(r.context)
+	first := -1
+	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
+		first = i
+	}
+	r.cancelled = carry.GetCancelled()
+	r.core = dag.Restore(r.graph, records, dag.WithCancelled(r.cancelled), dag.WithFirstFailure(first))
+	return nil
+}
+
+// carry is the board and the core as the next execution needs them.
+func (b *board) carry(core *dag.State) *v1.RunCarry {
+	c := &v1.RunCarry{
+		CreatedAt: b.run.CreatedAt,
+		Context:   b.run.Context,
+		Revision:  b.revision,
+		Tasks:     map[string]*v1.TaskCarry{},
+	}
+	for i := range b.entries {
+		e, rec := &b.entries[i], core.Task(i)
+		if rec.State == dag.StatePending {
+			continue
+		}
+		t := &v1.TaskCarry{Task: proto.CloneOf(e.task), Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff}
+		t.Task.State, t.Task.Reason, t.Task.Error = rec.State, rec.Reason, rec.Error
+		t.Task.Type, t.Task.DependsOn = "", nil // the definition has them
+		if e.record != "" {
+			t.Task.Result.Stdout, t.Task.Result.Stderr, t.Task.Result.Output = "", "", nil
+			t.Task.Result.StdoutTruncated, t.Task.Result.StderrTruncated = true, true
+		}
+		if f := rec.Failure; f.State != "" {
+			t.Failure = &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
+		}
+		c.Tasks[b.graph.Name(i)] = t
+	}
+	return c
+}
+
+// restore puts task i back on the board and returns its record.
+func (b *board) restore(i int, t *v1.TaskCarry) dag.Record {
+	e := &b.entries[i]
+	task := proto.CloneOf(t.GetTask())
+	task.Type, task.DependsOn = e.task.Type, e.task.DependsOn
+	e.task, e.claim, e.record = task, t.GetClaim(), t.GetRecord()
+	f := t.GetFailure()
+	return dag.Record{
+		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
+		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
+		Backoff: t.GetBackoff(),
+		Failure: dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()},
+	}
+}

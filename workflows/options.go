@@ -1,0 +1,95 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// The time-outs of every activity call, in one place.
+const (
+	// unlimited stands where Temporal wants a limit and there is none.
+	unlimited = 10 * 365 * 24 * time.Hour
+	// heartbeatTimeout is how long a node may be silent before its attempts are lost.
+	heartbeatTimeout = 15 * time.Second
+	// pickupTimeout is how long an attempt waits in a node's queue before it is placed anew.
+	pickupTimeout = time.Minute
+	// backstop is what an attempt gets beyond its own time-out, which the node enforces.
+	backstop = 10 * time.Minute
+	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
+	awaitHeartbeat = 10 * time.Second
+	// placementPause is the wait before placement is asked again when it could not answer.
+	placementPause = time.Second
+)
+
+// executeOptions are the options of one attempt. It is not retried by Temporal:
+// each retry is placed anew.
+func executeOptions(req *v1.ExecuteRequest, queue string, priority int32, heartbeat time.Duration) workflow.ActivityOptions {
+	limit := unlimited
+	if t := req.GetTimeout().AsDuration(); t > 0 {
+		limit = t + backstop
+	}
+	if heartbeat <= 0 {
+		heartbeat = heartbeatTimeout
+	}
+	return workflow.ActivityOptions{
+		TaskQueue:              queue,
+		ActivityID:             names.AttemptID(req.GetTask(), req.GetClaim()),
+		ScheduleToStartTimeout: pickupTimeout,
+		StartToCloseTimeout:    limit,
+		HeartbeatTimeout:       heartbeat,
+		WaitForCancellation:    true,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                attemptSummary(req),
+		Priority:               temporal.Priority{PriorityKey: priorityKey(priority)},
+	}
+}
+
+// priorityKey turns a priority (0 to 10, higher is more urgent) into Temporal's
+// key (1 is the most urgent).
+func priorityKey(priority int32) int { return 11 - int(priority) }
+
+// awaitOptions are the options of AwaitPlacement, which ends when there is news
+// and is started again by Temporal on another worker when its own is gone.
+func awaitOptions() workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: unlimited,
+		HeartbeatTimeout:    awaitHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    100 * time.Millisecond,
+			BackoffCoefficient: 2,
+			MaximumInterval:    5 * time.Second,
+		},
+		Summary: "wait for a node",
+	}
+}
+
+// localOptions are the options of the short local activities. They run in the
+// process that runs the workflow, so they fail only with it or with the store.
+func localOptions(summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout: 30 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 5},
+		Summary:             summary,
+	}
+}
+
+// registrationOptions are the options of a node's Heartbeat activity. It is
+// never retried: a node that comes back registers itself.
+func registrationOptions(node string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ActivityID:             "heartbeat",
+		ScheduleToStartTimeout: pickupTimeout,
+		StartToCloseTimeout:    unlimited,
+		HeartbeatTimeout:       heartbeatTimeout,
+		WaitForCancellation:    true,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                "node " + node + " is up",
+	}
+}

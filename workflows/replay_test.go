@@ -1,0 +1,74 @@
+package workflows_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// replayer has the workflows as the recording of the history had them.
+func replayer(history string) worker.WorkflowReplayer {
+	var limits workflows.Limits
+	if strings.HasPrefix(filepath.Base(history), "continued") {
+		limits.HistoryEvents = 60
+	}
+	r := worker.NewWorkflowReplayer()
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	return r
+}
+
+// Runs that an earlier binary has left open go on with this one. A history that
+// does not replay means a change of behaviour that needs workflow.GetVersion; the
+// recorded histories are never edited.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/histories/*/*.json")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d recorded histories (%v)", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimPrefix(file, "testdata/histories/"), func(t *testing.T) {
+			t.Parallel()
+			if err := replayer(file).ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A workflow that would do something else does not pass.
+func TestReplayNotices(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/histories/v1/diamond.json"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]*strings.Replacer{
+		"another task":     strings.NewReplacer("left#1", "left#2"),
+		"another activity": strings.NewReplacer(`"name":"Execute"`, `"name":"Executed"`, `"name": "Execute"`, `"name": "Executed"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := change.Replace(string(text))
+			if changed == string(text) {
+				t.Fatal("nothing to change")
+			}
+			history, err := client.HistoryFromJSON(strings.NewReader(changed), client.HistoryJSONOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := replayer(file).ReplayWorkflowHistory(nil, history); err == nil {
+				t.Error("replayed")
+			}
+		})
+	}
+}
