@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// CancelRun asks a run to end. It returns when Temporal has taken the request,
+// not when the run has ended.
+func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	var arg any
+	if reason := req.Msg.GetReason(); reason != "" {
+		arg = reason
+	}
+	signalErr := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, arg)
+	if signalErr == nil {
+		return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
+	}
+	// Temporal says NotFound of a closed workflow, too.
+	desc, err := g.reader.describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	status := desc.GetWorkflowExecutionInfo().GetStatus()
+	if isOpen(status) {
+		return nil, fmt.Errorf("cancel run %s: %w", id, signalErr)
+	}
+	ended := map[string]string{"completed": "completed", "failed": "failed", "cancelled": "been cancelled"}[stateOf(status)]
+	return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("run %s has already %s", id, ended))
+}

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store"
+)
+
+// Config is what a Gateway is made of.
+type Config struct {
+	// Client talks to Temporal. The gateway does not close it.
+	Client client.Client
+	// Store holds result records, statuses and logs. The gateway does not close it.
+	Store *store.Store
+	// Logger takes what an operator should know. Default: nothing is logged.
+	Logger *slog.Logger
+	// Version of the binary, told by GET /healthz. Default: "dev".
+	Version string
+	// Hosts are the names, besides localhost and IP addresses, under which
+	// browsers may reach a gateway through a loopback address; a reverse proxy on
+	// the same machine makes them necessary.
+	Hosts []string
+	// PollInterval is the shortest time between two looks at a watched run.
+	// Default: 100 ms.
+	PollInterval time.Duration
+	// Now is the clock that lists of runs start from. Default: time.Now.
+	Now func() time.Time
+}
+
+// WithDefaults returns c with what is missing filled in.
+func (c Config) WithDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.PollInterval == 0 {
+		c.PollInterval = 100 * time.Millisecond
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Client == nil {
+		errs = append(errs, errors.New("gateway: Client is missing"))
+	}
+	if c.Store == nil {
+		errs = append(errs, errors.New("gateway: Store is missing"))
+	}
+	if c.PollInterval < 0 {
+		errs = append(errs, errors.New("gateway: PollInterval is negative"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,17 @@
+// Package gateway is the service that people and programs talk to. It submits
+// runs to Temporal, and tells how they are doing from what Temporal, the Run
+// workflow and the store know; it keeps no state that matters of its own, so
+// several gateways may serve one cluster.
+//
+//	client ── Connect, gRPC, gRPC-Web ──> Handler
+//	                                        │
+//	            SubmitRun, CancelRun ───────┼──> Temporal: start, signal
+//	            ListRuns ───────────────────┼──> Temporal: visibility
+//	            GetRun ──────── reader ─────┼──> Temporal: describe and query while
+//	            WatchRun ─┐       │         │    open, the result when closed; store
+//	            logs -f ──┴─ one poller a run
+//	            StreamRunLogs ──────────────┴──> log store
+//
+// It may import proto, workflows/definition, workflows/names, activities/store,
+// activities/logs, and of Temporal the client side of the SDK and its API.
+package gateway

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// final returns the whole status of a run that has closed. It is the result of
+// the workflow or the detail of its failure, or in the store when it is large.
+// A run that was ended from outside has left neither: then its workflow is asked
+// for the last it knew, and failing that its history for what it was to do.
+func (r *reader) final(ctx context.Context, desc *description) (*v1.StatusResponse, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	id := info.GetExecution().GetWorkflowId()
+	status, cause, err := r.result(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	if !whole(status) {
+		kept, err := r.kept(ctx, id, status)
+		if err != nil {
+			return nil, err
+		}
+		if kept == nil {
+			kept, err = r.lastKnown(ctx, desc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if status.GetRun() != nil {
+			kept.Run.State, kept.Run.Reason, kept.Run.Error = status.Run.GetState(), status.Run.GetReason(), status.Run.GetError()
+			kept.Run.CompletedAt = status.Run.GetCompletedAt()
+		}
+		status = kept
+	}
+	status = proto.CloneOf(status)
+	run := status.Run
+	if state := stateOf(info.GetStatus()); run.GetState() != state {
+		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
+		if run.Reason == "" && state == "failed" {
+			run.Reason = "system"
+		}
+	}
+	if run.CompletedAt == nil {
+		run.CompletedAt = info.GetCloseTime()
+	}
+	for _, task := range run.Tasks {
+		if !taskEnded(task.GetState()) {
+			task.State, task.Reason, task.CompletedAt = "cancelled", run.Reason, run.CompletedAt
+		}
+	}
+	return status, nil
+}
+
+// whole says that a status holds all tasks of its run.
+func whole(status *v1.StatusResponse) bool {
+	return status.GetRun() != nil && int(status.GetTaskCount()) <= len(status.GetRun().GetTasks())
+}
+
+func taskEnded(state string) bool {
+	switch state {
+	case "pending", "queued", "assigned", "running", "paused", "":
+		return false
+	}
+	return true
+}
+
+// result returns what the workflow left in Temporal, possibly nothing, and in
+// words what ended it if it did not complete.
+func (r *reader) result(ctx context.Context, desc *description) (*v1.StatusResponse, string, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	exec := info.GetExecution()
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		cause, err := r.termination(ctx, exec.GetWorkflowId(), exec.GetRunId())
+		return nil, cause, err
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return nil, "the workflow's time-out in Temporal is over", nil
+	}
+	status := &v1.StatusResponse{}
+	err := r.client.GetWorkflow(ctx, exec.GetWorkflowId(), exec.GetRunId()).Get(ctx, status)
+	if err == nil {
+		return status, "", nil
+	}
+	if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); !ended {
+		return nil, "", fmt.Errorf("read the result of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		if canceled.Details(status) != nil {
+			status = nil
+		}
+		return status, "", nil
+	}
+	failed, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return nil, err.Error(), nil
+	}
+	if failed.Details(status) != nil {
+		status = nil
+	}
+	return status, failed.Message(), nil
+}
+
+// termination says who terminated a run, and why.
+func (r *reader) termination(ctx context.Context, id, runID string) (string, error) {
+	event, err := r.event(ctx, id, runID, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if err != nil {
+		return "", err
+	}
+	by := event.GetWorkflowExecutionTerminatedEventAttributes()
+	cause := "terminated"
+	if by.GetIdentity() != "" {
+		cause += " by " + by.GetIdentity()
+	}
+	if by.GetReason() != "" {
+		cause += ": " + by.GetReason()
+	}
+	return cause, nil
+}
+
+// event returns the first event of a history that passes the filter.
+func (r *reader) event(ctx context.Context, id, runID string, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
+	events := r.client.GetWorkflowHistory(ctx, id, runID, false, filter)
+	if !events.HasNext() {
+		return nil, fmt.Errorf("read the history of run %s: it is empty", id)
+	}
+	event, err := events.Next()
+	if err != nil {
+		return nil, fmt.Errorf("read the history of run %s: %w", id, err)
+	}
+	return event, nil
+}
+
+// kept returns the status that the run left in the store, nil when there is none.
+func (r *reader) kept(ctx context.Context, id string, header *v1.StatusResponse) (*v1.StatusResponse, error) {
+	if header.GetRun() == nil {
+		return nil, nil
+	}
+	var kept v1.StatusResponse
+	err := r.store.GetMessage(ctx, store.StatusKey(id, header.GetRun().GetGeneration()), &kept)
+	if errors.Is(err, store.ErrNotFound) {
+		r.log.Warn("the status of a run is missing in the store", "run", id)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &kept, nil
+}
+
+// lastKnown returns the last that the workflow of a closed run knew. Where no
+// worker answers, it is the definition, with nothing done.
+func (r *reader) lastKnown(ctx context.Context, desc *description) (*v1.StatusResponse, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	exec := info.GetExecution()
+	answers, err := r.ask(ctx, exec.GetWorkflowId(), 0)
+	if err == nil {
+		last := answers[0]
+		for _, a := range answers[1:] {
+			proto.Merge(last, a)
+		}
+		return last, nil
+	}
+	r.log.Debug("a closed run does not answer", "run", exec.GetWorkflowId(), "error", err)
+	start, err := r.event(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err != nil {
+		return nil, err
+	}
+	var in v1.RunInput
+	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	name, _ := names.WorkflowOfRun(exec.GetWorkflowId())
+	run := &v1.Run{
+		Id: exec.GetWorkflowId(), Name: name, State: "running", CreatedAt: info.GetStartTime(),
+		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
+	}
+	for task, def := range in.GetDefinition().GetTasks() {
+		run.Tasks[task] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}
+	}
+	for task, carry := range in.GetCarry().GetTasks() {
+		run.Tasks[task] = carry.GetTask()
+	}
+	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks))}, nil
+}

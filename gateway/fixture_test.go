@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// fixture is a gateway with a store of its own that listens on a free port.
+type fixture struct {
+	*Gateway
+	server *Server
+	client switchyardv1connect.RunServiceClient
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Client: temporalClient, Store: kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := g.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Gateway: g, server: server}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.client = f.dial(t)
+	return f
+}
+
+// dial makes a client over HTTP/2.
+func (f *fixture) dial(t *testing.T, options ...connect.ClientOption) switchyardv1connect.RunServiceClient {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return switchyardv1connect.NewRunServiceClient(&http.Client{Transport: transport}, f.server.URL(), options...)
+}
+
+// document is a definition with tasks that do not matter, as YAML.
+func document(name string, tasks ...string) string {
+	text := "name: " + name + "\ntasks:\n"
+	for _, task := range tasks {
+		text += "  " + task + ": { type: shell, spec: { command: 'true' } }\n"
+	}
+	return text
+}
+
+// submit starts a scripted run with two tasks, unless it is told others.
+func (f *fixture) submit(t *testing.T, name string, tasks ...string) (id string) {
+	t.Helper()
+	if len(tasks) == 0 {
+		tasks = []string{"build", "test"}
+	}
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Document{Document: document(name, tasks...)},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = res.Msg.GetId()
+	t.Cleanup(func() {
+		// The error is that the run has ended, mostly.
+		_ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over")
+	})
+	return id
+}
+
+func (f *fixture) get(t *testing.T, id string) *v1.Run {
+	t.Helper()
+	res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Msg.GetRun()
+}
+
+// watching collects what a watcher is sent.
+type watching struct {
+	stream *connect.ServerStreamForClient[v1.WatchRunResponse]
+	cancel context.CancelFunc
+	run    *v1.Run // merged
+	counts map[string]int32
+	sent   int
+}
+
+func (f *fixture) watch(t *testing.T, id string) *watching {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	stream, err := f.client.WatchRun(ctx, connect.NewRequest(&v1.WatchRunRequest{Id: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watching{stream: stream, cancel: cancel, run: &v1.Run{Tasks: map[string]*v1.Task{}}}
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *watching) close() {
+	w.cancel()
+	_ = w.stream.Close()
+}
+
+// next takes in one message; false at the end of the stream.
+func (w *watching) next() bool {
+	if !w.stream.Receive() {
+		return false
+	}
+	m := w.stream.Msg()
+	w.sent++
+	w.counts = m.GetCounts()
+	tasks := w.run.GetTasks()
+	for name, task := range m.GetRun().GetTasks() {
+		tasks[name] = task
+	}
+	w.run = m.GetRun()
+	w.run.Tasks = tasks
+	return true
+}
+
+// until takes in messages until check holds.
+func (w *watching) until(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for !check() {
+		if !w.next() {
+			t.Fatalf("%s: the stream ended first: %v", what, w.stream.Err())
+		}
+	}
+}

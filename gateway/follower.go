@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// follower sends the logs of the tasks of one run to one client. It reads only
+// the logs of tasks that have been given to a node.
+type follower struct {
+	run   string
+	store *store.Store
+	req   *v1.StreamRunLogsRequest
+	send  func(*v1.StreamRunLogsResponse) error
+
+	seen  int64 // version of the run that has been taken in
+	tails map[string]*tail
+}
+
+// tail is how far the log of one task has been sent.
+type tail struct {
+	task string
+	info *v1.Task
+	// queue are the attempts still to send; the first is being sent.
+	queue []logs.Attempt
+	// next is the chunk of the first attempt to go on from.
+	next int64
+	// known is the newest attempt that has been in the queue.
+	known *logs.Attempt
+	// final: the queue will not grow any more. done: all of it is sent.
+	final, done bool
+}
+
+// all takes in the last of a run and sends all that is left, task by task.
+func (f *follower) all(ctx context.Context, n news) error {
+	if err := f.learn(ctx, n); err != nil {
+		return err
+	}
+	for _, t := range f.tails {
+		t.final = true
+	}
+	for _, t := range f.active() {
+		for !t.done {
+			if _, err := f.advance(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// active are the tails that have something to send, or might, in the order in
+// which their tasks started.
+func (f *follower) active() []*tail {
+	var tails []*tail
+	for _, t := range f.tails {
+		if !t.done && (t.final || len(t.queue) > 0) {
+			tails = append(tails, t)
+		}
+	}
+	slices.SortFunc(tails, func(a, b *tail) int {
+		started := func(t *tail) int64 {
+			if at := t.info.GetStartedAt(); at != nil {
+				return at.AsTime().UnixNano()
+			}
+			return t.info.GetAssignedAt().AsTime().UnixNano()
+		}
+		return cmp.Or(cmp.Compare(started(a), started(b)), cmp.Compare(a.task, b.task))
+	})
+	return tails
+}
+
+// learn takes in what has changed in the run.
+func (f *follower) learn(ctx context.Context, n news) error {
+	f.seen = n.version
+	for _, changed := range n.tasks {
+		if f.req.GetTask() != "" && f.req.GetTask() != changed.name {
+			continue
+		}
+		t := f.tails[changed.name]
+		if t == nil {
+			t = &tail{task: changed.name}
+			f.tails[changed.name] = t
+		}
+		t.info = changed.task
+		if changed.claim > 0 {
+			if err := f.enqueue(ctx, t, changed); err != nil {
+				return err
+			}
+		}
+		// A task that is put back later starts again.
+		if t.final = taskEnded(changed.task.GetState()) || f.past(changed.task); !t.final || len(t.queue) > 0 {
+			t.done = false
+		}
+	}
+	return nil
+}
+
+// past says that the one attempt that is wanted is over.
+func (f *follower) past(task *v1.Task) bool {
+	return f.req.Attempt != nil && task.GetAttempt() > f.req.GetAttempt()
+}
+
+// enqueue adds the attempts of a task that are new. Of those that lie before the
+// first look only the newest is wanted, unless the client has named one.
+func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error {
+	own := logs.Attempt{Run: f.run, Task: t.task, Attempt: changed.task.GetAttempt(), Claim: changed.claim}
+	if t.known != nil && order(*t.known, own) >= 0 {
+		return nil
+	}
+	found, err := logs.Attempts(ctx, f.store, f.run, t.task)
+	if err != nil {
+		return fmt.Errorf("read the logs of task %s: %w", t.task, err)
+	}
+	state := changed.task.GetState()
+	// In any other state the newest attempt has not been made yet.
+	made := taskEnded(state) || state == "assigned" || state == "running" || state == "paused"
+	if made && !slices.Contains(found, own) {
+		found = append(found, own)
+		slices.SortFunc(found, order)
+	}
+	if f.req.Attempt != nil {
+		found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Attempt != f.req.GetAttempt() })
+	}
+	if t.known == nil && len(found) > 1 {
+		found = found[len(found)-1:]
+	}
+	for _, a := range found {
+		if t.known == nil || order(a, *t.known) > 0 {
+			t.queue = append(t.queue, a)
+			t.known = &a
+		}
+	}
+	return nil
+}
+
+// order puts attempts into the order in which they were made.
+func order(a, b logs.Attempt) int {
+	return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Claim, b.Claim))
+}
+
+// pass sends what is new of every task, a piece of each in turn.
+func (f *follower) pass(ctx context.Context) error {
+	for progress := true; progress; {
+		progress = false
+		for _, t := range f.active() {
+			more, err := f.advance(ctx, t)
+			if err != nil {
+				return err
+			}
+			progress = progress || more
+		}
+	}
+	return nil
+}
+
+// complete says that the one task that is wanted has ended and is all sent.
+func (f *follower) complete() bool {
+	t := f.tails[f.req.GetTask()]
+	return t != nil && t.done
+}
+
+// advance sends the next piece of a task's log; more says that there may be
+// another. An attempt is over when its log says so, or when a later one has
+// begun or the task has ended and nothing more of it has come.
+func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) {
+	if len(t.queue) == 0 {
+		t.done = t.final
+		return false, nil
+	}
+	a := t.queue[0]
+	entries, next, ended, err := logs.Read(ctx, f.store, a, t.next)
+	if err != nil {
+		return false, fmt.Errorf("read the log of task %s: %w", t.task, err)
+	}
+	if err := f.emit(a, entries); err != nil {
+		return false, err
+	}
+	more = next > t.next
+	t.next = next
+	if ended || !more && (t.final || len(t.queue) > 1) {
+		t.queue, t.next = t.queue[1:], 0
+		more = true
+	}
+	return more, nil
+}
+
+// emit sends entries of the streams that are wanted.
+func (f *follower) emit(a logs.Attempt, entries []*v1.LogEntry) error {
+	wanted := make([]*v1.LogEntry, 0, len(entries))
+	for _, e := range entries {
+		if f.req.GetStream() != "" && e.GetStream() != f.req.GetStream() {
+			continue
+		}
+		e.Task, e.Attempt = a.Task, a.Attempt
+		wanted = append(wanted, e)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return f.send(&v1.StreamRunLogsResponse{Entries: wanted})
+}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"buf.build/go/protovalidate"
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"connectrpc.com/validate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// maxMessageBytes is the largest request that is read.
+const maxMessageBytes = 4 << 20
+
+// Handler serves RunService to Connect, gRPC and gRPC-Web clients, with the gRPC
+// services for health and reflection and GET /healthz beside it. gRPC needs an
+// HTTP/2 server; Listen starts one.
+func (g *Gateway) Handler() http.Handler {
+	options := append(strictJSONs(),
+		connect.WithInterceptors(edge{g.log}, validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithReadMaxBytes(maxMessageBytes),
+		connect.WithRecover(g.recovered),
+	)
+	mux := http.NewServeMux()
+	mux.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
+	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(switchyardv1connect.RunServiceName)))
+	reflector := grpcreflect.NewStaticReflector(switchyardv1connect.RunServiceName, grpchealth.HealthV1ServiceName)
+	mux.Handle(grpcreflect.NewHandlerV1(reflector))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
+	mux.HandleFunc("GET /healthz", g.healthz)
+	return guardOrigin(g.config.Hosts, mux)
+}
+
+func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	// An error means that the caller has gone.
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": "ok", "version": g.config.Version})
+}
+
+func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header, cause any) error {
+	g.log.Error("a call panicked", "procedure", spec.Procedure, "panic", cause, "stack", string(debug.Stack()))
+	return connect.NewError(connect.CodeInternal, fmt.Errorf("%s panicked; the gateway's log has more", spec.Procedure))
+}
+
+// requestValidator checks the rules of requests but for definitions, about which
+// workflows/definition has the better messages.
+type requestValidator struct{ protovalidate.Validator }
+
+// Validate checks m.
+func (v requestValidator) Validate(m proto.Message, options ...protovalidate.ValidationOption) error {
+	return v.Validator.Validate(m, append(options, protovalidate.WithFilter(outsideDefinitions{}))...)
+}
+
+type outsideDefinitions struct{}
+
+// ShouldValidate leaves out what lies in a definition.
+func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.Descriptor) bool {
+	field, ok := d.(protoreflect.FieldDescriptor)
+	return !ok || field.Message() == nil || field.Message().FullName() != "switchyard.v1.Definition"
+}

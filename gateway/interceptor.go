@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// unaryTimeout bounds calls whose client has set no deadline.
+const unaryTimeout = 30 * time.Second
+
+// edge is the interceptor around every handler: it gives errors their codes and
+// logs calls. Failures that are not the caller's are warnings, the rest is debug.
+type edge struct{ log *slog.Logger }
+
+var _ connect.Interceptor = edge{}
+
+// WrapUnary handles calls with one answer.
+func (e edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, unaryTimeout)
+			defer cancel()
+		}
+		start := time.Now()
+		res, err := next(ctx, req)
+		err = toConnect(err)
+		e.note(ctx, req.Spec(), start, err)
+		return res, err
+	}
+}
+
+// WrapStreamingHandler handles calls with a stream of answers.
+func (e edge) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		start := time.Now()
+		err := toConnect(next(ctx, conn))
+		e.note(ctx, conn.Spec(), start, err)
+		return err
+	}
+}
+
+// WrapStreamingClient is never called on a server.
+func (e edge) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (e edge) note(ctx context.Context, spec connect.Spec, start time.Time, err error) {
+	level, attrs := slog.LevelDebug, []slog.Attr{
+		slog.String("procedure", spec.Procedure), slog.Duration("took", time.Since(start)),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+		switch connect.CodeOf(err) {
+		case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+			level = slog.LevelError
+		}
+	}
+	e.log.LogAttrs(ctx, level, "call", attrs...)
+}

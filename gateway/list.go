@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// defaultRunPage is how many runs a page holds when the request does not say.
+	defaultRunPage = 100
+	// visibilityPage is how many executions one call to Temporal returns at most.
+	visibilityPage = 1000
+)
+
+// runsQuery finds the newest execution of each run. A run that went on in
+// another execution is found as that one.
+const runsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
+
+// stateQuery is how visibility finds runs in a state.
+var stateQuery = map[string]string{
+	"running":   " AND ExecutionStatus = 'Running'",
+	"completed": " AND ExecutionStatus = 'Completed'",
+	"failed":    " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')",
+	"cancelled": " AND ExecutionStatus = 'Canceled'",
+}
+
+// listWindows are the spans of time that are searched one after the other,
+// until they hold enough runs; after the last comes everything. Temporal lists
+// by the time of closing, so that the newest run may be anywhere in its list.
+var listWindows = []time.Duration{time.Minute, 15 * time.Minute, 4 * time.Hour, 48 * time.Hour, 30 * 24 * time.Hour}
+
+// ListRuns lists runs, newest first.
+func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
+	after, err := decodeRunToken(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	query := runsQuery + stateQuery[req.Msg.GetState()]
+	name := req.Msg.GetName()
+	if name != "" {
+		if !runIDText.MatchString(name) {
+			return nil, invalid("%q is no workflow name; those are of [a-z0-9.-]", name)
+		}
+		query += " AND WorkflowId STARTS_WITH '" + name + "-'"
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultRunPage
+	}
+	found, err := g.newest(ctx, query, after, limit+1, func(id string) bool {
+		workflow, ok := names.WorkflowOfRun(id)
+		return ok && (name == "" || workflow == name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	res := &v1.ListRunsResponse{}
+	for i, info := range found {
+		if i == limit {
+			res.NextPageToken = encodeRunToken(positionOf(found[i-1]))
+			break
+		}
+		res.Items = append(res.Items, runOf(info))
+	}
+	return connect.NewResponse(res), nil
+}
+
+// newest returns the n newest executions after a position that match, newest
+// first, one for each run.
+func (g *Gateway) newest(ctx context.Context, query string, after *position, n int, match func(id string) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	from := g.config.Now()
+	if after != nil {
+		from = after.start
+		query += " AND StartTime <= '" + from.UTC().Format(time.RFC3339Nano) + "'"
+	}
+	for _, window := range listWindows {
+		q := query + " AND StartTime > '" + from.Add(-window).UTC().Format(time.RFC3339Nano) + "'"
+		found, err := g.search(ctx, q, after, n, match)
+		if err != nil || len(found) == n {
+			return found, err
+		}
+	}
+	return g.search(ctx, query, after, n, match)
+}
+
+// search looks at everything that a query finds and keeps the n newest. It
+// holds at most a few times n executions.
+func (g *Gateway) search(ctx context.Context, query string, after *position, n int, match func(id string) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	var found []*workflowpb.WorkflowExecutionInfo
+	req := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: visibilityPage}
+	for {
+		res, err := g.client.ListWorkflow(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range res.GetExecutions() {
+			if !match(info.GetExecution().GetWorkflowId()) || after != nil && !after.before(positionOf(info)) {
+				continue
+			}
+			found = append(found, info)
+		}
+		found = trim(found, n)
+		if len(res.GetNextPageToken()) == 0 {
+			return found, nil
+		}
+		req.NextPageToken = res.GetNextPageToken()
+	}
+}
+
+// trim sorts executions, newest first, drops all but the newest of each run,
+// and keeps n.
+func trim(found []*workflowpb.WorkflowExecutionInfo, n int) []*workflowpb.WorkflowExecutionInfo {
+	slices.SortFunc(found, func(a, b *workflowpb.WorkflowExecutionInfo) int {
+		if positionOf(a).before(positionOf(b)) {
+			return -1
+		}
+		return 1
+	})
+	seen := map[string]bool{}
+	found = slices.DeleteFunc(found, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		id := info.GetExecution().GetWorkflowId()
+		defer func() { seen[id] = true }()
+		return seen[id]
+	})
+	return found[:min(n, len(found))]
+}
+
+func positionOf(info *workflowpb.WorkflowExecutionInfo) position {
+	return position{start: info.GetStartTime().AsTime(), runID: info.GetExecution().GetRunId()}
+}
+
+// runOf is a run as lists show it.
+func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
+	id := info.GetExecution().GetWorkflowId()
+	name, _ := names.WorkflowOfRun(id)
+	return &v1.Run{
+		Id:          id,
+		Name:        name,
+		State:       stateOf(info.GetStatus()),
+		Reason:      reasonOf(info.GetStatus()),
+		CreatedAt:   submittedAt(info),
+		CompletedAt: info.GetCloseTime(),
+	}
+}
+
+// submittedAt is when a run was submitted. Of one that has gone on in another
+// execution only the memo knows it.
+func submittedAt(info *workflowpb.WorkflowExecutionInfo) *timestamppb.Timestamp {
+	var text string
+	payload := info.GetMemo().GetFields()[submittedMemo]
+	if payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &text) == nil {
+		if t, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(text)); err == nil {
+			return timestamppb.New(t)
+		}
+	}
+	return info.GetStartTime()
+}

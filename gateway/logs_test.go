@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+type logStream = connect.ServerStreamForClient[v1.StreamRunLogsResponse]
+
+// writeLog writes the whole log of one attempt.
+func writeLog(t *testing.T, s *store.Store, run, task string, attempt, claim int32, text string) {
+	t.Helper()
+	w := logs.NewWriter(s, logs.Attempt{Run: run, Task: task, Attempt: attempt, Claim: claim}, logs.Options{})
+	print(t, w, "stdout", text)
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func print(t *testing.T, w *logs.Writer, stream, text string) {
+	t.Helper()
+	if _, err := w.Stream(stream).Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readLogs reads a stream to its end and returns what each task printed.
+func readLogs(t *testing.T, stream *logStream) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for stream.Receive() {
+		for _, e := range stream.Msg().GetEntries() {
+			got[e.GetTask()] += string(e.GetData())
+		}
+	}
+	if err := stream.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (f *fixture) logs(t *testing.T, req *v1.StreamRunLogsRequest) *logStream {
+	t.Helper()
+	stream, err := f.client.StreamRunLogs(t.Context(), connect.NewRequest(req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return stream
+}
+
+// receive reads until it has a text, all of it from one task and attempt.
+func receive(t *testing.T, stream *logStream, task string, attempt int32, want string) {
+	t.Helper()
+	var got string
+	for len(got) < len(want) {
+		if !stream.Receive() {
+			t.Fatalf("after %q the stream ended: %v", got, stream.Err())
+		}
+		for _, e := range stream.Msg().GetEntries() {
+			if e.GetTask() != task || e.GetAttempt() != attempt {
+				t.Errorf("got %v", e)
+			}
+			got += string(e.GetData())
+		}
+	}
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func assigned(attempt int32) *v1.Task {
+	return &v1.Task{State: "assigned", Node: "n", Attempt: attempt, AssignedAt: timestamppb.Now()}
+}
+
+// TestFollow follows a task over a retry to its end, while another one prints.
+func TestFollow(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "follows")
+	all := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
+	one := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true, Task: "build"})
+
+	set(t, id, "build", 1, assigned(0))
+	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
+	print(t, w, "stdout", "first\n")
+	receive(t, one, "build", 0, "first\n")
+	receive(t, all, "build", 0, "first\n")
+	print(t, w, "stderr", "second\n")
+	receive(t, one, "build", 0, "second\n")
+	receive(t, all, "build", 0, "second\n")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The second attempt comes and goes between two looks.
+	writeLog(t, f.store, id, "build", 1, 2, "missed\n")
+	set(t, id, "build", 3, assigned(2))
+	receive(t, one, "build", 1, "missed\n")
+	receive(t, all, "build", 1, "missed\n")
+	writeLog(t, f.store, id, "build", 2, 3, "third\n")
+	set(t, id, "build", 3, &v1.Task{State: "completed", Attempt: 2})
+	if got := readLogs(t, one); got["build"] != "third\n" {
+		t.Errorf("the rest of the task's log is %q", got)
+	}
+	writeLog(t, f.store, id, "test", 0, 4, "other\n")
+	set(t, id, "test", 4, &v1.Task{State: "completed"})
+	end(t, id, "completed")
+	if got := readLogs(t, all); got["build"] != "third\n" || got["test"] != "other\n" {
+		t.Errorf("the rest of the run's log is %q", got)
+	}
+}
+
+// TestFollowPrompt has what is printed arrive while the task goes on printing.
+func TestFollowPrompt(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "prompt")
+	set(t, id, "build", 1, assigned(0))
+	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
+	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
+	defer w.Close(t.Context())
+	for range 3 {
+		begun := time.Now()
+		print(t, w, "stdout", "tick\n")
+		receive(t, stream, "build", 0, "tick\n")
+		t.Logf("after %v", time.Since(begun))
+	}
+}
+
+// TestLogs reads what is there: the newest attempt of each task, or another one,
+// or one stream.
+func TestLogs(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "printed", "a", "b", "never")
+	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.store, id, "a", 1, 3, "a1\n")
+	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
+	print(t, w, "stdout", "out\n")
+	print(t, w, "stderr", "err\n")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	set(t, id, "a", 3, &v1.Task{State: "failed", Attempt: 1})
+	set(t, id, "b", 2, assigned(0))
+	zero, nine := int32(0), int32(9)
+	for _, closed := range []bool{false, true} {
+		if closed {
+			end(t, id, "failed")
+		}
+		for _, test := range []struct {
+			req  *v1.StreamRunLogsRequest
+			a, b string
+		}{
+			{&v1.StreamRunLogsRequest{}, "a1\n", "out\nerr\n"},
+			{&v1.StreamRunLogsRequest{Task: "a"}, "a1\n", ""},
+			{&v1.StreamRunLogsRequest{Task: "a", Attempt: &zero}, "a0\n", ""},
+			{&v1.StreamRunLogsRequest{Attempt: &zero}, "a0\n", "out\nerr\n"},
+			{&v1.StreamRunLogsRequest{Stream: "stderr"}, "", "err\n"},
+			{&v1.StreamRunLogsRequest{Task: "never"}, "", ""},
+		} {
+			test.req.Id = id
+			got := readLogs(t, f.logs(t, test.req))
+			if got["a"] != test.a || got["b"] != test.b || got["never"] != "" {
+				t.Errorf("%v: got %q", test.req, got)
+			}
+		}
+		for _, follow := range []bool{false, true} {
+			stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: "nevr", Follow: follow})
+			stream.Receive()
+			wantCode(t, "an unknown task", stream.Err(), connect.CodeNotFound)
+			if !strings.Contains(stream.Err().Error(), "did you mean never?") {
+				t.Errorf("the error is %v", stream.Err())
+			}
+			if missingRun(stream.Err()) {
+				t.Errorf("the run is told to be missing: %v", stream.Err())
+			}
+		}
+		stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: "a", Attempt: &nine})
+		stream.Receive()
+		wantCode(t, "an unknown attempt", stream.Err(), connect.CodeNotFound)
+	}
+}
+
+func TestNearNames(t *testing.T) {
+	tasks := []string{"build", "deploy", "lint", "test", "unit-test", "verify"}
+	for name, want := range map[string]string{
+		"biuld": "did you mean build?",
+		"TEST":  "did you mean test?",
+		"x":     "its tasks are build, deploy, lint, test, verify, ...",
+	} {
+		if got := nearNames(name, tasks); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

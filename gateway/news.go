@@ -1,0 +1,39 @@
+package gateway
+
+import v1 "switchyard/proto/switchyard/v1"
+
+// news is what has changed in a run.
+type news struct {
+	run     *v1.Run // without tasks; context and input only when they have changed
+	tasks   []taskNews
+	counts  map[string]int32
+	total   int32
+	version int64           // ask for what is newer than this next time
+	done    bool            // there will be no more
+	err     error           // why there will be no more, if the run has not ended
+	changed <-chan struct{} // closed when there is more
+}
+
+type taskNews struct {
+	name  string
+	task  *v1.Task // as watchers see it
+	claim int32
+}
+
+// since returns what is newer than a version; 0: everything.
+func (v *view) since(version int64) news {
+	n := news{version: v.newest, total: v.total, run: headerOf(v.run)}
+	if n.version <= version {
+		return n
+	}
+	n.counts = v.counts()
+	if v.contextVersion > version {
+		n.run.Context, n.run.Input = v.run.Context, v.run.Input
+	}
+	for _, name := range v.names {
+		if t := v.tasks[name]; t.version > version {
+			n.tasks = append(n.tasks, taskNews{name: name, task: t.brief, claim: t.claim})
+		}
+	}
+	return n
+}

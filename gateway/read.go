@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// queryTimeout bounds one query; a run whose worker is gone does not answer.
+	queryTimeout = 5 * time.Second
+	// patience is how long a call, or the log, waits for a run that does not answer.
+	patience = 10 * time.Second
+	// retryPause is the wait before a run that did not answer is asked again.
+	retryPause = 200 * time.Millisecond
+)
+
+type description = workflowservice.DescribeWorkflowExecutionResponse
+
+// reader reads what is known of runs. It keeps nothing.
+type reader struct {
+	client client.Client
+	store  *store.Store
+	log    *slog.Logger
+}
+
+// describe returns what Temporal knows of a run; a workflow that is no run is
+// not found.
+func (r *reader) describe(ctx context.Context, id string) (*description, error) {
+	desc, err := r.client.DescribeWorkflowExecution(ctx, id, "")
+	if err == nil && desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
+		return nil, noRun(id)
+	}
+	if err != nil && lasting(err) {
+		return nil, noRun(id)
+	}
+	return desc, err
+}
+
+// ask asks the workflow of a run for everything after a revision.
+func (r *reader) ask(ctx context.Context, id string, since int64) ([]*v1.StatusResponse, error) {
+	var answers []*v1.StatusResponse
+	for {
+		answer, err := r.query(ctx, id, since)
+		if err != nil {
+			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
+		}
+		answers = append(answers, answer)
+		if answer.GetRevision() < since {
+			// Another execution under the same id counts anew.
+			answers, since = nil, 0
+			continue
+		}
+		if !answer.GetMore() {
+			return answers, nil
+		}
+		since = answer.GetRevision()
+	}
+}
+
+func (r *reader) query(ctx context.Context, id string, since int64) (*v1.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	value, err := r.client.QueryWorkflow(ctx, id, "", names.StatusQuery, &v1.StatusRequest{Since: since})
+	if err != nil {
+		return nil, err
+	}
+	var answer v1.StatusResponse
+	if err := value.Get(&answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// read reads all of a run. A run that does not answer is asked again for a while.
+func (r *reader) read(ctx context.Context, id string) (*view, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		v, err := r.readOnce(ctx, id)
+		if err == nil || lasting(err) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("run %s does not answer; is a control worker up?: %w", id, err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+func (r *reader) readOnce(ctx context.Context, id string) (*view, error) {
+	desc, err := r.describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v := newView(id)
+	if isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		answers, err := r.ask(ctx, id, 0)
+		if err != nil {
+			return nil, err
+		}
+		v.update(answers, runningAttempts(desc.GetPendingActivities()))
+		return v, nil
+	}
+	final, err := r.final(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	v.update([]*v1.StatusResponse{final}, nil)
+	return v, nil
+}
+
+// isOpen says that a run goes on, if need be in another execution.
+func isOpen(status enumspb.WorkflowExecutionStatus) bool {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return true
+	}
+	return false
+}
+
+// stateOf is the state of a run whose workflow has a status.
+func stateOf(status enumspb.WorkflowExecutionStatus) string {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return "paused"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return "completed"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return "cancelled"
+	}
+	if isOpen(status) {
+		return "running"
+	}
+	return "failed"
+}
+
+// reasonOf is why a run ended that did not end by itself.
+func reasonOf(status enumspb.WorkflowExecutionStatus) string {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return "terminated"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return "timeout"
+	}
+	return ""
+}

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Signals that tell scriptedRun what to do.
+const (
+	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context and error to show
+	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute
+	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
+)
+
+// executeQueue has no worker; a test polls it by hand.
+const executeQueue = "node:test:cpu"
+
+// answerTasks is how many tasks scriptedRun puts into an answer, so that few
+// tasks already make several.
+const answerTasks = 3
+
+// scriptedRun stands in for the workflow Run: it shows and does what signals say.
+func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
+	s := newScript(ctx, in)
+	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
+		return nil, err
+	}
+	var end string
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(workflow.GetSignalChannel(ctx, setSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		var set v1.StatusResponse
+		ch.Receive(ctx, &set)
+		s.set(&set)
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, executeSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		var ref v1.ClaimRef
+		ch.Receive(ctx, &ref)
+		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			TaskQueue:           executeQueue,
+			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
+			StartToCloseTimeout: time.Minute,
+			HeartbeatTimeout:    time.Minute,
+			RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		}), names.ExecuteActivity)
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, names.CancelSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		ch.Receive(ctx, nil)
+		end = "cancelled"
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		ch.Receive(ctx, &end)
+	})
+	for end == "" || selector.HasPending() {
+		selector.Select(ctx)
+	}
+	return s.end(ctx, in, end)
+}
+
+type script struct {
+	status *v1.StatusResponse
+	order  []string // tasks, the longest unchanged first
+	at     map[string]int64
+}
+
+func newScript(ctx workflow.Context, in *v1.RunInput) *script {
+	info := workflow.GetInfo(ctx)
+	s := &script{
+		status: &v1.StatusResponse{
+			Run: &v1.Run{
+				Id: info.WorkflowExecution.ID, Name: in.GetDefinition().GetName(), State: "running",
+				Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
+			},
+			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetCarry().GetRevision(),
+			TaskCount: int32(len(in.GetDefinition().GetTasks())),
+		},
+		at: map[string]int64{},
+	}
+	tasks := map[string]*v1.Task{}
+	for name, def := range in.GetDefinition().GetTasks() {
+		tasks[name] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}
+	}
+	for name, carry := range in.GetCarry().GetTasks() {
+		tasks[name] = carry.GetTask()
+	}
+	s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: tasks}})
+	return s
+}
+
+func (s *script) set(set *v1.StatusResponse) {
+	for _, name := range workflow.DeterministicKeys(set.GetRun().GetTasks()) {
+		s.status.Revision++
+		s.at[name] = s.status.Revision
+		s.status.Run.Tasks[name] = set.Run.Tasks[name]
+	}
+	if set.GetRun().GetContext() != nil {
+		s.status.Revision++
+		s.status.Run.Context = set.Run.Context
+	}
+	s.status.Run.Error = set.GetRun().GetError()
+	for name, record := range set.GetRecords() {
+		s.status.Records[name] = record
+	}
+	for name, claim := range set.GetClaims() {
+		s.status.Claims[name] = claim
+	}
+}
+
+func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+	res := proto.CloneOf(s.status)
+	res.Run.Tasks = map[string]*v1.Task{}
+	for since := req.GetSince(); ; {
+		var next string
+		for name, at := range s.at {
+			if at > since && (next == "" || at < s.at[next]) {
+				next = name
+			}
+		}
+		if next == "" {
+			res.Revision = s.status.Revision
+			return res, nil
+		}
+		if len(res.Run.Tasks) == answerTasks {
+			res.Revision, res.More = since, true
+			return res, nil
+		}
+		since = s.at[next]
+		res.Run.Tasks[next] = s.status.Run.Tasks[next]
+	}
+}
+
+func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.StatusResponse, error) {
+	run := s.status.Run
+	switch how {
+	case "completed":
+		run.State = "completed"
+		return s.status, nil
+	case "cancelled":
+		run.State = "cancelled"
+		return nil, temporal.NewCanceledError(s.status)
+	case "bare":
+		return nil, temporal.NewNonRetryableApplicationError("it broke", "system", nil)
+	case "large":
+		run.State, run.Tasks = "completed", nil
+		return s.status, nil
+	case "continued":
+		next := proto.CloneOf(in)
+		next.Carry = &v1.RunCarry{Revision: s.status.Revision, Tasks: map[string]*v1.TaskCarry{}}
+		for name, task := range run.Tasks {
+			next.Carry.Tasks[name] = &v1.TaskCarry{Task: task}
+		}
+		return nil, workflow.NewContinueAsNewError(ctx, names.RunWorkflow, next)
+	default:
+		run.State, run.Reason = "failed", "task_failed"
+		return nil, temporal.NewNonRetryableApplicationError(run.Error, "task_failed", nil, s.status)
+	}
+}
+
+// set shows a task of a scripted run in a state, with a claim.
+func set(t *testing.T, run, task string, claim int32, shown *v1.Task) {
+	t.Helper()
+	signal(t, run, setSignal, &v1.StatusResponse{
+		Run:    &v1.Run{Tasks: map[string]*v1.Task{task: shown}},
+		Claims: map[string]int32{task: claim},
+	})
+}
+
+func end(t *testing.T, run, how string) {
+	t.Helper()
+	signal(t, run, endSignal, how)
+	waitClosed(t, run)
+}
+
+func signal(t *testing.T, run, name string, arg any) {
+	t.Helper()
+	if err := temporalClient.SignalWorkflow(t.Context(), run, "", name, arg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitClosed(t *testing.T, run string) {
+	t.Helper()
+	_ = temporalClient.GetWorkflow(t.Context(), run, "").Get(t.Context(), nil)
+	if t.Context().Err() != nil {
+		t.Fatal("the run did not close")
+	}
+}
+
+// eventually waits until check holds.
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for !check() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: it did not happen", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

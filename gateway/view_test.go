@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// TestViewNews has a watcher that looks now and then see in the end what the
+// view holds, whatever it has missed in between.
+func TestViewNews(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := newView("w-1")
+		shown := &v1.Run{Tasks: map[string]*v1.Task{}}
+		var seen, revision int64
+		var generation int32
+		look := func() {
+			n := v.since(seen)
+			if n.version < seen {
+				t.Fatalf("the version went from %d to %d", seen, n.version)
+			}
+			if n.version == seen {
+				return
+			}
+			seen = n.version
+			for _, m := range watchMessages(n) {
+				tasks, context := shown.Tasks, shown.Context
+				shown = proto.CloneOf(m.GetRun())
+				if shown.Context == nil {
+					shown.Context = context
+				}
+				for name, task := range m.GetRun().GetTasks() {
+					tasks[name] = task
+				}
+				shown.Tasks = tasks
+			}
+		}
+		states := rapid.SampledFrom([]string{"pending", "queued", "assigned", "completed"})
+		tasks := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		t.Repeat(map[string]func(*rapid.T){
+			"change": func(t *rapid.T) {
+				revision++
+				answer := &v1.StatusResponse{
+					Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{}},
+					Claims:   map[string]int32{},
+					Revision: revision,
+				}
+				if rapid.Bool().Draw(t, "context") {
+					answer.Run.Context, _ = structpb.NewStruct(map[string]any{"n": float64(revision)})
+				}
+				for _, name := range rapid.SliceOf(tasks).Draw(t, "tasks") {
+					answer.Run.Tasks[name] = &v1.Task{State: states.Draw(t, "state")}
+					answer.Claims[name] = rapid.Int32Range(1, 2).Draw(t, "claim")
+				}
+				running := map[string]*timestamppb.Timestamp{}
+				for _, name := range rapid.SliceOf(tasks).Draw(t, "running") {
+					running[names.AttemptID(name, 1)] = timestamppb.Now()
+				}
+				v.update([]*v1.StatusResponse{answer}, running)
+			},
+			"stop": func(*rapid.T) { v.update(nil, nil) },
+			"look": func(*rapid.T) { look() },
+		})
+		look()
+		if len(shown.Tasks) != len(v.names) || !proto.Equal(shown.GetContext(), v.run.GetContext()) {
+			t.Fatalf("shown %v, known %v", shown, v.run)
+		}
+		for name, known := range v.tasks {
+			if !proto.Equal(shown.Tasks[name], known.brief) {
+				t.Fatalf("task %s: shown %v, known %v", name, shown.Tasks[name], known.brief)
+			}
+		}
+	})
+}
+
+// TestViewGenerations drops what an older execution under the same id said.
+func TestViewGenerations(t *testing.T) {
+	v := newView("w-1")
+	answer := func(generation int32, revision int64, task string) *v1.StatusResponse {
+		return &v1.StatusResponse{
+			Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{task: {State: "failed"}}},
+			Revision: revision, TaskCount: 1,
+		}
+	}
+	v.update([]*v1.StatusResponse{answer(0, 7, "old")}, nil)
+	v.update([]*v1.StatusResponse{answer(1, 9, "new")}, nil)
+	if len(v.tasks) != 1 || v.names[0] != "new" {
+		t.Errorf("the tasks are %v", v.names)
+	}
+	v.update([]*v1.StatusResponse{answer(1, 2, "newer")}, nil)
+	if len(v.tasks) != 1 || v.names[0] != "newer" || v.revision != 2 {
+		t.Errorf("the tasks are %v", v.names)
+	}
+}
+
+func TestRunningAttempts(t *testing.T) {
+	beat := func(p *v1.ExecuteProgress) *commonpb.Payloads {
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payloads
+	}
+	now, begun := timestamppb.Now(), timestamppb.New(timestamppb.Now().AsTime().Add(-1))
+	pending := func(id, kind string, state enumspb.PendingActivityState, details *commonpb.Payloads) *workflowpb.PendingActivityInfo {
+		return &workflowpb.PendingActivityInfo{
+			ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,
+			HeartbeatDetails: details, LastStartedTime: begun,
+		}
+	}
+	const startedState = enumspb.PENDING_ACTIVITY_STATE_STARTED
+	got := runningAttempts([]*workflowpb.PendingActivityInfo{
+		pending("runs#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("runs-too#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 2})),
+		pending("stops#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("silent#1", names.ExecuteActivity, startedState, nil),
+		pending("starts#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Claim: 1})),
+		pending("other-claim#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("waits#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("other#1", names.AwaitPlacementActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("odd", names.ExecuteActivity, startedState, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}}),
+	})
+	if fmt.Sprint(len(got)) != "3" || !proto.Equal(got["runs#1"], now) || !proto.Equal(got["stops#1"], now) || !proto.Equal(got["runs-too#2"], begun) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestWatchers has many watchers of one run share a poller.
+func TestWatchers(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "watched", "a", "b", "c", "d", "e", "f", "g")
+	const watchers = 50
+	watchings := make([]*watching, watchers)
+	for i := range watchings {
+		watchings[i] = f.watch(t, id)
+		watchings[i].until(t, "the first message", func() bool { return len(watchings[i].run.GetTasks()) == 7 })
+	}
+	if f.pollers.started != 1 {
+		t.Fatalf("%d pollers were started", f.pollers.started)
+	}
+	set(t, id, "a", 1, &v1.Task{State: "assigned", Node: "n"})
+	for _, w := range watchings {
+		w.until(t, "a is assigned", func() bool { return w.run.GetTasks()["a"].GetState() == "assigned" })
+		if w.counts["pending"] != 6 || w.counts["assigned"] != 1 {
+			t.Errorf("the counts are %v", w.counts)
+		}
+	}
+	set(t, id, "a", 1, &v1.Task{State: "failed", Reason: "exit_code", Node: "n", Result: &v1.TaskResult{ExitCode: 3, Stdout: "text"}})
+	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Error: "a failed"}})
+	signal(t, id, endSignal, "failed")
+	var wg sync.WaitGroup
+	for _, w := range watchings {
+		wg.Go(func() {
+			for w.next() {
+			}
+			if err := w.stream.Err(); err != nil {
+				t.Errorf("the stream ended with %v", err)
+			}
+			if w.run.GetState() != "failed" || w.run.GetError() != "a failed" || w.run.GetReason() != "task_failed" {
+				t.Errorf("the run ended as %v", w.run)
+			}
+			a := w.run.GetTasks()["a"]
+			if a.GetState() != "failed" || a.GetResult().GetExitCode() != 3 || a.GetResult().GetStdout() != "" {
+				t.Errorf("the task ended as %v", a)
+			}
+		})
+	}
+	wg.Wait()
+	if f.pollers.started != 1 {
+		t.Errorf("%d pollers were started", f.pollers.started)
+	}
+	// A run that has ended is shown once.
+	late := f.watch(t, id)
+	for late.next() {
+	}
+	if late.sent != 1 || late.stream.Err() != nil || late.run.GetState() != "failed" || len(late.run.GetTasks()) != 7 {
+		t.Errorf("%d messages, %v: %v", late.sent, late.stream.Err(), late.run)
+	}
+}
+
+// TestPollerEnds has the poller stop with the last watcher.
+func TestPollerEnds(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "left-alone")
+	first, second := f.watch(t, id), f.watch(t, id)
+	first.next()
+	second.next()
+	first.close()
+	set(t, id, "build", 1, &v1.Task{State: "assigned"})
+	second.until(t, "the other goes on", func() bool { return second.run.GetTasks()["build"].GetState() == "assigned" })
+	second.close()
+	eventually(t, "the poller has gone", func() bool {
+		f.pollers.mu.Lock()
+		defer f.pollers.mu.Unlock()
+		return len(f.pollers.byRun) == 0
+	})
+}
+
+// TestRunning has a task run once its attempt beats, and not for another claim's beat.
+func TestRunning(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "beats")
+	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
+	set(t, id, "test", 5, &v1.Task{State: "assigned", Node: "n"})
+	w := f.watch(t, id)
+	w.until(t, "both are assigned", func() bool { return w.counts["assigned"] == 2 })
+	started := timestamppb.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for _, ref := range []*v1.ClaimRef{{Task: "test", Claim: 4}, {Task: "build", Claim: 2}} {
+		signal(t, id, executeSignal, ref)
+		task, err := temporalClient.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+			Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		progress := &v1.ExecuteProgress{Spawned: true, StartedAt: started, Claim: ref.GetClaim()}
+		if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), progress); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until(t, "build runs", func() bool { return w.counts["running"] == 1 })
+	build := w.run.GetTasks()["build"]
+	if build.GetState() != "running" || build.GetStartedAt().AsTime() != started.AsTime() {
+		t.Errorf("build is %v", build)
+	}
+	if run := f.get(t, id); run.GetTasks()["build"].GetState() != "running" || run.GetTasks()["test"].GetState() != "assigned" {
+		t.Errorf("the run is %v", run)
+	}
+}
+
+// TestContinueAsNew watches a run over several executions.
+func TestContinueAsNew(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "goes-on")
+	w := f.watch(t, id)
+	for _, state := range []string{"queued", "assigned", "completed"} {
+		set(t, id, "build", 1, &v1.Task{State: state})
+		w.until(t, state, func() bool { return w.run.GetTasks()["build"].GetState() == state })
+		signal(t, id, endSignal, "continued")
+	}
+	signal(t, id, endSignal, "completed")
+	w.until(t, "the end", func() bool { return w.run.GetState() == "completed" })
+	if w.run.GetTasks()["build"].GetState() != "completed" {
+		t.Errorf("the run is %v", w.run)
+	}
+	listed, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "goes-on"}))
+	if err != nil || len(listed.Msg.GetItems()) > 1 {
+		t.Errorf("the list is %v, %v", listed, err)
+	}
+}
+
+// TestWorkerAway has a watcher wait while no worker answers, and go on then.
+func TestWorkerAway(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "away")
+	w := f.watch(t, id)
+	w.next()
+	controlWorker.Stop()
+	// The run's history grows, so that the poller has to ask.
+	set(t, id, "build", 1, &v1.Task{State: "queued"})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := f.client.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id}))
+	wantCode(t, "get while no worker answers", err, connect.CodeDeadlineExceeded)
+	controlWorker = startWorker()
+	w.until(t, "the run goes on", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
+}
+
+// TestWatchMessages has no message much larger than its bound.
+func TestWatchMessages(t *testing.T) {
+	n := news{run: &v1.Run{Id: "r"}}
+	for i := range 40 {
+		n.tasks = append(n.tasks, taskNews{name: string(rune('A' + i)), task: &v1.Task{Error: string(make([]byte, 100<<10))}})
+	}
+	messages := watchMessages(n)
+	tasks := 0
+	for _, m := range messages {
+		if size := len(m.GetRun().GetTasks()) * 100 << 10; size > watchMessageBytes {
+			t.Errorf("a message of %d bytes", size)
+		}
+		tasks += len(m.GetRun().GetTasks())
+	}
+	if tasks != 40 || len(messages) != 4 {
+		t.Errorf("%d tasks in %d messages", tasks, len(messages))
+	}
+}
