@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestSubmit(t *testing.T) {
+	f := fake(t)
+	completed(f)
+	file := write(t, "f.yaml", hello)
+	if got := run(t, "submit", file, "--gateway", f.url); got.code != 0 || got.stdout != "nightly-4g5h6jkm\n" {
+		t.Errorf("%+v", got)
+	}
+	got := run(t, "submit", file, "--gateway", f.url, "-o", "json")
+	var d map[string]string
+	must(t, json.Unmarshal([]byte(got.stdout), &d))
+	if d["id"] != "nightly-4g5h6jkm" || d["name"] != "nightly" {
+		t.Errorf("%v", d)
+	}
+	got = runWith(t, map[string]string{"SWITCHYARD_GATEWAY": f.url}, hello, "submit", "-", "--watch")
+	if got.code != 0 || got.stdout != "nightly-4g5h6jkm\n" || !strings.Contains(got.stderr, "run nightly-4g5h6jkm completed") {
+		t.Errorf("%+v", got)
+	}
+	if req := f.submitted[2]; req.GetDocument() != hello || req.GetFile() != "stdin" {
+		t.Errorf("submitted %v", req)
+	}
+}
+
+func TestRunsList(t *testing.T) {
+	f := fake(t)
+	f.list = &v1.ListRunsResponse{NextPageToken: "more", Items: []*v1.Run{
+		{Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", CreatedAt: after(0)},
+		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", CreatedAt: after(-86400), CompletedAt: after(-86000)},
+	}}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--name", "b", "--limit", "7", "--page-token", "x")
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-list-"+format, got.stdout)
+	}
+	if req := f.listed[0]; req.GetState() != "failed" || req.GetName() != "b" || req.GetPageSize() != 7 || req.GetPageToken() != "x" {
+		t.Errorf("asked for %v", req)
+	}
+	f.list = &v1.ListRunsResponse{}
+	if got := run(t, "runs", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
+		t.Errorf("an empty list is %q", got.stdout)
+	}
+}
+
+func TestRunsGet(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	got := run(t, "runs", "get", "last", "--gateway", f.url)
+	if got.code != 0 || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+	golden(t, "runs-get", got.stdout)
+	golden(t, "run-json-stdout", run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json").stdout)
+}
+
+func TestRunsCancel(t *testing.T) {
+	f := fake(t)
+	if got := run(t, "runs", "cancel", "night", "--reason", "enough", "--gateway", f.url); got.code != 0 || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+	if req := f.cancelled[0]; req.GetId() != "night" || req.GetReason() != "enough" {
+		t.Errorf("asked for %v", req)
+	}
+}
+
+func TestRunsLogs(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	got := run(t, "runs", "logs", "last", "--gateway", f.url)
+	if want := "fetch | <fetched>\n"; got.stdout != want {
+		t.Errorf("stdout %q, want %q", got.stdout, want)
+	}
+	if want := "build | main.go:3: unused\nbuild | main.go:9: shadowed\n"; got.stderr != want {
+		t.Errorf("stderr %q, want %q", got.stderr, want)
+	}
+	// "last" is settled once.
+	if id := f.logged[0].GetId(); id != "nightly-4g5h6jkm" {
+		t.Errorf("asked for the logs of %q", id)
+	}
+
+	f.logs = []*v1.LogEntry{{Task: "fetch", Stream: "stdout", Data: []byte("a\x00\r\xff")}, {Task: "fetch", Stream: "stderr", Data: []byte("b")}}
+	got = run(t, "runs", "logs", "last", "fetch", "-f", "--attempt", "2", "--stderr", "--gateway", f.url)
+	if got.stdout != "a\x00\r\xff" || got.stderr != "b" {
+		t.Errorf("bytes of one task come as %q and %q", got.stdout, got.stderr)
+	}
+	if req := f.logged[1]; req.GetTask() != "fetch" || !req.GetFollow() || req.Attempt == nil || req.GetAttempt() != 2 || req.GetStream() != "stderr" {
+		t.Errorf("asked for %v", req)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	good, bad := write(t, "good.yaml", hello), write(t, "bad.yaml", "name: x\ntasks:\n  a: { type: shel }\n")
+	refuse := func(code connect.Code) *fakeGateway {
+		f := fake(t)
+		f.fail = connect.NewError(code, errStopping)
+		return f
+	}
+	problems := connect.NewError(connect.CodeInvalidArgument, errStopping)
+	detail, err := connect.NewErrorDetail(&v1.ValidationFailure{Problems: []*v1.Problem{
+		{File: "x.yaml", Line: 3, Column: 5, Message: "unknown field", Hint: "did you mean tasks?"},
+	}})
+	must(t, err)
+	problems.AddDetail(detail)
+	withProblems := fake(t)
+	withProblems.fail = problems
+
+	for _, test := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"unknown command", []string{"rnu"}, exitUsage, "did you mean run"},
+		{"unknown subcommand", []string{"runs", "lits"}, exitUsage, `no command "runs lits"`},
+		{"unknown flag", []string{"run", "--frob"}, exitUsage, "see `switchyard run --help`"},
+		{"missing argument", []string{"run"}, exitUsage, "FILE is missing"},
+		{"one argument too many", []string{"runs", "get", "a", "b"}, exitUsage, `"b" is one argument too many`},
+		{"format", []string{"run", good, "-o", "yaml"}, exitUsage, "text, json, jsonl"},
+		{"log level", []string{"dev", "--log-level", "loud"}, exitUsage, "debug, info, warn, error"},
+		{"input", []string{"run", good, "--input", "x"}, exitUsage, "key=value"},
+		{"input twice", []string{"run", good, "--input", "x=1", "--input", "x=2"}, exitUsage, "twice"},
+		{"no nodes", []string{"run", good, "--nodes", "0"}, exitUsage, "1 to 100"},
+		{"too many nodes", []string{"dev", "--nodes", "101"}, exitUsage, "0 to 100"},
+		{"node name", []string{"run", good, "--name", "My Node"}, exitUsage, "my-node"},
+		{"capability", []string{"worker", "--capability", "gpu"}, exitUsage, "key=value"},
+		{"max parallel", []string{"run", good, "--max-parallel", "-1"}, exitUsage, "at least 1"},
+		{"port", []string{"dev", "--port", "70000"}, exitUsage, "0 to 65535"},
+		{"placement time-out", []string{"run", good, "--placement-timeout", "-1s"}, exitUsage, "negative"},
+		{"limit", []string{"runs", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
+		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exitUsage, "--nodes is for a run in this process"},
+		{"both streams", []string{"runs", "logs", "r", "--stdout", "--stderr"}, exitUsage, "stderr"},
+		{"gateway URL", []string{"runs", "list", "--gateway", "ftp://x"}, exitUsage, "no URL of a gateway"},
+		{"no such file", []string{"run", "/nowhere.yaml"}, exitUsage, "no such file"},
+		{"a folder", []string{"run", "."}, exitUsage, "directory"},
+		{"bad definition, run", []string{"run", bad}, exitUsage, bad + ":3:14: "},
+		{"bad definition, submit", []string{"submit", bad}, exitUsage, bad + ":3:14: "},
+		{"bad definition, validate", []string{"validate", good, bad}, exitUsage, "did you mean shell?"},
+		{"nobody there", []string{"runs", "list", "--gateway", "127.0.0.1:1"}, exitSystem, "switchyard dev"},
+		{"store", []string{"run", good, "--store", "nfs://x"}, exitSystem, "unknown scheme"},
+		{"unknown run", []string{"runs", "get", "nope", "--gateway", fake(t).url}, exitUsage, `no run "nope"`},
+		{"it has ended", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodeFailedPrecondition).url}, exitNotDone, "shutting down"},
+		{"not allowed", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodePermissionDenied).url}, exitNotAllowed, "shutting down"},
+		{"not logged in", []string{"submit", good, "--gateway", refuse(connect.CodeUnauthenticated).url}, exitNotAllowed, "shutting down"},
+		{"broken gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeInternal).url}, exitSystem, "shutting down"},
+		{"gateway stopping", []string{"runs", "list", "--gateway", refuse(connect.CodeUnavailable).url}, exitSystem, "shutting down"},
+		{"no gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeUnimplemented).url}, exitSystem, "no gateway of this version"},
+		{"problems that the gateway finds", []string{"submit", good, "--gateway", withProblems.url}, exitUsage, "x.yaml:3:5: unknown field\n  did you mean tasks?\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := run(t, test.args...)
+			if got.code != test.code {
+				t.Errorf("exit code %d, want %d", got.code, test.code)
+			}
+			if !strings.Contains(got.stderr, test.says) {
+				t.Errorf("no %q in\n%s", test.says, got.stderr)
+			}
+			if strings.Contains(got.stderr, "Usage:") {
+				t.Errorf("an error prints the usage:\n%s", got.stderr)
+			}
+		})
+	}
+}
+
+func TestHelpGoesToStandardOutput(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"runs"}, {"run", "--help"}, {"help", "dev"}, {"completion", "bash"}, {"version"}, {"schema"}} {
+		if got := run(t, args...); got.code != 0 || got.stdout == "" || got.stderr != "" {
+			t.Errorf("%v: exit code %d, %d bytes on stdout, stderr %q", args, got.code, len(got.stdout), got.stderr)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	one := write(t, "one.yaml", hello)
+	got := runWith(t, nil, `{"name":"two","tasks":{"a":{"type":"shell","spec":{"command":"true"}},"b":{"type":"shell","spec":{"command":"true"}}}}`, "validate", one, "-")
+	if want := one + ": OK (1 task)\n-: OK (2 tasks)\n"; got.code != 0 || got.stdout != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+// TestNotFoundHint holds that only a missing run sends people to the list of runs.
+func TestNotFoundHint(t *testing.T) {
+	const hint = "runs list"
+	noTask := connect.NewError(connect.CodeNotFound, errors.New(`run r has no task "x"; its tasks are a, b`))
+	noRun := connect.NewError(connect.CodeNotFound, errNoRun)
+	detail, err := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: "run", ResourceName: "nope"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noRun.AddDetail(detail)
+	for want, refused := range map[bool]error{false: noTask, true: noRun} {
+		f := fake(t)
+		f.fail = refused
+		got := run(t, "runs", "logs", "r", "x", "--gateway", f.url)
+		if got.code != exitUsage || strings.Contains(got.stderr, hint) != want {
+			t.Errorf("exit code %d, told %s", got.code, got.stderr)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/dev/embedded"
+)
+
+func newDev(sys *system) *cobra.Command {
+	var (
+		nodes                     nodeFlags
+		db, store                 string
+		port, gatewayPort, uiPort int
+	)
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run the whole stack on this machine, until Ctrl-C",
+		Long: `Runs the whole stack on this machine, until Ctrl-C: Temporal and its Web UI, the
+gateway and some nodes. With --db it survives restarts, kill -9 included.`,
+		Args: arguments(0, 0, ""),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&db, "db", "", "file to keep Temporal's state in (default in memory)")
+	flags.StringVar(&store, "store", "", "folder or URL to keep logs and results in (default DB.store, or a private one without --db)")
+	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
+	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
+	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
+	nodes.addSome(flags)
+	level := logFlag(cmd, "info")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		configs, err := nodes.configs(0)
+		if err != nil {
+			return err
+		}
+		if store == "" && db != "" {
+			store = db + ".store"
+		}
+		log := logger(sys, level)
+		cfg := stackConfig{
+			Temporal: &embedded.Options{DBFile: db, Logger: log},
+			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port",
+		}
+		for _, p := range []struct {
+			flag    string
+			port    int
+			address *string
+		}{
+			{"port", port, &cfg.Temporal.Address},
+			{"gateway-port", gatewayPort, &cfg.Gateway},
+			{"ui-port", uiPort, &cfg.Temporal.UIAddress},
+		} {
+			if p.port < 0 || p.port > 65535 {
+				return usageError("--%s %d: it must be 0 to 65535", p.flag, p.port)
+			}
+			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
+		}
+		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
+			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\n\nsubmit a run:  switchyard submit FILE%s\n",
+				s.temporal.Address(), s.temporal.UIURL(), s.gateway.URL(), gatewayHint(s.gateway.URL()))
+			return err
+		})
+	}
+	return cmd
+}
+
+// gatewayHint is what has to be added to a command to reach a gateway.
+func gatewayHint(url string) string {
+	if url == defaultGateway {
+		return ""
+	}
+	return " --gateway " + url
+}

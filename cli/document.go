@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"switchyard/workflows/definition"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxDocument is one byte more than a definition may have, so that a longer one
+// is seen to be too long.
+const maxDocument = 1<<20 + 1
+
+// document is a definition as it was read.
+type document struct {
+	file string // for messages
+	text []byte
+	def  *v1.Definition
+}
+
+// readDocument reads and checks a definition; "-" is standard input.
+func readDocument(sys *system, path string) (*document, error) {
+	d := &document{file: path}
+	var in io.Reader = sys.stdin
+	if path == "-" {
+		d.file = "stdin"
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	var err error
+	if d.text, err = io.ReadAll(io.LimitReader(in, maxDocument)); err != nil {
+		return nil, unreadable(err)
+	}
+	if d.def, err = definition.Parse(d.file, d.text); err != nil {
+		return nil, &failure{code: exitUsage, err: err}
+	}
+	return d, nil
+}
+
+func unreadable(err error) error {
+	return &failure{code: exitUsage, err: fmt.Errorf("read the definition: %w", err), hint: "give a file in YAML or JSON, or - for standard input"}
+}
+
+// isProblems says that an error lists the faults of a definition, which are
+// printed as they are.
+func isProblems(err error) bool {
+	_, ok := errors.AsType[definition.Problems](err)
+	return ok
+}

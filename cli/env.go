@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// taskVariables are flags whose plain variable every task finds in its
+// environment with another meaning, so that they need another one.
+var taskVariables = map[string]string{
+	"output":  "SWITCHYARD_OUTPUT_FORMAT",
+	"input":   "SWITCHYARD_RUN_INPUT",
+	"attempt": "SWITCHYARD_LOG_ATTEMPT",
+}
+
+// variable is the environment variable of a flag.
+func variable(flag string) string {
+	if name, ok := taskVariables[flag]; ok {
+		return name
+	}
+	return "SWITCHYARD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment sets the flags of a command that were not given from the
+// environment. An empty variable is as good as none.
+func fromEnvironment(cmd *cobra.Command, getenv func(string) string) error {
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		text := getenv(variable(f.Name))
+		if err != nil || f.Changed || text == "" || f.Name == "help" {
+			return
+		}
+		var bad error
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			bad = list.Replace(strings.Split(text, ","))
+		} else {
+			bad = f.Value.Set(text)
+		}
+		if bad != nil {
+			err = usageError("%s: %q is no value for --%s: %w", variable(f.Name), text, f.Name, bad)
+		}
+	})
+	return err
+}

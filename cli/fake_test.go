@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// fakeGateway is a gateway that answers as its script says, over HTTP/2.
+type fakeGateway struct {
+	switchyardv1connect.UnimplementedRunServiceHandler
+	url string
+
+	mu        sync.Mutex
+	submitted []*v1.SubmitRunRequest
+	cancelled []*v1.CancelRunRequest
+	listed    []*v1.ListRunsRequest
+	logged    []*v1.StreamRunLogsRequest
+
+	run      *v1.Run // what GetRun tells; its tasks come two a page
+	messages []*v1.WatchRunResponse
+	// untilCancel holds back the last message of a watch until the run is cancelled.
+	untilCancel bool
+	cancel      chan struct{}
+	breaks      int // so many watches break after their first message
+	logs        []*v1.LogEntry
+	list        *v1.ListRunsResponse
+	fail        error // what every call but GetRun fails with
+}
+
+func fake(t *testing.T) *fakeGateway {
+	t.Helper()
+	f := &fakeGateway{cancel: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.Handle(switchyardv1connect.NewRunServiceHandler(f))
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *fakeGateway) SubmitRun(_ context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.submitted = append(f.submitted, req.Msg)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: "nightly-4g5h6jkm", Name: "nightly"}), nil
+}
+
+func (f *fakeGateway) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
+	if f.run == nil {
+		return nil, connect.NewError(connect.CodeNotFound, errNoRun)
+	}
+	var names []string
+	for name := range f.run.GetTasks() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	page := proto.CloneOf(f.run)
+	res := &v1.GetRunResponse{Run: page}
+	from, _ := slices.BinarySearch(names, req.Msg.GetPageToken())
+	page.Tasks = map[string]*v1.Task{}
+	for i, name := range names[from:] {
+		if i == 2 {
+			res.NextPageToken = name
+			break
+		}
+		page.Tasks[name] = f.run.Tasks[name]
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (f *fakeGateway) ListRuns(_ context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listed = append(f.listed, req.Msg)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return connect.NewResponse(f.list), nil
+}
+
+func (f *fakeGateway) WatchRun(ctx context.Context, _ *connect.Request[v1.WatchRunRequest], stream *connect.ServerStream[v1.WatchRunResponse]) error {
+	f.mu.Lock()
+	breaks := f.breaks > 0
+	f.breaks--
+	f.mu.Unlock()
+	for i, m := range f.messages {
+		if f.untilCancel && i == len(f.messages)-1 {
+			select {
+			case <-f.cancel:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+		if breaks {
+			return connect.NewError(connect.CodeUnavailable, errStopping)
+		}
+	}
+	return nil
+}
+
+func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	f.cancelled = append(f.cancelled, req.Msg)
+	if len(f.cancelled) == 1 {
+		close(f.cancel)
+	}
+	return connect.NewResponse(&v1.CancelRunResponse{Id: "nightly-4g5h6jkm"}), nil
+}
+
+func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
+	f.mu.Lock()
+	f.logged = append(f.logged, req.Msg)
+	f.mu.Unlock()
+	if f.fail != nil {
+		return f.fail
+	}
+	for _, e := range f.logs {
+		if err := stream.Send(&v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{e}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/cli/tui"
+)
+
+// begin is when the runs of the tests were submitted, and what the clock says.
+var begin = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+func after(seconds float64) *timestamppb.Timestamp {
+	return timestamppb.New(begin.Add(time.Duration(seconds * float64(time.Second))))
+}
+
+// buffer is a bytes.Buffer for several goroutines, with a way to wait for text.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	news chan struct{}
+}
+
+func newBuffer() *buffer { return &buffer{news: make(chan struct{})} }
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.news)
+	b.news = make(chan struct{})
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// await waits until the buffer holds a text.
+func (b *buffer) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		b.mu.Lock()
+		held, news := b.text.String(), b.news
+		b.mu.Unlock()
+		if strings.Contains(held, text) {
+			return
+		}
+		select {
+		case <-news:
+		case <-late:
+			t.Fatalf("%q has not come; there is\n%s", text, held)
+		}
+	}
+}
+
+// command is a command that is being run.
+type command struct {
+	stdout, stderr *buffer
+	interrupt      context.CancelCauseFunc
+	code           chan int
+}
+
+// start runs a command in this process.
+func start(t *testing.T, env map[string]string, stdin string, args ...string) *command {
+	t.Helper()
+	c := &command{stdout: newBuffer(), stderr: newBuffer(), code: make(chan int, 1)}
+	sys := &system{
+		stdin:  strings.NewReader(stdin),
+		stdout: c.stdout,
+		screen: tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
+		getenv: func(name string) string { return env[name] },
+		now:    func() time.Time { return begin.Add(20 * time.Second) },
+		zone:   time.UTC,
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	c.interrupt = interrupt
+	go func() { c.code <- execute(ctx, sys, args) }()
+	return c
+}
+
+func (c *command) wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case code := <-c.code:
+		return code
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the command has not ended; stderr:\n%s", c.stderr)
+		return 0
+	}
+}
+
+// result is how a command ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs a command to its end.
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runWith(t, nil, "", args...)
+}
+
+func runWith(t *testing.T, env map[string]string, stdin string, args ...string) result {
+	t.Helper()
+	c := start(t, env, stdin, args...)
+	code := c.wait(t)
+	return result{code, c.stdout.String(), c.stderr.String()}
+}
+
+// hello is a good definition.
+const hello = `name: hello
+tasks:
+  greet: { type: shell, spec: { command: echo hello } }
+`
+
+// write writes a file into a folder of the test.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}

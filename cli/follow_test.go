@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+)
+
+func TestRunOnAGateway(t *testing.T) {
+	file := write(t, "nightly.yaml", hello)
+	for _, format := range []string{"text", "json", "jsonl"} {
+		f := fake(t)
+		nightly(f)
+		got := run(t, "run", file, "--gateway", f.url, "-o", format, "--input", "n=3", "--input", "who=me", "--placement-timeout", "90s")
+		if got.code != exitNotDone {
+			t.Errorf("-o %s: exit code %d, want %d", format, got.code, exitNotDone)
+		}
+		golden(t, "run-"+format+"-stdout", got.stdout)
+		golden(t, "run-stderr", got.stderr)
+		if format == formatText && got.stdout != "" {
+			t.Errorf("standard output has %q", got.stdout)
+		}
+		req := f.submitted[0]
+		if req.GetDocument() != hello || req.GetFile() != file {
+			t.Errorf("submitted %q of file %q", req.GetDocument(), req.GetFile())
+		}
+		if in := req.GetInput().AsMap(); in["n"] != 3.0 || in["who"] != "me" {
+			t.Errorf("input %v", in)
+		}
+		if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d.Seconds() != 90 {
+			t.Errorf("placement time-out %s", d)
+		}
+	}
+}
+
+func TestJSONLinesAreDocuments(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	got := run(t, "runs", "watch", "last", "--gateway", f.url, "-o", "jsonl")
+	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+	for i, line := range lines {
+		var d struct{ Type, State string }
+		must(t, json.Unmarshal([]byte(line), &d))
+		want := "task"
+		if i == len(lines)-1 {
+			want = "run"
+		}
+		if d.Type != want || d.State == "" {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+}
+
+func TestRunWithLogs(t *testing.T) {
+	f := fake(t)
+	completed(f)
+	got := run(t, "run", write(t, "f.yaml", hello), "--gateway", f.url, "--logs")
+	if got.code != exitDone {
+		t.Errorf("exit code %d", got.code)
+	}
+	for _, line := range []string{"fetch | <fetched>\n", "build | main.go:3: unused\n", "build | main.go:9: shadowed\n"} {
+		if !strings.Contains(got.stderr, line) {
+			t.Errorf("no line %q in\n%s", line, got.stderr)
+		}
+	}
+	if !strings.HasSuffix(got.stderr, "(2 completed, 1 dead_letter, 1 skipped)\n") {
+		t.Errorf("the summary is not last:\n%s", got.stderr)
+	}
+}
+
+func TestInterruptCancelsAnOwnRun(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url, "-o", "json")
+	c.stderr.await(t, "running")
+	c.interrupt(errInterrupted)
+	if code := c.wait(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
+		t.Errorf("cancelled %v", f.cancelled)
+	}
+	if !strings.Contains(c.stderr.String(), "once more to quit at once") {
+		t.Errorf("stderr:\n%s", c.stderr)
+	}
+	if !json.Valid([]byte(c.stdout.String())) {
+		t.Errorf("standard output is no document:\n%s", c.stdout)
+	}
+}
+
+func TestInterruptLeavesAWatchedRunAlone(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	c := start(t, nil, "", "runs", "watch", "last", "--gateway", f.url)
+	c.stderr.await(t, "running")
+	c.interrupt(errInterrupted)
+	if code := c.wait(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if len(f.cancelled) != 0 {
+		t.Errorf("cancelled %v", f.cancelled)
+	}
+	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm goes on") {
+		t.Errorf("stderr:\n%s", c.stderr)
+	}
+}
+
+func TestWatchOutlastsAGatewayThatRestarts(t *testing.T) {
+	f := fake(t)
+	completed(f)
+	f.breaks = 2
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	if got.code != exitDone {
+		t.Errorf("exit code %d", got.code)
+	}
+	if n := strings.Count(got.stderr, "trying again"); n == 0 {
+		t.Errorf("the loss is not told:\n%s", got.stderr)
+	}
+	if n := strings.Count(got.stderr, "notify  completed"); n != 1 {
+		t.Errorf("a change is told %d times:\n%s", n, got.stderr)
+	}
+}
+
+func TestWatchOfARunThatIsNeverToldToEnd(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.messages = f.messages[:2]
+	if got := run(t, "runs", "watch", "last", "--gateway", f.url); got.code != exitSystem {
+		t.Errorf("exit code %d, want %d:\n%s", got.code, exitSystem, got.stderr)
+	}
+}
+
+func TestCancelThatFailsEndsTheRun(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+	c.stderr.await(t, "running")
+	f.mu.Lock()
+	f.fail = connect.NewError(connect.CodeInternal, errStopping)
+	f.mu.Unlock()
+	c.interrupt(errInterrupted)
+	if code := c.wait(t); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+}

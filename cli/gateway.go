@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/gateway"
+)
+
+func newGateway(sys *system) *cobra.Command {
+	cfg := stackConfig{Control: true, GatewayFlag: "--address"}
+	cmd := &cobra.Command{
+		Use:   "gateway",
+		Short: "Serve the API and carry runs, on a Temporal that is there",
+		Long: `Serves the API and carries the runs, until Ctrl-C. Where Temporal is comes from
+Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profile file.`,
+		Args: arguments(0, 0, ""),
+	}
+	cmd.Flags().StringVar(&cfg.Gateway, "address", gateway.DefaultAddress, "host:port to listen on")
+	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
+	level := logFlag(cmd, "info")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg.Logger = logger(sys, level)
+		var err error
+		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
+			return err
+		}
+		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
+			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n", s.gateway.URL(), cfg.Store)
+			return err
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"switchyard/cli/tui"
+)
+
+// taskLine is a change of a task as -o jsonl tells it.
+type taskLine struct {
+	Type        string `json:"type"` // "task"
+	Run         string `json:"run"`
+	Task        string `json:"task"`
+	State       string `json:"state"`
+	Reason      string `json:"reason"`
+	Node        string `json:"node"`
+	Attempt     int32  `json:"attempt"`
+	Error       string `json:"error"`
+	StartedAt   string `json:"startedAt,omitempty"`
+	CompletedAt string `json:"completedAt,omitempty"`
+	ExitCode    *int32 `json:"exitCode,omitempty"` // once an attempt has ended
+}
+
+// jsonLines writes each change of a run to standard output.
+type jsonLines struct{ sys *system }
+
+func (p jsonLines) changed(b *tui.Board, changes []tui.Change) error {
+	for _, c := range changes {
+		line := taskLine{
+			Type: "task", Run: b.Run().GetId(), Task: c.Name, State: c.Task.GetState(), Reason: c.Task.GetReason(),
+			Node: c.Task.GetNode(), Attempt: c.Task.GetAttempt(), Error: c.Task.GetError(),
+			StartedAt: timestamp(c.Task.GetStartedAt()), CompletedAt: timestamp(c.Task.GetCompletedAt()),
+		}
+		if c.Task.GetResult() != nil {
+			line.ExitCode = &c.Task.Result.ExitCode
+		}
+		if err := writeLine(p.sys.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (jsonLines) tick(*tui.Board) error  { return nil }
+func (jsonLines) ended(*tui.Board) error { return nil }

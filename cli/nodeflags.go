@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchyard/workers/node"
+)
+
+// maxLocalNodes bounds the nodes of one process.
+const maxLocalNodes = 100
+
+// nodeFlags describe the nodes of a process.
+type nodeFlags struct {
+	count        int
+	name         string
+	labels       []string
+	capabilities []string
+	maxParallel  int
+	workDir      string
+	sharedDir    string
+}
+
+// addOne adds the flags of a command that runs one node.
+func (n *nodeFlags) addOne(f *pflag.FlagSet) {
+	f.StringVar(&n.name, "name", "", "name of the node, unique in the fleet: at most 63 of [a-z0-9.-]")
+	f.StringArrayVar(&n.labels, "label", nil, "label of the node; may be repeated")
+	f.StringArrayVar(&n.capabilities, "capability", nil, "capability of the node as key=value; may be repeated")
+	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
+	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
+	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
+}
+
+// addSome adds the flags of a command that runs several nodes.
+func (n *nodeFlags) addSome(f *pflag.FlagSet) {
+	f.IntVar(&n.count, "nodes", 1, "number of nodes in this process")
+	n.addOne(f)
+	f.Lookup("name").Usage = `name of the node (default "local"; several are local-1, local-2, ...)`
+}
+
+// configs are the nodes that the flags describe, at least least.
+func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
+	capabilities, err := parsePairs("capability", n.capabilities)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.count < least || n.count > maxLocalNodes:
+		return nil, usageError("--nodes %d: it must be %d to %d", n.count, least, maxLocalNodes)
+	case n.maxParallel < 0:
+		return nil, usageError("--max-parallel %d: it must be at least 1, or 0 for the default", n.maxParallel)
+	}
+	base := "local"
+	if n.name != "" {
+		base = n.name
+	}
+	var nodes []nodeConfig
+	for i := range n.count {
+		name := base
+		if n.count > 1 {
+			name = fmt.Sprintf("%s-%d", base, i+1)
+		}
+		if near := node.Name(name); near != name {
+			return nil, usageError("--name %q: use at most 63 of a-z, 0-9, '.' and '-', such as %s", name, near)
+		}
+		nodes = append(nodes, nodeConfig{
+			Name: name, Labels: n.labels, Capabilities: capabilities,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir,
+		})
+	}
+	return nodes, nil
+}
+
+// onlyLocal are the flags that make no sense for a run on a gateway.
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "store"}
+
+// refuseLocal refuses flags about nodes of this process.
+func refuseLocal(cmd *cobra.Command) error {
+	for _, name := range onlyLocal {
+		if cmd.Flags().Changed(name) {
+			return usageError("--%s is for a run in this process; leave it out, or the gateway (--gateway, SWITCHYARD_GATEWAY)", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// runFlags are the flags of `run`.
+type runFlags struct {
+	nodes     nodeFlags
+	input     []string
+	logs      bool
+	store     string
+	gateway   *string
+	placement placementFlag
+	output    *choice
+	logLevel  *choice
+}
+
+func newRun(sys *system) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a definition to its end",
+		Long: `Runs a definition to its end and shows how it goes.
+
+Without a gateway, everything that it takes runs in this process: a Temporal server
+(or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
+for standard input. The first Ctrl-C cancels the run, the second one quits at once.`,
+		Args: arguments(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.input, "input", nil, "input of the run as key=value, where value may be JSON; may be repeated")
+	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
+	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
+	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
+	f.placement.add(flags, "default 5s in this process, else 0")
+	f.nodes.addSome(flags)
+	f.output = outputFlag(cmd, formatText, formatJSON, formatJSONL)
+	f.logLevel = logFlag(cmd, "warn")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error) {
+	nodes, err := f.nodes.configs(1)
+	if err != nil {
+		return err
+	}
+	req := &v1.SubmitRunRequest{}
+	if req.Input, err = parseInput(f.input); err != nil {
+		return err
+	}
+	local := *f.gateway == ""
+	if !local {
+		if err := refuseLocal(cmd); err != nil {
+			return err
+		}
+	}
+	d, err := readDocument(sys, path)
+	if err != nil {
+		return err
+	}
+	url, unless := *f.gateway, time.Duration(0)
+	if local {
+		log := logger(sys, f.logLevel)
+		cfg := stackConfig{
+			Store: f.store, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Logger: log, Leftovers: &sys.leftovers,
+		}
+		if sys.getenv("TEMPORAL_ADDRESS") == "" {
+			cfg.Temporal = &embedded.Options{Logger: log}
+		} else if f.nodes.name == "" {
+			// Others run on that Temporal too, and a node replaces another of its name.
+			for i := range nodes {
+				nodes[i].Name = fmt.Sprintf("%s-%d", nodes[i].Name, os.Getpid())
+			}
+		}
+		s, err := startStack(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if stopped := s.stop(); stopped != nil {
+				log.Warn("not everything has stopped as it should", "error", stopped)
+			}
+		}()
+		url, unless = s.gateway.URL(), localPlacementTimeout
+	}
+	req.Options = f.placement.options(unless)
+	a, err := connectTo(url)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	// Whether an interrupted submit has started a run would not be known, so it is
+	// not interrupted; the run is cancelled instead.
+	res, err := a.submit(context.WithoutCancel(cmd.Context()), d, req)
+	if err != nil {
+		return err
+	}
+	w := &watching{sys: sys, api: a, id: res.GetId(), output: f.output.value, logs: f.logs, own: true, local: local}
+	return w.watch(cmd.Context())
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestScratchOwner is not a test but the process that another one kills.
+func TestScratchOwner(t *testing.T) {
+	parent := os.Getenv("SWITCHYARD_TEST_SCRATCH")
+	if parent == "" {
+		t.Skip("run by TestSweepAfterAKill")
+	}
+	s, err := openScratch(parent)
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(s.dir, "store", "logs"), 0o700))
+	_, _ = os.Stdout.WriteString(s.dir + "\n")
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed
+}
+
+func age(t *testing.T, dir string) {
+	t.Helper()
+	old := time.Now().Add(-time.Minute)
+	must(t, os.Chtimes(filepath.Join(dir, scratchLock), old, old))
+}
+
+// sweepOnce opens a folder, has it sweep to the end, and closes it.
+func sweepOnce(t *testing.T, parent string) []string {
+	t.Helper()
+	s, err := openScratch(parent)
+	must(t, err)
+	s.sweep()
+	s.sweeping.Wait()
+	must(t, s.close())
+	entries, err := os.ReadDir(parent)
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestSweepAfterAKill(t *testing.T) {
+	parent := t.TempDir()
+	owner := exec.Command(os.Args[0], "-test.run=^TestScratchOwner$")
+	owner.Env = append(os.Environ(), "SWITCHYARD_TEST_SCRATCH="+parent)
+	stdin, err := owner.StdinPipe()
+	must(t, err)
+	defer stdin.Close()
+	stdout, err := owner.StdoutPipe()
+	must(t, err)
+	must(t, owner.Start())
+	lines := bufio.NewScanner(stdout)
+	lines.Scan()
+	dir := lines.Text()
+	age(t, dir)
+	if left := sweepOnce(t, parent); !slices.Equal(left, []string{filepath.Base(dir)}) {
+		t.Errorf("%v is left while its process lives, want %s", left, dir)
+	}
+	must(t, owner.Process.Kill())
+	_ = owner.Wait() // it was killed
+	if left := sweepOnce(t, parent); len(left) > 0 {
+		t.Errorf("%v is left of a killed process", left)
+	}
+}
+
+func TestSweepLeavesOthersAlone(t *testing.T) {
+	parent := t.TempDir()
+	folder := func(name, lock string) string {
+		dir := filepath.Join(parent, name)
+		must(t, os.Mkdir(dir, 0o700))
+		if lock != "" {
+			must(t, os.WriteFile(filepath.Join(dir, lock), nil, 0o600))
+		}
+		return dir
+	}
+	folder("switchyard-new", scratchLock)
+	folder("switchyard-unlocked", "")
+	age(t, folder("other", scratchLock))
+	must(t, os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, "switchyard-link")))
+	age(t, folder("switchyard-abandoned", scratchLock))
+	want := []string{"other", "switchyard-link", "switchyard-new", "switchyard-unlocked"}
+	if left := sweepOnce(t, parent); !slices.Equal(left, want) {
+		t.Errorf("%v is left, want %v", left, want)
+	}
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"default", nil, nil, "nodes 1, labels [], logs false, output text"},
+		{
+			"environment",
+			map[string]string{"SWITCHYARD_NODES": "3", "SWITCHYARD_LABEL": "a,b", "SWITCHYARD_LOGS": "true", "SWITCHYARD_OUTPUT_FORMAT": "json"},
+			nil, "nodes 3, labels [a b], logs true, output json",
+		},
+		{
+			"flags",
+			map[string]string{"SWITCHYARD_NODES": "3", "SWITCHYARD_LABEL": "a,b", "SWITCHYARD_LOGS": "true"},
+			[]string{"--nodes", "2", "--label", "c,d", "--logs=false"}, "nodes 2, labels [c,d], logs false, output text",
+		},
+		{
+			"what a task finds", map[string]string{"SWITCHYARD_OUTPUT": "/tmp/output", "SWITCHYARD_INPUT": "/tmp/input", "SWITCHYARD_NODES": ""},
+			nil, "nodes 1, labels [], logs false, output text",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got string
+			cmd := &cobra.Command{PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+				return fromEnvironment(cmd, func(name string) string { return test.env[name] })
+			}}
+			nodes, logs := nodeFlags{}, false
+			nodes.addSome(cmd.Flags())
+			cmd.Flags().BoolVar(&logs, "logs", false, "")
+			cmd.Flags().StringArray("input", nil, "")
+			output := outputFlag(cmd, formatText, formatJSON)
+			cmd.RunE = func(*cobra.Command, []string) error {
+				got = fmt.Sprintf("nodes %d, labels %v, logs %t, output %s", nodes.count, nodes.labels, logs, output.value)
+				return nil
+			}
+			cmd.SetArgs(append([]string{}, test.args...))
+			must(t, cmd.Execute())
+			if got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBadEnvironment(t *testing.T) {
+	got := runWith(t, map[string]string{"SWITCHYARD_NODES": "many"}, hello, "run", "-")
+	if got.code != exitUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is no value for --nodes`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Every variable is the setting of one flag only, and none is what tasks find
+// under that name.
+func TestVariables(t *testing.T) {
+	owned := map[string]bool{}
+	for _, name := range strings.Fields("RUN_ID WORKFLOW TASK TASK_ID ATTEMPT NODE INDEX COUNT ITEM INPUT OUTPUT CONTEXT_UPDATE CHECKPOINT LOCAL_TEMP_DIR CLAIM") {
+		owned["SWITCHYARD_"+name] = true
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if owned[variable(f.Name)] {
+				t.Errorf("--%s of %s is read from %s, which tasks find with another meaning", f.Name, cmd.CommandPath(), variable(f.Name))
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&system{}))
+}
+
+func TestParseInput(t *testing.T) {
+	in, err := parseInput([]string{
+		"text=hello", "number=3", "float=0.25", "yes=true", "none=null", `list=[1,"a"]`, `object={"a":{"b":1}}`, "quoted=\"3\"",
+		"empty=", "equals=a=b", "broken={", "id=12345678901234567890", "ids=[12345678901234567890]", "huge=1e999", "two=1 2", "minus=-0",
+	})
+	must(t, err)
+	want := map[string]any{
+		"text": "hello", "number": 3.0, "float": 0.25, "yes": true, "none": nil, "list": []any{1.0, "a"},
+		"object": map[string]any{"a": map[string]any{"b": 1.0}}, "quoted": "3", "empty": "", "equals": "a=b", "broken": "{",
+		"id": "12345678901234567890", "ids": "[12345678901234567890]", "huge": "1e999", "two": "1 2", "minus": 0.0,
+	}
+	got := in.AsMap()
+	for key := range want {
+		if !reflect.DeepEqual(got[key], want[key]) {
+			t.Errorf("%s is %#v, want %#v", key, got[key], want[key])
+		}
+	}
+	if _, err := parseInput([]string{"a=\xff"}); codeOf(t.Context(), err) != exitUsage {
+		t.Errorf("invalid UTF-8 gives %v", err)
+	}
+}
+
+func FuzzParseInput(f *testing.F) {
+	for _, seed := range []string{"a=1", "a", "=", "a={\"b\":[]}", "a=1e400", "\xff=\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, pair string) {
+		in, err := parseInput([]string{pair})
+		if (in == nil) == (err == nil) {
+			t.Fatalf("%v and %v", in, err)
+		}
+		if err != nil && codeOf(t.Context(), err) != exitUsage {
+			t.Fatalf("exit code %d", codeOf(t.Context(), err))
+		}
+	})
+}
+
+func TestCodeOf(t *testing.T) {
+	interrupted, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errInterrupted)
+	for _, test := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{t.Context(), nil, 0},
+		{t.Context(), errors.New("x"), exitSystem},
+		{t.Context(), fmt.Errorf("more: %w", usageError("x")), exitUsage},
+		{t.Context(), silent(exitNotDone), exitNotDone},
+		{interrupted, nil, 0},
+		{interrupted, context.Canceled, exitInterrupted},
+		{interrupted, silent(exitNotDone), exitNotDone},
+	} {
+		if got := codeOf(test.ctx, test.err); got != test.want {
+			t.Errorf("%v gives %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+func TestNodeNames(t *testing.T) {
+	for _, test := range []struct {
+		flags nodeFlags
+		want  string
+	}{
+		{nodeFlags{count: 1}, "[local]"},
+		{nodeFlags{count: 3}, "[local-1 local-2 local-3]"},
+		{nodeFlags{count: 1, name: "gpu.1"}, "[gpu.1]"},
+		{nodeFlags{count: 2, name: "gpu"}, "[gpu-1 gpu-2]"},
+		{nodeFlags{}, "[]"},
+	} {
+		nodes, err := test.flags.configs(0)
+		must(t, err)
+		names := []string{}
+		for _, n := range nodes {
+			names = append(names, n.Name)
+		}
+		if got := fmt.Sprint(names); got != test.want {
+			t.Errorf("%+v are %s, want %s", test.flags, got, test.want)
+		}
+	}
+}
+
+func TestDefaultStore(t *testing.T) {
+	env := func(name string) string { return map[string]string{"XDG_DATA_HOME": "/data"}[name] }
+	for named, want := range map[string]string{"": "/data/switchyard/store", "mem://": "mem://"} {
+		if got, err := storeOr(named, env); err != nil || got != want {
+			t.Errorf("%q gives %q, %v; want %q", named, got, err, want)
+		}
+	}
+	got, err := storeOr("", func(string) string { return "relative" })
+	if err != nil || !strings.HasSuffix(got, "/.local/share/switchyard/store") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	info := &debug.BuildInfo{
+		GoVersion: "go1.26.8",
+		Main:      debug.Module{Version: "(devel)"},
+		Deps: []*debug.Module{
+			{Path: "go.temporal.io/sdk", Version: "v1.50.0"},
+			{Path: "go.temporal.io/server", Version: "v1.0.0", Replace: &debug.Module{Version: "v1.32.1"}},
+		},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123"}, {Key: "vcs.modified", Value: "true"}},
+	}
+	got := versions(info)
+	for _, want := range []string{"devel-0123456789ab+dirty\n", "go1.26.8", "v1.50.0\n", "v1.32.1\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// catchSignals returns a context that is done, because of errInterrupted, at the
+// first SIGINT, SIGTERM or SIGHUP. At the second one quit is called. release ends
+// this.
+func catchSignals(parent context.Context, quit func()) (ctx context.Context, release func()) {
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	// nohup asks for this one to be ignored.
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(caught, syscall.SIGHUP)
+	}
+	ctx, interrupt := context.WithCancelCause(parent)
+	released, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for act := func() { interrupt(errInterrupted) }; ; act = quit {
+			select {
+			case <-caught:
+				act()
+			case <-released:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		close(released)
+		<-ended
+		interrupt(nil)
+	}
+}

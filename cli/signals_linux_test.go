@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
+	for _, number := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(number) {
+			continue // nohup runs the tests
+		}
+		quit := make(chan struct{}, 1)
+		ctx, release := catchSignals(t.Context(), func() { quit <- struct{}{} })
+		must(t, syscall.Kill(os.Getpid(), number))
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%v does not interrupt", number)
+		}
+		if !errors.Is(context.Cause(ctx), errInterrupted) {
+			t.Errorf("after %v the cause is %v", number, context.Cause(ctx))
+		}
+		select {
+		case <-quit:
+			t.Errorf("one %v quits", number)
+		default:
+		}
+		must(t, syscall.Kill(os.Getpid(), number))
+		select {
+		case <-quit:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("a second %v does not quit", number)
+		}
+		release()
+	}
+}
+
+func TestLeftoversAreRemoved(t *testing.T) {
+	dir := t.TempDir() + "/private"
+	must(t, os.MkdirAll(dir+"/store/logs", 0o700))
+	var l leftovers
+	l.add(dir)
+	l.remove()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"switchyard/cli/tui"
+)
+
+// system is the process around a command. Tests bring their own.
+type system struct {
+	stdin  io.Reader
+	stdout io.Writer
+	// screen is standard error.
+	screen *tui.Screen
+	// stderrTerminal and stdoutTerminal say where people watch.
+	stderrTerminal, stdoutTerminal bool
+	getenv                         func(string) string
+	now                            func() time.Time
+	zone                           *time.Location // of the times that are told
+	// leftovers are removed when the process has to end at once.
+	leftovers leftovers
+}
+
+// newSystem is the system of a process with these streams.
+func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *system {
+	// A terminal that is called dumb cannot move its cursor.
+	smart := getenv("TERM") != "dumb"
+	return &system{
+		stdin:  stdin,
+		stdout: stdout,
+		screen: tui.NewScreen(stderr, func() (int, int) {
+			width, height, err := term.GetSize(int(stderr.Fd()))
+			if err != nil || width <= 0 || height <= 0 {
+				return 80, 24
+			}
+			return width, height
+		}),
+		stderrTerminal: smart && term.IsTerminal(int(stderr.Fd())),
+		stdoutTerminal: smart && term.IsTerminal(int(stdout.Fd())),
+		getenv:         getenv,
+		now:            time.Now,
+		zone:           time.Local,
+	}
+}
+
+// progressStyle is for what goes to standard error, dataStyle for standard output.
+func (s *system) progressStyle() tui.Style {
+	return tui.Style{Color: s.stderrTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
+}
+
+func (s *system) dataStyle() tui.Style {
+	return tui.Style{Color: s.stdoutTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
+}

@@ -1,0 +1,10 @@
+// Package tui is what people see of a run while it goes and when it has ended: a
+// table that is drawn again and again on a terminal, one line a change
+// elsewhere, and a summary. All of it is text made from a Board; only Screen
+// writes.
+//
+//	WatchRunResponse ──> Board ──┬──> View ────────> Screen.Draw    terminal
+//	                             └──> Change.Line ─> Screen.Write   pipe
+//
+// It may import proto, workflows/dag for the meaning of states, and libraries.
+package tui

@@ -1,0 +1,47 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Lines makes one line of each change. Its columns grow with what they have to
+// hold and never shrink.
+type Lines struct {
+	Style      Style
+	name, node int
+}
+
+// Line tells a change in one line, without the newline.
+func (l *Lines) Line(c Change, now time.Time) string {
+	at := c.At
+	if at.IsZero() {
+		at = now
+	}
+	t := c.Task
+	l.name = max(l.name, min(len(c.Name), maxNameWidth))
+	l.node = max(l.node, min(len(t.GetNode()), maxNodeWidth))
+	tried := ""
+	if a := attempt(t); a != "" {
+		tried = "attempt " + a
+	}
+	state := l.Style.paint(t.GetState(), fmt.Sprintf("%-*s", stateWidth, t.GetState()))
+	line := fmt.Sprintf("%s  %-*s  %s  %-*s  %-9s", l.Style.clock(at), l.name, c.Name, state, l.node, t.GetNode(), tried)
+	if n := note(t, now); n != "" {
+		line += "  " + n
+	}
+	return strings.TrimRight(line, " ")
+}
+
+// Widen makes room for the names of all tasks that are known.
+func (l *Lines) Widen(b *Board) {
+	for name := range b.tasks {
+		l.name = max(l.name, min(len(name), maxNameWidth))
+	}
+}
+
+// Note tells something that is not about one task, in one line like the others.
+func (l *Lines) Note(text string, now time.Time) string {
+	return l.Style.clock(now) + "  " + text
+}

@@ -1,0 +1,64 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// Widths of the columns that hold what the system names. State words are at
+// most as long as "dead_letter".
+const (
+	stateWidth   = len(dag.StateDeadLetter)
+	maxNameWidth = 40
+	maxNodeWidth = 24
+)
+
+// note is what there is to say about a task beyond its state, in one line.
+func note(t *v1.Task, now time.Time) string {
+	text := OneLine(t.GetError())
+	if state := t.GetState(); text != "" && (state == dag.StateAssigned || state == dag.StateRunning) {
+		return "after " + text // what the attempt before failed with
+	}
+	if again := t.GetScheduledAfter(); again != nil && t.GetState() == dag.StateQueued {
+		if wait := again.AsTime().Sub(now); wait > 0 {
+			when := "again in " + Duration(wait)
+			if text == "" {
+				return when
+			}
+			return when + ": " + text
+		}
+	}
+	if state := t.GetState(); text == "" && state != dag.StateCompleted && state != dag.StateCancelled {
+		text = t.GetReason()
+	}
+	if code := t.GetResult().GetExitCode(); text == "" && code > 0 {
+		text = fmt.Sprintf("exit code %d", code)
+	}
+	return text
+}
+
+// elapsed is how long the newest attempt has run, or "" where none has started.
+func elapsed(t *v1.Task, now time.Time) string {
+	if t.GetStartedAt() == nil {
+		return ""
+	}
+	end := now
+	if t.GetCompletedAt() != nil {
+		end = t.GetCompletedAt().AsTime()
+	} else if t.GetState() != dag.StateRunning {
+		return "" // what is left of an attempt that is being repeated
+	}
+	return Duration(end.Sub(t.GetStartedAt().AsTime()))
+}
+
+// attempt is the number of the newest attempt, or "" before the first.
+func attempt(t *v1.Task) string {
+	if t.GetNode() == "" && t.GetAttempt() == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(t.GetAttempt()))
+}

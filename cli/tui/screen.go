@@ -1,0 +1,117 @@
+package tui
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Screen is standard error. Without a picture it is a plain writer. With one, on
+// a terminal, the picture stays at the bottom and what is written goes above it,
+// line by line. A Screen is safe for concurrent use.
+type Screen struct {
+	out  io.Writer
+	size func() (width, height int)
+
+	mu      sync.Mutex
+	picture []string
+	partial []byte // the start of a line that goes above the picture
+}
+
+// maxPartial is how much of an unfinished line is kept back.
+const maxPartial = 64 << 10
+
+// NewScreen makes a screen of a writer. size tells how many cells there are now;
+// it is only asked while there is a picture.
+func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
+	return &Screen{out: out, size: size}
+}
+
+// Write writes text above the picture.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.picture == nil {
+		return s.out.Write(p)
+	}
+	s.partial = append(s.partial, p...)
+	end := bytes.LastIndexByte(s.partial, '\n') + 1
+	if end == 0 && len(s.partial) < maxPartial {
+		return len(p), nil
+	}
+	var text strings.Builder
+	s.erase(&text)
+	if end == 0 {
+		text.Write(s.partial)
+		text.WriteByte('\n')
+		end = len(s.partial)
+	} else {
+		text.Write(s.partial[:end])
+	}
+	s.partial = append(s.partial[:0], s.partial[end:]...)
+	s.paint(&text)
+	_, err := io.WriteString(s.out, text.String())
+	return len(p), err
+}
+
+// Draw replaces the picture. Its lines must fit the width that size tells.
+func (s *Screen) Draw(lines []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text strings.Builder
+	s.rewind(&text)
+	s.picture = append(make([]string, 0, len(lines)), lines...)
+	s.paint(&text)
+	_, err := io.WriteString(s.out, text.String())
+	return err
+}
+
+// Release leaves the picture where it is and writes on below it.
+func (s *Screen) Release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.picture = nil
+	if len(s.partial) == 0 {
+		return nil
+	}
+	_, err := s.out.Write(append(s.partial, '\n'))
+	s.partial = nil
+	return err
+}
+
+// Size is the size that the screen has now.
+func (s *Screen) Size() (width, height int) { return s.size() }
+
+// rewind puts the cursor where the picture begins. A terminal that has become
+// narrower has wrapped its lines.
+func (s *Screen) rewind(text *strings.Builder) {
+	if len(s.picture) == 0 {
+		return
+	}
+	width, _ := s.size()
+	rows := 0
+	for _, line := range s.picture {
+		rows += 1 + max(0, ansi.StringWidth(line)-1)/max(width, 1)
+	}
+	text.WriteString("\x1b[" + strconv.Itoa(rows) + "A\r")
+}
+
+// erase takes the picture away.
+func (s *Screen) erase(text *strings.Builder) {
+	s.rewind(text)
+	text.WriteString("\x1b[J")
+}
+
+// paint writes the picture over whatever is there. Lines are written over each
+// other rather than erased first, so that nothing flickers.
+func (s *Screen) paint(text *strings.Builder) {
+	for _, line := range s.picture {
+		text.WriteString(line)
+		text.WriteString("\x1b[K\n")
+	}
+	text.WriteString("\x1b[J")
+}

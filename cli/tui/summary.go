@@ -1,0 +1,126 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+const (
+	// maxTail is how many lines of its output a failed task is shown with.
+	maxTail = 10
+	// maxTailBytes bounds a line of them.
+	maxTailBytes = 500
+	// maxFailures is how many failed tasks are told one by one.
+	maxFailures = 10
+)
+
+// Summary says in a line how a run has ended, or how it stands.
+func Summary(b *Board, now time.Time, style Style) string {
+	state := b.run.GetState()
+	end, word := now, "for"
+	if at := b.run.GetCompletedAt(); at != nil {
+		end, word = at.AsTime(), "after"
+	}
+	line := fmt.Sprintf("run %s %s", b.run.GetId(), style.paint(state, state))
+	if b.run.GetCreatedAt() != nil {
+		line += fmt.Sprintf(" %s %s", word, Duration(end.Sub(b.run.GetCreatedAt().AsTime())))
+	}
+	if b.total > 0 {
+		line += fmt.Sprintf(" (%s)", style.tally(b.counts()))
+	}
+	return line
+}
+
+// Failures tells of each failed task what went wrong and the end of what it
+// printed. The run must have these tasks with their results. more returns the
+// line that says how to see all that a task printed, or "".
+func Failures(run *v1.Run, style Style, more func(task string) string) []string {
+	b := BoardOf(run)
+	var lines []string
+	told, untold := 0, 0
+	for _, name := range b.order() {
+		t := b.tasks[name]
+		if !Failed(t) {
+			continue
+		}
+		if told++; told > maxFailures {
+			untold++
+			continue
+		}
+		where := ""
+		if t.GetNode() != "" {
+			where = fmt.Sprintf(" on %s, attempt %d", t.GetNode(), t.GetAttempt())
+		}
+		what := OneLine(t.GetError())
+		if what == "" {
+			what = t.GetReason()
+		}
+		lines = append(lines, fmt.Sprintf("task %s %s%s: %s", name, style.paint(t.GetState(), t.GetState()), where, what))
+		printed := outputTail(t.GetResult())
+		if len(printed) == 1 && strings.Contains(what, OneLine(printed[0])) {
+			continue // it is said already
+		}
+		if len(printed) > 0 {
+			for _, line := range printed {
+				lines = append(lines, "    "+line)
+			}
+			if hint := more(name); hint != "" {
+				lines = append(lines, "  "+hint)
+			}
+		}
+	}
+	if untold > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more tasks that failed", untold))
+	}
+	return lines
+}
+
+// Failed says whether a task has ended as a failure of its own.
+func Failed(t *v1.Task) bool {
+	switch t.GetState() {
+	case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled:
+		return false
+	}
+	return dag.Terminal(t.GetState())
+}
+
+// outputTail is the end of standard error or, where that is empty, of standard
+// output: many a test runner says there what is wrong.
+func outputTail(r *v1.TaskResult) []string {
+	text := r.GetStderr()
+	if strings.TrimSpace(text) == "" {
+		text = r.GetStdout()
+	}
+	text = strings.TrimRight(text, " \t\r\n")
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-maxTail):]
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(Plain(line), maxTailBytes, "…")
+	}
+	return lines
+}
+
+// Plain is a line of a program's output as it looks in the end, without what
+// moves the cursor or colours: of a line that was written over, the last version.
+func Plain(line string) string {
+	line = strings.TrimRight(ansi.Strip(line), "\r\n")
+	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
+		line = line[i+1:]
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return -1
+		}
+		return r
+	}, line)
+}

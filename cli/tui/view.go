@@ -1,0 +1,102 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/workflows/dag"
+)
+
+// View is the picture of a run that is going on, in at most height lines of at
+// most width cells. When there are more tasks than lines, the ones that run or
+// have failed come first, and a last line counts the others.
+func View(b *Board, now time.Time, width, height int, style Style) []string {
+	lines := []string{cut(title(b, now, style), width)}
+	names := b.order()
+	if len(names) == 0 {
+		return lines
+	}
+	// The title, the headings, and the line that the cursor is in.
+	room := max(1, height-3)
+	if len(names) <= room {
+		return append(lines, table(b, names, now, width, style)...)
+	}
+	room = max(1, room-1)
+	shown := busiest(b, names, room)
+	lines = append(lines, table(b, shown, now, width, style)...)
+	return append(lines, cut(rest(b, shown, style), width))
+}
+
+func title(b *Board, now time.Time, style Style) string {
+	state := b.run.GetState()
+	text := fmt.Sprintf("run %s  %s", b.run.GetId(), style.paint(state, state))
+	if b.run.GetCreatedAt() == nil {
+		return text
+	}
+	if b.run.GetCompletedAt() != nil {
+		now = b.run.GetCompletedAt().AsTime()
+	}
+	return text + "  " + Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
+}
+
+// busiest picks the n tasks that people look for, in the order of names.
+func busiest(b *Board, names []string, n int) []string {
+	interest := func(name string) int {
+		switch state := b.tasks[name].GetState(); state {
+		case dag.StateRunning, "paused":
+			return 0
+		case dag.StateAssigned, dag.StateQueued:
+			return 2
+		case dag.StateCancelled:
+			return 3
+		case dag.StatePending:
+			return 4
+		case dag.StateSkipped:
+			return 5
+		case dag.StateCompleted, dag.StateStopped:
+			return 6
+		}
+		return 1 // a failure
+	}
+	place := make(map[string]int, len(names))
+	for i, name := range names {
+		place[name] = i
+	}
+	byPlace := func(x, y string) int { return cmp.Compare(place[x], place[y]) }
+	picked := slices.SortedStableFunc(slices.Values(names), func(x, y string) int {
+		return cmp.Compare(interest(x), interest(y))
+	})[:n]
+	slices.SortFunc(picked, byPlace)
+	return picked
+}
+
+// rest counts the tasks that are not shown.
+func rest(b *Board, shown []string, style Style) string {
+	counts, left := b.counts(), b.total
+	for _, name := range shown {
+		counts[b.tasks[name].GetState()]--
+		left--
+	}
+	return fmt.Sprintf("and %d more: %s", left, style.tally(counts))
+}
+
+// stateOrder is the order in which states are counted up.
+var stateOrder = [...]string{
+	dag.StateCompleted, dag.StateStopped, dag.StateFailed, dag.StateDeadLetter, dag.StateKilledOOM, dag.StateKilled,
+	dag.StateLost, dag.StateRejected, dag.StateCancelled, dag.StateSkipped, dag.StateRunning, "paused",
+	dag.StateAssigned, dag.StateQueued, dag.StatePending,
+}
+
+// tally counts tasks by their states: "3 completed, 1 failed".
+func (s Style) tally(counts map[string]int) string {
+	var parts []string
+	for _, state := range stateOrder {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, s.paint(state, fmt.Sprintf("%d %s", n, state)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

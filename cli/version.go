@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion(sys *system) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this program and of what it is built on",
+		Args:  arguments(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			info, ok := debug.ReadBuildInfo()
+			if !ok {
+				info = &debug.BuildInfo{}
+			}
+			_, err := fmt.Fprint(sys.stdout, versions(info))
+			return err
+		},
+	}
+}
+
+// versions lists what a build is made of.
+func versions(info *debug.BuildInfo) string {
+	return fmt.Sprintf("switchyard       %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
+		versionOf(info), cmp.Or(info.GoVersion, runtime.Version()), runtime.GOOS, runtime.GOARCH,
+		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"))
+}
+
+// version is the version of this program in a word.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return versionOf(info)
+}
+
+func versionOf(info *debug.BuildInfo) string {
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	name := info.Main.Version
+	if name == "" || name == "(devel)" {
+		name = "devel"
+		if revision := settings["vcs.revision"]; revision != "" {
+			name += "-" + revision[:min(12, len(revision))]
+		}
+		if settings["vcs.modified"] == "true" {
+			name += "+dirty"
+		}
+	}
+	return name
+}
+
+func dependency(info *debug.BuildInfo, path string) string {
+	for _, m := range info.Deps {
+		if m.Path != path {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		return m.Version
+	}
+	return "unknown"
+}

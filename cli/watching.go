@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// cancelTimeout bounds the request to cancel a run.
+	cancelTimeout = 10 * time.Second
+	// logsTimeout is how long logs may lag behind the end of their run.
+	logsTimeout = 10 * time.Second
+)
+
+// watching shows a run to its end and tells how it ended.
+type watching struct {
+	sys    *system
+	api    *api
+	id     string
+	output string
+	// logs shows what the tasks print, too.
+	logs bool
+	// own: the run is ours, an interrupt cancels it. Otherwise it goes on.
+	own bool
+	// local: the run's gateway and logs go with this process.
+	local bool
+}
+
+// watch returns nil when the run has completed, and otherwise a failure that
+// says how it ended. ctx is done when the command is interrupted.
+func (w *watching) watch(ctx context.Context) error {
+	follower := &follower{sys: w.sys, api: w.api, id: w.id, show: w.progress()}
+	following := ctx
+	if w.own {
+		// The run is followed to the end of its cancellation.
+		following = context.WithoutCancel(ctx)
+		follower.interrupted = ctx.Done()
+		follower.interrupt = func() error { return w.cancel(following) }
+	}
+	finishLogs := w.followLogs(following)
+	board, err := follower.follow(following)
+	finishLogs()
+	if err != nil {
+		if !w.own && ctx.Err() != nil && !board.Ended() {
+			fmt.Fprintf(w.sys.screen, "run %s goes on; `switchyard runs cancel %s` stops it\n", w.id, w.id)
+		}
+		return err
+	}
+	if err := w.finish(following, board); err != nil {
+		return err
+	}
+	switch {
+	case w.own && ctx.Err() != nil:
+		return silent(exitInterrupted)
+	case board.Run().GetState() != "completed":
+		return silent(exitNotDone)
+	}
+	return nil
+}
+
+func (w *watching) progress() progress {
+	p := newProgress(w.sys)
+	if w.output == formatJSONL {
+		return both{p, jsonLines{w.sys}}
+	}
+	return p
+}
+
+// cancel cancels the run after the first interrupt.
+func (w *watching) cancel(ctx context.Context) error {
+	fmt.Fprintln(w.sys.screen, "cancelling the run; once more to quit at once")
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	_, err := call(ctx, w.api, w.api.calls.CancelRun, &v1.CancelRunRequest{Id: w.id, Reason: "interrupted"})
+	if f, ok := errors.AsType[*failure](err); ok && f.code == exitNotDone {
+		return nil // it has ended by itself
+	}
+	if err != nil {
+		return fmt.Errorf("run %s could not be cancelled: %w", w.id, err)
+	}
+	return nil
+}
+
+// followLogs shows what tasks print until finish is called, which waits for the
+// rest of it.
+func (w *watching) followLogs(ctx context.Context) (finish func()) {
+	if !w.logs {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var printing sync.WaitGroup
+	printing.Go(func() {
+		p := &logPrinter{stdout: w.sys.screen, stderr: w.sys.screen, prefix: true, plain: w.sys.stderrTerminal}
+		err := w.api.logs(ctx, &v1.StreamRunLogsRequest{Id: w.id, Follow: true}, p)
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(w.sys.screen, "no more logs: %s\n", err)
+		}
+	})
+	return func() {
+		late := time.AfterFunc(logsTimeout, cancel)
+		printing.Wait()
+		late.Stop()
+		cancel()
+	}
+}
+
+// finish prints what there is to say when a run has ended: on standard error
+// what went wrong, and last how it ended; the document on standard output.
+func (w *watching) finish(ctx context.Context, board *tui.Board) error {
+	style := w.sys.progressStyle()
+	var lines []string
+	if board.Run().GetState() == "failed" {
+		run, err := w.api.run(ctx, w.id, tui.Failed)
+		if err != nil {
+			return err
+		}
+		lines = tui.Failures(run, style, w.more)
+	}
+	if len(lines) == 0 && board.Run().GetError() != "" {
+		lines = append(lines, tui.OneLine(board.Run().GetError()))
+	}
+	for _, line := range append(lines, tui.Summary(board, w.sys.now(), style)) {
+		if _, err := fmt.Fprintln(w.sys.screen, line); err != nil {
+			return err
+		}
+	}
+	switch w.output {
+	case formatJSON:
+		return w.api.writeRun(ctx, w.id, &runWriter{w: w.sys.stdout})
+	case formatJSONL:
+		return w.api.writeRun(ctx, w.id, &runWriter{w: w.sys.stdout, line: true})
+	}
+	return nil
+}
+
+// more says how to see all that a task printed; "": it has been shown.
+func (w *watching) more(task string) string {
+	switch {
+	case w.logs:
+		return ""
+	case w.local:
+		return "run with --logs to see all of it"
+	}
+	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.id, task)
+}
