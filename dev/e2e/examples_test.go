@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestExamples runs every definition in dev/examples and compares what happens
+// with the expectation beside it.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, "dev/examples/*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".want.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want struct {
+				Exit int            `json:"exit"`
+				Run  map[string]any `json:"run"`
+			}
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, _ := run(t, "run", file, "-o", "json")
+			if code != want.Exit {
+				t.Errorf("exit code %d, want %d", code, want.Exit)
+			}
+			var got map[string]any
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+				t.Fatalf("standard output is not one JSON document: %v", err)
+			}
+			if diff := cmp.Diff(want.Run, only(want.Run, got)); diff != "" {
+				t.Errorf("the run differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// only returns the part of got that want has something to say about. The set of
+// tasks is compared as a whole.
+func only(want map[string]any, got any) any {
+	object, ok := got.(map[string]any)
+	if !ok {
+		return got
+	}
+	part := map[string]any{}
+	for key, value := range object {
+		expected, said := want[key]
+		if inner, isObject := expected.(map[string]any); isObject && key != "output" && key != "context" {
+			part[key] = only(inner, value)
+			if key == "tasks" {
+				for name := range value.(map[string]any) {
+					if _, named := inner[name]; !named {
+						part[key].(map[string]any)[name] = "a task that is not expected"
+					}
+				}
+			}
+		} else if said {
+			part[key] = value
+		}
+	}
+	return part
+}

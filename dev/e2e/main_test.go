@@ -1,0 +1,287 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the program under test, repository the folder of its source.
+var binary, repository string
+
+func TestMain(m *testing.M) {
+	os.Exit(build(m))
+}
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "switchyard-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "switchyard")
+	if repository, err = filepath.Abs("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	cmd := exec.Command("go", "build", "-o", binary, ".")
+	cmd.Dir, cmd.Stderr = repository, os.Stderr
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// limit is how long a test waits for something that will happen. It is far
+// beyond what anything takes, so that a slow machine fails no test.
+const limit = 2 * time.Minute
+
+// program is a started switchyard.
+type program struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout output
+	stderr output
+	ended  chan struct{}
+}
+
+// output collects what a program prints.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	news  chan struct{}
+	ended bool
+}
+
+func (o *output) collect(r *bufio.Reader) {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := r.Read(buffer)
+		o.mu.Lock()
+		o.text.Write(buffer[:n])
+		o.ended = err != nil
+		close(o.news)
+		o.news = make(chan struct{})
+		o.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// start starts the binary in the repository's folder with its own environment.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	return startIn(t, repository, nil, args...)
+}
+
+func startIn(t *testing.T, dir string, env []string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.stdout.news, p.stderr.news = make(chan struct{}), make(chan struct{})
+	p.cmd.Dir = dir
+	p.cmd.Env = append(cleanEnv(), env...)
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var copies sync.WaitGroup
+	copies.Go(func() { p.stdout.collect(bufio.NewReader(stdout)) })
+	copies.Go(func() { p.stderr.collect(bufio.NewReader(stderr)) })
+	go func() {
+		defer close(p.ended)
+		copies.Wait()
+		_ = p.cmd.Wait() // the exit code is read from the state
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("switchyard %s\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), tail(p.stdout.String()), tail(p.stderr.String()))
+		}
+	})
+	return p
+}
+
+// cleanEnv is this process's environment without what would point the binary at
+// somebody's cluster.
+func cleanEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "SWITCHYARD_") && !strings.HasPrefix(kv, "TEMPORAL_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+func tail(s string) string { return s[max(0, len(s)-4000):] }
+
+// wait waits for the program's end and returns its exit code.
+func (p *program) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(limit):
+		p.t.Fatalf("switchyard %v has not ended", p.cmd.Args[1:])
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// expect waits until the output has a line with the text, and returns that line.
+func (p *program) expect(o *output, text string) string {
+	p.t.Helper()
+	deadline := time.After(limit)
+	for {
+		o.mu.Lock()
+		all, news, ended := o.text.String(), o.news, o.ended
+		o.mu.Unlock()
+		for line := range strings.Lines(all) {
+			if strings.Contains(line, text) && strings.HasSuffix(line, "\n") {
+				return strings.TrimSuffix(line, "\n")
+			}
+		}
+		if ended {
+			p.t.Fatalf("the output ended without %q", text)
+		}
+		select {
+		case <-news:
+		case <-deadline:
+			p.t.Fatalf("no line with %q", text)
+		}
+	}
+}
+
+func (p *program) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// run runs the binary to its end.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p := start(t, args...)
+	code = p.wait()
+	return code, p.stdout.String(), p.stderr.String()
+}
+
+// document is the JSON of a run.
+type document struct {
+	ID      string         `json:"id"`
+	Name    string         `json:"name"`
+	State   string         `json:"state"`
+	Reason  string         `json:"reason"`
+	Error   string         `json:"error"`
+	Context map[string]any `json:"context"`
+	Tasks   map[string]struct {
+		State   string `json:"state"`
+		Reason  string `json:"reason"`
+		Node    string `json:"node"`
+		Attempt int    `json:"attempt"`
+		Error   string `json:"error"`
+		Result  struct {
+			ExitCode        int            `json:"exitCode"`
+			Stdout          string         `json:"stdout"`
+			Stderr          string         `json:"stderr"`
+			StdoutTruncated bool           `json:"stdoutTruncated"`
+			Output          map[string]any `json:"output"`
+		} `json:"result"`
+	} `json:"tasks"`
+}
+
+func parse(t *testing.T, text string) document {
+	t.Helper()
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("not a JSON document: %v\n%s", err, tail(text))
+	}
+	return d
+}
+
+// write writes a definition into a folder of the test and returns its path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "definition.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("this has not come true: %s", what)
+		}
+	}
+}
+
+// alive says whether a process exists and is no zombie.
+func alive(pid int) bool {
+	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// tool returns the path of a program that other people bring along. Without it
+// the test is left out, but not in CI, which installs it.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	for _, path := range []string{filepath.Join(repository, ".bin", name), name} {
+		if found, err := exec.LookPath(path); err == nil {
+			return found
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed", name)
+	}
+	t.Skipf("%s is not installed", name)
+	return ""
+}
+
+// output runs a tool and returns what it prints on both streams.
+func outputOf(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = cleanEnv()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestLogsFollow reads what a task prints while it still runs.
+func TestLogsFollow(t *testing.T) {
+	t.Parallel()
+	s := startDev(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	id := s.submit(t, write(t, fmt.Sprintf(`
+name: talker
+tasks:
+  talk:
+    type: shell
+    spec:
+      command: |
+        echo first; echo aside >&2
+        while ! test -e %s; do sleep 0.05; done
+        echo last
+  other: { type: shell, dependsOn: [talk], spec: { command: echo other } }
+`, gate)))
+	all := start(t, "runs", "logs", "-f", id, "--gateway", s.gateway)
+	one := start(t, "runs", "logs", "-f", id, "talk", "--gateway", s.gateway)
+	all.expect(&all.stdout, "first")
+	one.expect(&one.stdout, "first")
+	one.expect(&one.stderr, "aside")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*program{all, one} {
+		if code := p.wait(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	if got := one.stdout.String(); got != "first\nlast\n" {
+		t.Errorf("the task's log is %q", got)
+	}
+	for _, line := range []string{"talk | first", "talk | last", "other | other"} {
+		if !strings.Contains(all.stdout.String(), line+"\n") {
+			t.Errorf("the log of the run lacks %q:\n%s", line, all.stdout.String())
+		}
+	}
+}
+
+// TestLogsInterleaved shows the output of tasks with their names while they run.
+func TestLogsInterleaved(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "--logs", write(t, `
+name: duet
+tasks:
+  high: { type: shell, spec: { command: echo la } }
+  low: { type: shell, spec: { command: echo lo } }
+`))
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, line := range []string{"high | la", "low | lo"} {
+		if !strings.Contains(p.stderr.String(), line) {
+			t.Errorf("standard error lacks %q", line)
+		}
+	}
+}
+
+// TestFloodIsBounded prints a GiB; neither the process nor the history grows by it.
+func TestFloodIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints a GiB")
+	}
+	p := start(t, "run", "-o", "json", "--store", t.TempDir(), write(t, `
+name: flood
+tasks:
+  flood:
+    type: shell
+    spec: { command: "head -c 1073741824 /dev/zero | tr '\\0' 'x' | fold -w 1023" }
+`))
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	peak := p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	t.Logf("peak memory %d MiB", peak)
+	if peak > 600 {
+		t.Errorf("peak memory is %d MiB", peak)
+	}
+	r := parse(t, p.stdout.String()).Tasks["flood"].Result
+	if !r.StdoutTruncated || len(r.Stdout) != 64<<10 {
+		t.Errorf("the result holds %d bytes of output (truncated: %v), want the last 64 KiB", len(r.Stdout), r.StdoutTruncated)
+	}
+}
+
+// TestThousandTalkers prints 64 KiB from each of a thousand tasks and reads all of it.
+func TestThousandTalkers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints 64 MiB")
+	}
+	const tasks = 1000
+	var text strings.Builder
+	text.WriteString("name: talkers\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&text, "  t%d: { type: shell, resources: { cores: 0 }, spec: { command: 'head -c 65536 /dev/zero | tr \"\\0\" %c' } }\n", i, 'a'+i%26)
+	}
+	p := start(t, "run", "-o", "json", "--max-parallel", "16", write(t, text.String()))
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	d := parse(t, p.stdout.String())
+	for i := range tasks {
+		r := d.Tasks[fmt.Sprintf("t%d", i)].Result
+		if want := strings.Repeat(string(rune('a'+i%26)), 64<<10); r.Stdout != want || r.StdoutTruncated {
+			t.Fatalf("task %d: %d bytes of output (truncated: %v), want all 64 KiB", i, len(r.Stdout), r.StdoutTruncated)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+module greeter
+
+go 1.24

@@ -1,0 +1,29 @@
+// Command greeter greets whoever it is told to. It is what the example
+// build-and-deploy.yaml builds, tests and deploys.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+)
+
+const version = "1.0.0"
+
+func main() {
+	showVersion := flag.Bool("version", false, "print the version")
+	flag.Parse()
+	if *showVersion {
+		fmt.Println(version)
+		return
+	}
+	fmt.Println(greet(flag.Args()))
+}
+
+// greet greets everybody by name, or the world.
+func greet(names []string) string {
+	if len(names) == 0 {
+		names = []string{"world"}
+	}
+	return "Hello, " + strings.Join(names, " and ") + "!"
+}

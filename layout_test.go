@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const temporal = "go.temporal.io/"
+
+// arrows say what packages may not import, tests aside: the package, and all
+// below it, on the left; prefixes of import paths on the right.
+var arrows = []struct {
+	from string
+	not  []string
+	but  []string
+}{
+	{"proto", []string{"switchyard/workflows", "switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", temporal}, nil},
+	// Pure packages know the data model and no Temporal.
+	{"workflows/names", []string{"switchyard/", temporal}, nil},
+	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
+	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
+	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
+	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
+	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
+	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	// Workflow code does no I/O; it meets the activities in names and the pure packages.
+	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, nil},
+	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
+	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
+	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
+	{"dev/embedded", []string{"switchyard/"}, nil},
+}
+
+// TestArrows holds who may import whom.
+func TestArrows(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		for _, arrow := range arrows {
+			if pkg != "switchyard/"+arrow.from && !strings.HasPrefix(pkg, "switchyard/"+arrow.from+"/") {
+				continue
+			}
+			for _, imported := range imports {
+				if covers(arrow.not, imported) && !covers(arrow.but, imported) {
+					t.Errorf("%s imports %s", pkg, imported)
+				}
+			}
+		}
+	}
+}
+
+// covers says whether a path is one of the prefixes or below it.
+func covers(prefixes []string, path string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
+	})
+}
+
+// TestEveryPackageHasDoc holds that each package says what it is for in a doc.go.
+func TestEveryPackageHasDoc(t *testing.T) {
+	for pkg := range packages(t) {
+		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
+		if dir == "" || strings.HasSuffix(dir, "connect") { // main.go says it; generated
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "doc.go")); err != nil {
+			t.Errorf("package %s has no doc.go", pkg)
+		}
+	}
+}
+
+// packages returns the packages of the module with what each imports.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		found[fields[0]] = fields[1:]
+	}
+	return found
+}
