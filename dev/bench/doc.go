@@ -1,0 +1,7 @@
+// Command bench measures Switchyard against a Temporal workflow that somebody
+// wrote by hand for the same shell commands. Both run on the same embedded
+// server in the same process, in turns, so that the ratio holds although the
+// machine is shared; the absolute figures are for the record only.
+//
+//	go run ./dev/bench [-rounds 3] [-store memory|file|both] [-shape NAME]
+package main

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// memory prints the peak memory of `switchyard run`, with everything embedded,
+// for a fan-out of so many tasks.
+func memory(ctx context.Context, tasks int) error {
+	dir, err := os.MkdirTemp("", "switchyard-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, definition := filepath.Join(dir, "switchyard"), filepath.Join(dir, "wide.yaml")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	var text strings.Builder
+	text.WriteString("name: wide\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&text, "  t%d: { type: shell, spec: { command: 'true' }, resources: { cores: 0 } }\n", i)
+	}
+	if err := os.WriteFile(definition, []byte(text.String()), 0o600); err != nil {
+		return err
+	}
+	run := exec.CommandContext(ctx, binary, "run", definition, "--max-parallel", fmt.Sprint(window))
+	run.Stderr = nil
+	if err := run.Run(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	// Linux counts in KiB.
+	peak := run.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	fmt.Printf("| memory | peak memory of `run`, fan-out of %d | %d MiB | | |\n", tasks, peak)
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go.temporal.io/sdk/worker"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell"
+	"switchyard/activities/store"
+	"switchyard/dev/embedded"
+	"switchyard/workers"
+)
+
+// window is how many tasks run at once on either side.
+const window = 100
+
+// yard is one embedded server with Switchyard and the hand-written workflows on it.
+type yard struct {
+	conn    *workers.Connection
+	closers []func() error
+}
+
+func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
+	y := &yard{}
+	defer func() {
+		if err != nil {
+			y.close()
+		}
+	}()
+	logger := slog.New(slog.DiscardHandler)
+	dir, err := os.MkdirTemp("", "switchyard-bench-")
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(func() error { return os.RemoveAll(dir) })
+	opts := embedded.Options{Logger: logger}
+	if durable {
+		opts.DBFile = filepath.Join(dir, "temporal.db")
+	}
+	server, err := embedded.Start(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(server.Stop)
+	if y.conn, err = workers.Dial(ctx, workers.DialOptions{Address: server.Address(), Logger: logger}); err != nil {
+		return nil, err
+	}
+	y.onClose(func() error { y.conn.Close(); return nil })
+	st, err := store.Open(ctx, filepath.Join(dir, "store"))
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(st.Close)
+	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(func() error { control.Stop(); return nil })
+	sh, err := shell.New(shell.Options{Watchdog: true, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(sh.Close)
+	control.ExpectNodes("bench")
+	n, err := workers.StartNode(ctx, workers.NodeConfig{
+		Client: y.conn, Store: st, Logger: logger, Name: "bench", MaxParallel: window,
+		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh}, ScratchDir: filepath.Join(dir, "scratch"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(func() error { n.Stop(); return nil })
+	return y, y.startByHand()
+}
+
+// startByHand starts the workers of the hand-written workflows. As on a fleet of
+// unlike machines, the activities have a queue of their own.
+func (y *yard) startByHand() error {
+	control := worker.New(y.conn.Client, workflowQueue, worker.Options{})
+	control.RegisterWorkflow(chainByHand)
+	control.RegisterWorkflow(fanOutByHand)
+	control.RegisterWorkflow(retryByHand)
+	machine := worker.New(y.conn.Client, activityQueue, worker.Options{
+		DisableWorkflowWorker:              true,
+		MaxConcurrentActivityExecutionSize: window,
+		MaxConcurrentActivityTaskPollers:   4,
+	})
+	machine.RegisterActivity(shellByHand)
+	for _, w := range []worker.Worker{control, machine} {
+		if err := w.Start(); err != nil {
+			return err
+		}
+		y.onClose(func() error { w.Stop(); return nil })
+	}
+	return nil
+}
+
+func (y *yard) onClose(f func() error) { y.closers = append(y.closers, f) }
+
+func (y *yard) close() error {
+	var errs []error
+	for i := len(y.closers) - 1; i >= 0; i-- {
+		errs = append(errs, y.closers[i]())
+	}
+	return errors.Join(errs...)
+}
