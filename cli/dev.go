@@ -59,8 +59,8 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
 		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
-			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\n\nsubmit a run:  switchyard submit FILE%s\n",
-				s.temporal.Address(), s.temporal.UIURL(), s.gateway.URL(), gatewayHint(s.gateway.URL()))
+			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n\nsubmit a run:  switchyard submit FILE%s\n",
+				s.temporal.Address(), s.temporal.UIURL(), s.gateway.URL(), s.store.Location(), gatewayHint(s.gateway.URL()))
 			return err
 		})
 	}

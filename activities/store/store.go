@@ -150,5 +150,14 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
+// Location is what Open opens this store by, from another process too unless it
+// is mem://.
+func (s *Store) Location() string {
+	if s.dir == "" {
+		return "mem://"
+	}
+	return s.dir
+}
+
 // Close ends the use of the store. A second Close does nothing.
 func (s *Store) Close() error { return s.close() }

@@ -93,6 +93,12 @@ func TestDevServes(t *testing.T) {
 			t.Errorf("an unknown run gives %v\n%s", err, out)
 		}
 	})
+	t.Run("store", func(t *testing.T) {
+		line := s.expect(&s.stdout, "Store")
+		if _, err := os.Stat(filepath.Join(strings.TrimSpace(strings.TrimPrefix(line, "Store")), "runs", id)); err != nil {
+			t.Errorf("the store that dev names does not hold the run: %v", err)
+		}
+	})
 	t.Run("taken port", func(t *testing.T) {
 		_, port, _ := strings.Cut(s.temporal, ":")
 		code, _, stderr := run(t, "dev", "--port", port, "--gateway-port", "0", "--ui-port", "0")
