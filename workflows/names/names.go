@@ -8,8 +8,10 @@ import (
 
 // Workflow types, as registered with Temporal.
 const (
-	RunWorkflow  = "Run"
-	NodeWorkflow = "Node"
+	RunWorkflow     = "Run"
+	NodeWorkflow    = "Node"
+	OwnerWorkflow   = "Owner"
+	ExplainWorkflow = "Explain"
 )
 
 // Activity types, as registered with Temporal.
@@ -21,17 +23,44 @@ const (
 	SaveStatusActivity     = "SaveStatus"
 	LoadCarryActivity      = "LoadCarry"
 	SaveCarryActivity      = "SaveCarry"
+	SaveEventsActivity     = "SaveEvents"
+	ReopenActivity         = "Reopen"
 	HeartbeatActivity      = "Heartbeat"
+	DrainActivity          = "Drain"
+	OwnActivity            = "Own"
+	ExplainActivity        = "Explain"
 )
 
-// Signals and queries of the workflow Run.
+// Signals, queries and updates of the workflow Run.
 const (
 	CancelSignal = "cancel"
 	StatusQuery  = "status"
+	EventsQuery  = "events"
+	RetryUpdate  = "retry"
 )
 
-// ControlQueue is the task queue of Run, its children and placement.
+// Updates of the workflow Node.
+const (
+	RegisterUpdate = "register"
+	DrainUpdate    = "drain"
+	UndrainUpdate  = "undrain"
+	RemoveUpdate   = "remove"
+)
+
+// NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
+const NodeMemo = "node"
+
+// DeadLettersAttribute is the search attribute (an Int) of a run that counts its dead-lettered tasks; absent: none.
+const DeadLettersAttribute = "SwitchyardDeadLetters"
+
+// ControlQueue is the task queue of Run, its children and placement. Only the owner of the placement queue polls it.
 const ControlQueue = "control"
+
+// ElectionQueue is the task queue of Owner and Node, and of the activity Own; every control process polls it.
+const ElectionQueue = "election"
+
+// OwnerWorkflowID is the id of the one workflow Owner.
+const OwnerWorkflowID = "switchyard-owner"
 
 // A Lane is one of the task queues of a node.
 type Lane string

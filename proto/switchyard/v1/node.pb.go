@@ -7,8 +7,10 @@
 package switchyardv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -59,8 +61,14 @@ type NodeSnapshot struct {
 	ReservedCores float64 `protobuf:"fixed64,16,opt,name=reserved_cores,json=reservedCores,proto3" json:"reserved_cores,omitempty"`
 	// Memory in MiB that running attempts hold on the machine.
 	ReservedMemoryMb float64 `protobuf:"fixed64,17,opt,name=reserved_memory_mb,json=reservedMemoryMb,proto3" json:"reserved_memory_mb,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// NUMA nodes of the machine by index; empty when it has only one, or does not tell.
+	Numa []*NumaSnapshot `protobuf:"bytes,18,rep,name=numa,proto3" json:"numa,omitempty"`
+	// The node takes nothing new and hands back what waits there.
+	Draining bool `protobuf:"varint,19,opt,name=draining,proto3" json:"draining,omitempty"`
+	// Somebody plays on the machine: the label "gaming" was added, and its GPUs are in use.
+	Gaming        bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeSnapshot) Reset() {
@@ -212,6 +220,100 @@ func (x *NodeSnapshot) GetReservedMemoryMb() float64 {
 	return 0
 }
 
+func (x *NodeSnapshot) GetNuma() []*NumaSnapshot {
+	if x != nil {
+		return x.Numa
+	}
+	return nil
+}
+
+func (x *NodeSnapshot) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
+func (x *NodeSnapshot) GetGaming() bool {
+	if x != nil {
+		return x.Gaming
+	}
+	return false
+}
+
+// NumaSnapshot are the figures of one NUMA node.
+type NumaSnapshot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the NUMA node.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Its logical processors that are online, by number.
+	Cpus []int32 `protobuf:"varint,2,rep,packed,name=cpus,proto3" json:"cpus,omitempty"`
+	// Size of its memory in MiB.
+	MemoryTotalMb float64 `protobuf:"fixed64,3,opt,name=memory_total_mb,json=memoryTotalMb,proto3" json:"memory_total_mb,omitempty"`
+	// Free memory in MiB.
+	MemoryFreeMb  float64 `protobuf:"fixed64,4,opt,name=memory_free_mb,json=memoryFreeMb,proto3" json:"memory_free_mb,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumaSnapshot) Reset() {
+	*x = NumaSnapshot{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumaSnapshot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumaSnapshot) ProtoMessage() {}
+
+func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
+func (*NumaSnapshot) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NumaSnapshot) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *NumaSnapshot) GetCpus() []int32 {
+	if x != nil {
+		return x.Cpus
+	}
+	return nil
+}
+
+func (x *NumaSnapshot) GetMemoryTotalMb() float64 {
+	if x != nil {
+		return x.MemoryTotalMb
+	}
+	return 0
+}
+
+func (x *NumaSnapshot) GetMemoryFreeMb() float64 {
+	if x != nil {
+		return x.MemoryFreeMb
+	}
+	return 0
+}
+
 // CpuSnapshot are the figures of a node's processors.
 type CpuSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -227,7 +329,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -239,7 +341,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -252,7 +354,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -291,7 +393,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +405,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +418,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -357,7 +459,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +471,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +484,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -426,7 +528,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +540,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +553,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -478,14 +580,18 @@ type GpuSnapshot struct {
 	// Memory in MiB.
 	MemoryMb float64 `protobuf:"fixed64,3,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
 	// Use in percent.
-	UsagePercent  float64 `protobuf:"fixed64,4,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
+	UsagePercent float64 `protobuf:"fixed64,4,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
+	// NUMA node that the GPU is attached to; absent: unknown.
+	NumaNode *int32 `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Memory in use in MiB.
+	MemoryUsedMb  float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +603,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +616,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -541,6 +647,20 @@ func (x *GpuSnapshot) GetUsagePercent() float64 {
 	return 0
 }
 
+func (x *GpuSnapshot) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *GpuSnapshot) GetMemoryUsedMb() float64 {
+	if x != nil {
+		return x.MemoryUsedMb
+	}
+	return 0
+}
+
 // RunningAttempt names an attempt that holds a place on a node.
 type RunningAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -549,14 +669,22 @@ type RunningAttempt struct {
 	// Task of the attempt.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Claim of the dispatch.
-	Claim         int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Cores that it holds.
+	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Memory in MiB that it holds.
+	MemoryMb float64 `protobuf:"fixed64,5,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	// Indices of the GPUs that it holds.
+	Gpus []int32 `protobuf:"varint,6,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node that it is bound to; absent: none.
+	NumaNode      *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +696,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +709,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -605,11 +733,577 @@ func (x *RunningAttempt) GetClaim() int32 {
 	return 0
 }
 
+func (x *RunningAttempt) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *RunningAttempt) GetMemoryMb() float64 {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return 0
+}
+
+func (x *RunningAttempt) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *RunningAttempt) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+// Node is a machine of the fleet as its registry entry and its newest heartbeat tell it.
+type Node struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// active, stale, draining or offline.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in this state, in one line; empty when it is active.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Labels, sorted.
+	Labels []string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Capabilities, such as gpu=nvidia.
+	Capabilities map[string]string `protobuf:"bytes,5,rep,name=capabilities,proto3" json:"capabilities,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Task types that the node can run, sorted.
+	Executors []string `protobuf:"bytes,6,rep,name=executors,proto3" json:"executors,omitempty"`
+	// Number of attempts that hold a place on the node.
+	Running int32 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
+	// Most tasks that the node runs at once.
+	MaxParallel int32 `protobuf:"varint,8,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
+	// Processors, and those of them that no attempt has reserved.
+	Cores *NodeAmount `protobuf:"bytes,9,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Memory in MiB, and what is available and not reserved of it.
+	MemoryMb *NodeAmount `protobuf:"bytes,10,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	// Disk in GiB, and what is free of it.
+	DiskGb *NodeAmount `protobuf:"bytes,11,opt,name=disk_gb,json=diskGb,proto3" json:"disk_gb,omitempty"`
+	// GPUs, and those of them that no attempt has reserved.
+	Gpus *NodeAmount `protobuf:"bytes,12,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// When the newest heartbeat was sent; absent: never.
+	LastBeatAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=last_beat_at,json=lastBeatAt,proto3" json:"last_beat_at,omitempty"`
+	// When this incarnation registered.
+	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
+	// When the node came into its state.
+	StateSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=state_since,json=stateSince,proto3" json:"state_since,omitempty"`
+	// Machine that the node is on.
+	Machine string `protobuf:"bytes,16,opt,name=machine,proto3" json:"machine,omitempty"`
+	// Identity of this start of the worker.
+	Incarnation string `protobuf:"bytes,17,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Until then it gets nothing because its attempts kept failing for reasons of the system; absent: it is not benched.
+	BenchedUntil *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=benched_until,json=benchedUntil,proto3" json:"benched_until,omitempty"`
+	// When what still runs on a draining node is ended and moved; absent: never.
+	DrainDeadline *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=drain_deadline,json=drainDeadline,proto3" json:"drain_deadline,omitempty"`
+	// A draining node of which nothing is left to finish.
+	Drained bool `protobuf:"varint,20,opt,name=drained,proto3" json:"drained,omitempty"`
+	// The newest heartbeat, with the attempts that hold a place; left out of lists.
+	Snapshot      *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Node) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Node) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Node) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Node) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Node) GetCapabilities() map[string]string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+func (x *Node) GetExecutors() []string {
+	if x != nil {
+		return x.Executors
+	}
+	return nil
+}
+
+func (x *Node) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *Node) GetMaxParallel() int32 {
+	if x != nil {
+		return x.MaxParallel
+	}
+	return 0
+}
+
+func (x *Node) GetCores() *NodeAmount {
+	if x != nil {
+		return x.Cores
+	}
+	return nil
+}
+
+func (x *Node) GetMemoryMb() *NodeAmount {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return nil
+}
+
+func (x *Node) GetDiskGb() *NodeAmount {
+	if x != nil {
+		return x.DiskGb
+	}
+	return nil
+}
+
+func (x *Node) GetGpus() *NodeAmount {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *Node) GetLastBeatAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastBeatAt
+	}
+	return nil
+}
+
+func (x *Node) GetRegisteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RegisteredAt
+	}
+	return nil
+}
+
+func (x *Node) GetStateSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StateSince
+	}
+	return nil
+}
+
+func (x *Node) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *Node) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *Node) GetBenchedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BenchedUntil
+	}
+	return nil
+}
+
+func (x *Node) GetDrainDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DrainDeadline
+	}
+	return nil
+}
+
+func (x *Node) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+func (x *Node) GetSnapshot() *NodeSnapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+// NodeAmount is how much of something a node has.
+type NodeAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of it.
+	Total float64 `protobuf:"fixed64,1,opt,name=total,proto3" json:"total,omitempty"`
+	// What is free of it.
+	Free          float64 `protobuf:"fixed64,2,opt,name=free,proto3" json:"free,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeAmount) Reset() {
+	*x = NodeAmount{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeAmount) ProtoMessage() {}
+
+func (x *NodeAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
+func (*NodeAmount) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NodeAmount) GetTotal() float64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *NodeAmount) GetFree() float64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+// NodeRecord is what the registry keeps of a node; the memo of its workflow holds it.
+type NodeRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// active, draining or offline.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in this state; empty when it is active.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When it came into this state.
+	StateSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=state_since,json=stateSince,proto3" json:"state_since,omitempty"`
+	// What the worker said of itself when it registered.
+	Registration *NodeRegistration `protobuf:"bytes,5,opt,name=registration,proto3" json:"registration,omitempty"`
+	// When it registered.
+	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
+	// The node was told to drain, and stays so until it is told otherwise, over restarts too.
+	Drain *NodeDrain `protobuf:"bytes,7,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Nothing is left on the draining node.
+	Drained       bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeRecord) Reset() {
+	*x = NodeRecord{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeRecord) ProtoMessage() {}
+
+func (x *NodeRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
+func (*NodeRecord) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *NodeRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeRecord) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *NodeRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NodeRecord) GetStateSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StateSince
+	}
+	return nil
+}
+
+func (x *NodeRecord) GetRegistration() *NodeRegistration {
+	if x != nil {
+		return x.Registration
+	}
+	return nil
+}
+
+func (x *NodeRecord) GetRegisteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RegisteredAt
+	}
+	return nil
+}
+
+func (x *NodeRecord) GetDrain() *NodeDrain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+func (x *NodeRecord) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+// NodeRegistration is what a worker says of itself when it starts: the argument of the update `register`
+// of the workflow `Node`.
+type NodeRegistration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Identity of this start of the worker.
+	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Machine that it is on.
+	Machine string `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`
+	// The worker holds the machine's lock for this name, so an older incarnation on this machine is dead.
+	Exclusive bool `protobuf:"varint,4,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// How long the node may be silent before it is offline; 0: 15 s.
+	OfflineAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=offline_after,json=offlineAfter,proto3" json:"offline_after,omitempty"`
+	// The node as of its start: labels, capabilities, executors and totals.
+	Snapshot      *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeRegistration) Reset() {
+	*x = NodeRegistration{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeRegistration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeRegistration) ProtoMessage() {}
+
+func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
+func (*NodeRegistration) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *NodeRegistration) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeRegistration) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *NodeRegistration) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *NodeRegistration) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
+func (x *NodeRegistration) GetOfflineAfter() *durationpb.Duration {
+	if x != nil {
+		return x.OfflineAfter
+	}
+	return nil
+}
+
+func (x *NodeRegistration) GetSnapshot() *NodeSnapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+// NodeDrain asks a node to take nothing new and to move what waits there: the argument of the update `drain`
+// of the workflow `Node`.
+type NodeDrain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What still runs by then is ended and moved; absent: all of it may finish.
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeDrain) Reset() {
+	*x = NodeDrain{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeDrain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeDrain) ProtoMessage() {}
+
+func (x *NodeDrain) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
+func (*NodeDrain) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *NodeDrain) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x06\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\a\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -628,10 +1322,18 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\amachine\x18\x0e \x01(\tR\amachine\x127\n" +
 	"\arunning\x18\x0f \x03(\v2\x1d.switchyard.v1.RunningAttemptR\arunning\x12%\n" +
 	"\x0ereserved_cores\x18\x10 \x01(\x01R\rreservedCores\x12,\n" +
-	"\x12reserved_memory_mb\x18\x11 \x01(\x01R\x10reservedMemoryMb\x1a?\n" +
+	"\x12reserved_memory_mb\x18\x11 \x01(\x01R\x10reservedMemoryMb\x12/\n" +
+	"\x04numa\x18\x12 \x03(\v2\x1b.switchyard.v1.NumaSnapshotR\x04numa\x12\x1a\n" +
+	"\bdraining\x18\x13 \x01(\bR\bdraining\x12\x16\n" +
+	"\x06gaming\x18\x14 \x01(\bR\x06gaming\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"h\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
+	"\fNumaSnapshot\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
+	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
+	"\x0fmemory_total_mb\x18\x03 \x01(\x01R\rmemoryTotalMb\x12$\n" +
+	"\x0ememory_free_mb\x18\x04 \x01(\x01R\fmemoryFreeMb\"h\n" +
 	"\vCpuSnapshot\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\x05R\x05cores\x12#\n" +
 	"\rusage_percent\x18\x02 \x01(\x01R\fusagePercent\x12\x1e\n" +
@@ -647,16 +1349,79 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x0fio_util_percent\x18\x04 \x01(\x01R\rioUtilPercent\"a\n" +
 	"\x0fNetworkSnapshot\x12%\n" +
 	"\x0ebandwidth_mbps\x18\x01 \x01(\x01R\rbandwidthMbps\x12'\n" +
-	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"y\n" +
+	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"\xcf\x01\n" +
 	"\vGpuSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tmemory_mb\x18\x03 \x01(\x01R\bmemoryMb\x12#\n" +
-	"\rusage_percent\x18\x04 \x01(\x01R\fusagePercent\"Q\n" +
+	"\rusage_percent\x18\x04 \x01(\x01R\fusagePercent\x12 \n" +
+	"\tnuma_node\x18\x05 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12$\n" +
+	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMbB\f\n" +
+	"\n" +
+	"_numa_node\"\xc8\x01\n" +
 	"\x0eRunningAttempt\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
-	"\x05claim\x18\x03 \x01(\x05R\x05claimB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x14\n" +
+	"\x05cores\x18\x04 \x01(\x01R\x05cores\x12\x1b\n" +
+	"\tmemory_mb\x18\x05 \x01(\x01R\bmemoryMb\x12\x12\n" +
+	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
+	"\n" +
+	"_numa_node\"\x8b\b\n" +
+	"\x04Node\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
+	"\x05state\x18\x02 \x01(\tB'\xbaH$r\"R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06labels\x18\x04 \x03(\tR\x06labels\x12I\n" +
+	"\fcapabilities\x18\x05 \x03(\v2%.switchyard.v1.Node.CapabilitiesEntryR\fcapabilities\x12\x1c\n" +
+	"\texecutors\x18\x06 \x03(\tR\texecutors\x12\x18\n" +
+	"\arunning\x18\a \x01(\x05R\arunning\x12!\n" +
+	"\fmax_parallel\x18\b \x01(\x05R\vmaxParallel\x12/\n" +
+	"\x05cores\x18\t \x01(\v2\x19.switchyard.v1.NodeAmountR\x05cores\x126\n" +
+	"\tmemory_mb\x18\n" +
+	" \x01(\v2\x19.switchyard.v1.NodeAmountR\bmemoryMb\x122\n" +
+	"\adisk_gb\x18\v \x01(\v2\x19.switchyard.v1.NodeAmountR\x06diskGb\x12-\n" +
+	"\x04gpus\x18\f \x01(\v2\x19.switchyard.v1.NodeAmountR\x04gpus\x12<\n" +
+	"\flast_beat_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastBeatAt\x12?\n" +
+	"\rregistered_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x12;\n" +
+	"\vstate_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"stateSince\x12\x18\n" +
+	"\amachine\x18\x10 \x01(\tR\amachine\x12 \n" +
+	"\vincarnation\x18\x11 \x01(\tR\vincarnation\x12?\n" +
+	"\rbenched_until\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\fbenchedUntil\x12A\n" +
+	"\x0edrain_deadline\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\rdrainDeadline\x12\x18\n" +
+	"\adrained\x18\x14 \x01(\bR\adrained\x127\n" +
+	"\bsnapshot\x18\x15 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x1a?\n" +
+	"\x11CapabilitiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
+	"\n" +
+	"NodeAmount\x12\x14\n" +
+	"\x05total\x18\x01 \x01(\x01R\x05total\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x01R\x04free\"\xdb\x02\n" +
+	"\n" +
+	"NodeRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12;\n" +
+	"\vstate_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"stateSince\x12C\n" +
+	"\fregistration\x18\x05 \x01(\v2\x1f.switchyard.v1.NodeRegistrationR\fregistration\x12?\n" +
+	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x12.\n" +
+	"\x05drain\x18\a \x01(\v2\x18.switchyard.v1.NodeDrainR\x05drain\x12\x18\n" +
+	"\adrained\x18\b \x01(\bR\adrained\"\xf9\x01\n" +
+	"\x10NodeRegistration\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
+	"\amachine\x18\x03 \x01(\tR\amachine\x12\x1c\n" +
+	"\texclusive\x18\x04 \x01(\bR\texclusive\x12>\n" +
+	"\roffline_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fofflineAfter\x127\n" +
+	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\"[\n" +
+	"\tNodeDrain\x126\n" +
+	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_node_proto_rawDescOnce sync.Once
@@ -670,32 +1435,59 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
-	(*CpuSnapshot)(nil),           // 1: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 2: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 3: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 4: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 5: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 6: switchyard.v1.RunningAttempt
-	nil,                           // 7: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*NumaSnapshot)(nil),          // 1: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 2: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 3: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 4: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 5: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 6: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 7: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 8: switchyard.v1.Node
+	(*NodeAmount)(nil),            // 9: switchyard.v1.NodeAmount
+	(*NodeRecord)(nil),            // 10: switchyard.v1.NodeRecord
+	(*NodeRegistration)(nil),      // 11: switchyard.v1.NodeRegistration
+	(*NodeDrain)(nil),             // 12: switchyard.v1.NodeDrain
+	nil,                           // 13: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 14: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	8, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	7, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	1, // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	2, // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	3, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	4, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	5, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	6, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	15, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	13, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	2,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	3,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	4,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	5,  // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	6,  // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	7,  // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	1,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	14, // 9: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	9,  // 10: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	9,  // 11: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	9,  // 12: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	9,  // 13: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	15, // 14: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	15, // 15: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	15, // 16: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	15, // 17: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	15, // 18: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 19: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	15, // 20: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	11, // 21: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	15, // 22: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	12, // 23: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	16, // 24: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 25: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	15, // 26: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -703,13 +1495,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
+	file_switchyard_v1_node_proto_msgTypes[6].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -36,7 +36,12 @@ type RunInput struct {
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// Execution to go on from, after a continue-as-new.
-	Carry         *RunCarry `protobuf:"bytes,5,opt,name=carry,proto3" json:"carry,omitempty"`
+	Carry *RunCarry `protobuf:"bytes,5,opt,name=carry,proto3" json:"carry,omitempty"`
+	// How often the run was started again after it had ended; 0 at first. An execution that is not the
+	// first goes on from the stored status of the generation before, unless it has a carry.
+	Generation int32 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Dead-lettered tasks that are put back at the start of this generation.
+	Retry         []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -102,6 +107,20 @@ func (x *RunInput) GetOptions() *RunOptions {
 func (x *RunInput) GetCarry() *RunCarry {
 	if x != nil {
 		return x.Carry
+	}
+	return nil
+}
+
+func (x *RunInput) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RunInput) GetRetry() []string {
+	if x != nil {
+		return x.Retry
 	}
 	return nil
 }
@@ -223,7 +242,9 @@ type RunCarry struct {
 	// Last revision that was given to a change.
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Keys of the stored parts of this message that hold its tasks; empty: they are all here.
-	Stored        []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
+	Stored []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
+	// Number of parts of the run's events that have been stored.
+	EventParts    int32 `protobuf:"varint,8,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +328,344 @@ func (x *RunCarry) GetStored() []string {
 	return nil
 }
 
+func (x *RunCarry) GetEventParts() int32 {
+	if x != nil {
+		return x.EventParts
+	}
+	return 0
+}
+
+// ReopenRequest asks for the state from which an ended run goes on.
+type ReopenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that has ended.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation that is about to start; the status of the one before it is stored.
+	Generation    int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenRequest) Reset() {
+	*x = ReopenRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenRequest) ProtoMessage() {}
+
+func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
+func (*ReopenRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReopenRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ReopenRequest) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+// RetryTaskRequest puts a dead-lettered task of an open run back with its attempts at 0: the argument of the
+// update `retry` of the workflow `Run`.
+type RetryTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task to put back.
+	Task          string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryTaskRequest) Reset() {
+	*x = RetryTaskRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryTaskRequest) ProtoMessage() {}
+
+func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
+func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RetryTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// SaveEventsRequest asks for a part of a run's events to be stored.
+type SaveEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that they are of.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation of the run.
+	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Number of the part, from 0.
+	Part int32 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	// The events.
+	Events        []*Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveEventsRequest) Reset() {
+	*x = SaveEventsRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveEventsRequest) ProtoMessage() {}
+
+func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
+func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SaveEventsRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *SaveEventsRequest) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *SaveEventsRequest) GetPart() int32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *SaveEventsRequest) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+// EventsRequest is the argument of the query `events` of a run.
+type EventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the first event of this execution's unstored ones to return.
+	Offset        int32 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventsRequest) Reset() {
+	*x = EventsRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventsRequest) ProtoMessage() {}
+
+func (x *EventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
+func (*EventsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *EventsRequest) GetOffset() int32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// EventsResponse is the answer to the query `events` of a run: those that are not stored yet.
+type EventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events, oldest first; as many as an answer may hold.
+	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Number of parts that have been stored before them.
+	Parts int32 `protobuf:"varint,2,opt,name=parts,proto3" json:"parts,omitempty"`
+	// There is more: ask again with the offset that follows.
+	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventsResponse) Reset() {
+	*x = EventsResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventsResponse) ProtoMessage() {}
+
+func (x *EventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
+func (*EventsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *EventsResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *EventsResponse) GetParts() int32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *EventsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// EventPart is a stored part of the events of a run.
+type EventPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events, oldest first.
+	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventPart) Reset() {
+	*x = EventPart{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventPart) ProtoMessage() {}
+
+func (x *EventPart) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
+func (*EventPart) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EventPart) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
 // LoadCarryRequest asks for a stored part of a RunCarry.
 type LoadCarryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -318,7 +677,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +689,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +702,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -372,7 +731,7 @@ type TaskCarry struct {
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +743,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +756,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -450,7 +809,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +821,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +834,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -514,7 +873,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +885,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +898,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Condition) GetTask() string {
@@ -578,7 +937,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +949,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +962,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ParentView) GetState() string {
@@ -644,7 +1003,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +1015,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +1028,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -712,7 +1071,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +1083,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +1096,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -764,7 +1123,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +1135,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +1148,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -836,7 +1195,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1207,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1220,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -906,13 +1265,16 @@ type TaskRequest struct {
 	AvoidNodes []string `protobuf:"bytes,8,rep,name=avoid_nodes,json=avoidNodes,proto3" json:"avoid_nodes,omitempty"`
 	// How long the request waits while no node could ever meet it; 0: without end.
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,9,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How often in a row a node has refused the task for want of room: from the second time on it waits, 100 ms
+	// doubling to 5 s, before it is placed again.
+	Refusals      int32 `protobuf:"varint,10,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1286,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1299,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -1003,20 +1365,30 @@ func (x *TaskRequest) GetPlacementTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *TaskRequest) GetRefusals() int32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
 // ClaimRef names a dispatch of a task.
 type ClaimRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task of the run.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
-	Claim         int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// How the dispatch ended, as far as it says something of its node: "refused" (no room there), "system" (the node
+	// was lost, or is at fault), "moved" (handed back for another reason), "done" (it ran), or empty: it never got there.
+	Outcome       string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1400,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1413,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -1056,6 +1428,13 @@ func (x *ClaimRef) GetClaim() int32 {
 		return x.Claim
 	}
 	return 0
+}
+
+func (x *ClaimRef) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
 }
 
 // PlaceResponse is what the placement queue says to a run; `Place` and `AwaitPlacement` both return it.
@@ -1075,7 +1454,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1466,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1479,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -1143,14 +1522,22 @@ type Assignment struct {
 	// Task queue of the node.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Score that won.
-	Score         float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
+	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
+	// Indices of the GPUs that it gets.
+	Gpus []int32 `protobuf:"varint,6,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node that it is bound to; absent: none.
+	NumaNode *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Incarnation of the node that this is for.
+	Incarnation string `protobuf:"bytes,8,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Why this node, in a few words: "score 87.3: cpu 29.1, memory 28.0, ...".
+	Why           string `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1549,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1562,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Assignment) GetTask() string {
@@ -1213,6 +1600,34 @@ func (x *Assignment) GetScore() float64 {
 	return 0
 }
 
+func (x *Assignment) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *Assignment) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *Assignment) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *Assignment) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // Waiting says why a task has no node.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1230,7 +1645,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1657,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1670,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Waiting) GetTask() string {
@@ -1299,7 +1714,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1726,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1739,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -1373,14 +1788,23 @@ type ExecuteRequest struct {
 	// Longest time the attempt may run; 0: no limit.
 	Timeout *durationpb.Duration `protobuf:"bytes,14,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Most bytes of streams and output that the answer may hold.
-	InlineLimit   int32 `protobuf:"varint,15,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
+	InlineLimit int32 `protobuf:"varint,15,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
+	// Incarnation of the node that it was placed on; another one hands it back. Empty: any.
+	Incarnation string `protobuf:"bytes,16,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Indices of the GPUs that it gets.
+	Gpus []int32 `protobuf:"varint,17,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node that it is bound to; absent: none.
+	NumaNode *int32 `protobuf:"varint,18,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Attempts (this one too, when it was dispatched before) whose end nobody heard of: one of them may have completed
+	// and left its record.
+	Unheard       []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1816,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1829,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -1513,6 +1937,34 @@ func (x *ExecuteRequest) GetInlineLimit() int32 {
 	return 0
 }
 
+func (x *ExecuteRequest) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetUnheard() []int32 {
+	if x != nil {
+		return x.Unheard
+	}
+	return nil
+}
+
 // ParentOutput is the output of a parent task.
 type ParentOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1528,7 +1980,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1992,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +2005,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -1595,14 +2047,18 @@ type ExecuteResponse struct {
 	// When the task's process started; absent when none did.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When the attempt ended.
-	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// When the node took the attempt up.
+	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
+	// Node that ran it; another than the one that answers when the answer comes from a record.
+	Node          string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +2070,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +2083,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -1686,6 +2142,20 @@ func (x *ExecuteResponse) GetCompletedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ExecuteResponse) GetAssignedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AssignedAt
+	}
+	return nil
+}
+
+func (x *ExecuteResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // ExecuteProgress is what the heartbeat of an attempt carries.
 type ExecuteProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1701,7 +2171,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +2183,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +2196,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -1763,7 +2233,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +2245,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +2258,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -1826,7 +2296,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2308,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2321,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -1901,15 +2371,17 @@ type NodeInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Identity of this start of the worker.
-	Incarnation   string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Identity of the start of the worker that opened the entry.
+	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// What an earlier execution knew; absent at first.
+	Record        *NodeRecord `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2393,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2406,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeInput) GetName() string {
@@ -1951,11 +2423,238 @@ func (x *NodeInput) GetIncarnation() string {
 	return ""
 }
 
+func (x *NodeInput) GetRecord() *NodeRecord {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+// OwnerInput is what the workflow `Owner` is started with.
+type OwnerInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerInput) Reset() {
+	*x = OwnerInput{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerInput) ProtoMessage() {}
+
+func (x *OwnerInput) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
+func (*OwnerInput) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+}
+
+// OwnerBeat is what the heartbeat of the activity `Own` carries.
+type OwnerBeat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identity of the process that owns the placement queue.
+	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	// Epoch of its placement queue.
+	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// When it became the owner.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerBeat) Reset() {
+	*x = OwnerBeat{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerBeat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerBeat) ProtoMessage() {}
+
+func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
+func (*OwnerBeat) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *OwnerBeat) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *OwnerBeat) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *OwnerBeat) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// ExplainRequest asks the placement queue about a task.
+type ExplainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The task as it would be requested.
+	Request       *TaskRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ExplainRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetRequest() *TaskRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// ExplainResponse says what the placement queue thinks of a task.
+type ExplainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Node that the task has been given to; empty: none.
+	Chosen string `protobuf:"bytes,1,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	// Why it was given to that node, or why it waits.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Every live node, by name.
+	Nodes         []*NodeVerdict `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ExplainResponse) GetChosen() string {
+	if x != nil {
+		return x.Chosen
+	}
+	return ""
+}
+
+func (x *ExplainResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ExplainResponse) GetNodes() []*NodeVerdict {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\x84\x03\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xba\x03\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -1965,7 +2664,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"references\x18\x03 \x03(\v2'.switchyard.v1.RunInput.ReferencesEntryR\n" +
 	"references\x123\n" +
 	"\aoptions\x18\x04 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12-\n" +
-	"\x05carry\x18\x05 \x01(\v2\x17.switchyard.v1.RunCarryR\x05carry\x1aa\n" +
+	"\x05carry\x18\x05 \x01(\v2\x17.switchyard.v1.RunCarryR\x05carry\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x05R\n" +
+	"generation\x12\x14\n" +
+	"\x05retry\x18\a \x03(\tR\x05retry\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"+\n" +
@@ -1974,7 +2677,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xfd\x02\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\x9e\x03\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -1983,11 +2686,35 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\rfirst_failure\x18\x04 \x01(\tR\ffirstFailure\x12\x1c\n" +
 	"\tcancelled\x18\x05 \x01(\bR\tcancelled\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12\x16\n" +
-	"\x06stored\x18\a \x03(\tR\x06stored\x1aR\n" +
+	"\x06stored\x18\a \x03(\tR\x06stored\x12\x1f\n" +
+	"\vevent_parts\x18\b \x01(\x05R\n" +
+	"eventParts\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"$\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"F\n" +
+	"\rReopenRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\"&\n" +
+	"\x10RetryTaskRequest\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\"\x8c\x01\n" +
+	"\x11SaveEventsRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\x05R\x04part\x12,\n" +
+	"\x06events\x18\x04 \x03(\v2\x14.switchyard.v1.EventR\x06events\"'\n" +
+	"\rEventsRequest\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x05R\x06offset\"h\n" +
+	"\x0eEventsResponse\x12,\n" +
+	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\x12\x14\n" +
+	"\x05parts\x18\x02 \x01(\x05R\x05parts\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"9\n" +
+	"\tEventPart\x12,\n" +
+	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"\xab\x01\n" +
 	"\tTaskCarry\x12'\n" +
@@ -2033,7 +2760,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
-	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\"\xff\x02\n" +
+	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\"\x9b\x03\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -2044,22 +2771,31 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tqueued_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12\x1f\n" +
 	"\vavoid_nodes\x18\b \x03(\tR\n" +
 	"avoidNodes\x12F\n" +
-	"\x11placement_timeout\x18\t \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\"4\n" +
+	"\x11placement_timeout\x18\t \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12\x1a\n" +
+	"\brefusals\x18\n" +
+	" \x01(\x05R\brefusals\"N\n" +
 	"\bClaimRef\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
-	"\x05claim\x18\x02 \x01(\x05R\x05claim\"\xa6\x01\n" +
+	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
+	"\aoutcome\x18\x03 \x01(\tR\aoutcome\"\xa6\x01\n" +
 	"\rPlaceResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x125\n" +
 	"\bassigned\x18\x02 \x03(\v2\x19.switchyard.v1.AssignmentR\bassigned\x120\n" +
 	"\awaiting\x18\x03 \x03(\v2\x16.switchyard.v1.WaitingR\awaiting\x12\x16\n" +
-	"\x06resync\x18\x04 \x01(\bR\x06resync\"v\n" +
+	"\x06resync\x18\x04 \x01(\bR\x06resync\"\xee\x01\n" +
 	"\n" +
 	"Assignment\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05score\x18\x05 \x01(\x01R\x05score\"f\n" +
+	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x12\n" +
+	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12 \n" +
+	"\vincarnation\x18\b \x01(\tR\vincarnation\x12\x10\n" +
+	"\x03why\x18\t \x01(\tR\x03whyB\f\n" +
+	"\n" +
+	"_numa_node\"f\n" +
 	"\aWaiting\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -2067,7 +2803,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xe4\x04\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xe4\x05\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -2086,14 +2822,20 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aparents\x18\f \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x126\n" +
 	"\tresources\x18\r \x01(\v2\x18.switchyard.v1.ResourcesR\tresources\x123\n" +
 	"\atimeout\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
-	"\finline_limit\x18\x0f \x01(\x05R\vinlineLimit\x1a6\n" +
+	"\finline_limit\x18\x0f \x01(\x05R\vinlineLimit\x12 \n" +
+	"\vincarnation\x18\x10 \x01(\tR\vincarnation\x12\x12\n" +
+	"\x04gpus\x18\x11 \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\x12 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x18\n" +
+	"\aunheard\x18\x13 \x03(\x05R\aunheard\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"k\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_numa_node\"k\n" +
 	"\fParentOutput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"\xda\x02\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\"\xab\x03\n" +
 	"\x0fExecuteResponse\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -2103,7 +2845,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x0econtext_update\x18\x06 \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x129\n" +
 	"\n" +
 	"started_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
-	"\fcompleted_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"|\n" +
+	"\fcompleted_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12;\n" +
+	"\vassigned_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"assignedAt\x12\x12\n" +
+	"\x04node\x18\n" +
+	" \x01(\tR\x04node\"|\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
@@ -2125,10 +2871,24 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vClaimsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"A\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"t\n" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\tR\vincarnationB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
+	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\f\n" +
+	"\n" +
+	"OwnerInput\"o\n" +
+	"\tOwnerBeat\x12\x1a\n" +
+	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"]\n" +
+	"\x0eExplainRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x124\n" +
+	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\"s\n" +
+	"\x0fExplainResponse\x12\x16\n" +
+	"\x06chosen\x18\x01 \x01(\tR\x06chosen\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodesB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_payload_proto_rawDescOnce sync.Once
@@ -2142,101 +2902,122 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*ConditionReferences)(nil),   // 1: switchyard.v1.ConditionReferences
 	(*RunOptions)(nil),            // 2: switchyard.v1.RunOptions
 	(*RunCarry)(nil),              // 3: switchyard.v1.RunCarry
-	(*LoadCarryRequest)(nil),      // 4: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 5: switchyard.v1.TaskCarry
-	(*EvaluateRequest)(nil),       // 6: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 7: switchyard.v1.Condition
-	(*ParentView)(nil),            // 8: switchyard.v1.ParentView
-	(*WorkflowView)(nil),          // 9: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 10: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 11: switchyard.v1.ConditionAnswer
-	(*PlaceRequest)(nil),          // 12: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 13: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 14: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 15: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 16: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 17: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 18: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 19: switchyard.v1.ExecuteRequest
-	(*ParentOutput)(nil),          // 20: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 21: switchyard.v1.ExecuteResponse
-	(*ExecuteProgress)(nil),       // 22: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 23: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 24: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 25: switchyard.v1.NodeInput
-	nil,                           // 26: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 27: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 28: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 29: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 30: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 31: switchyard.v1.StatusResponse.ClaimsEntry
-	(*Definition)(nil),            // 32: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 33: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*Task)(nil),                  // 36: switchyard.v1.Task
-	(*TaskResult)(nil),            // 37: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 38: switchyard.v1.Constraints
-	(*Resources)(nil),             // 39: switchyard.v1.Resources
-	(*Run)(nil),                   // 40: switchyard.v1.Run
+	(*ReopenRequest)(nil),         // 4: switchyard.v1.ReopenRequest
+	(*RetryTaskRequest)(nil),      // 5: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 6: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 7: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 8: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 9: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 10: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 11: switchyard.v1.TaskCarry
+	(*EvaluateRequest)(nil),       // 12: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 13: switchyard.v1.Condition
+	(*ParentView)(nil),            // 14: switchyard.v1.ParentView
+	(*WorkflowView)(nil),          // 15: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 16: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 17: switchyard.v1.ConditionAnswer
+	(*PlaceRequest)(nil),          // 18: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 19: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 20: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 21: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 22: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 23: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 24: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 25: switchyard.v1.ExecuteRequest
+	(*ParentOutput)(nil),          // 26: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 27: switchyard.v1.ExecuteResponse
+	(*ExecuteProgress)(nil),       // 28: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 29: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 30: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 31: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 32: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 33: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 34: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 35: switchyard.v1.ExplainResponse
+	nil,                           // 36: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 37: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 38: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 39: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 40: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 41: switchyard.v1.StatusResponse.ClaimsEntry
+	(*Definition)(nil),            // 42: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 43: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
+	(*Event)(nil),                 // 46: switchyard.v1.Event
+	(*Task)(nil),                  // 47: switchyard.v1.Task
+	(*TaskResult)(nil),            // 48: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 49: switchyard.v1.Constraints
+	(*Resources)(nil),             // 50: switchyard.v1.Resources
+	(*Run)(nil),                   // 51: switchyard.v1.Run
+	(*NodeRecord)(nil),            // 52: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 53: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	32, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	33, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	26, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	42, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	43, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	36, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	2,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	3,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	34, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	34, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	35, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	27, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	33, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	36, // 10: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	36, // 11: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	7,  // 12: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	28, // 13: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	9,  // 14: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	37, // 15: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	33, // 16: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	33, // 17: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	11, // 18: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	13, // 19: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	14, // 20: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	38, // 21: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	39, // 22: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	35, // 23: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	34, // 24: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	16, // 25: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	17, // 26: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	33, // 27: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	29, // 28: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	33, // 29: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	20, // 30: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	39, // 31: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	34, // 32: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	33, // 33: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	37, // 34: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	33, // 35: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	35, // 36: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	35, // 37: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	35, // 38: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	40, // 39: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	30, // 40: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	31, // 41: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	1,  // 42: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	5,  // 43: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	8,  // 44: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	44, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	44, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	45, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	37, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	43, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	46, // 10: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	46, // 11: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	46, // 12: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	47, // 13: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	47, // 14: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	13, // 15: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	38, // 16: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	15, // 17: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	48, // 18: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	43, // 19: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	43, // 20: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	17, // 21: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	19, // 22: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	20, // 23: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	49, // 24: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	50, // 25: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	45, // 26: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	44, // 27: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	22, // 28: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	23, // 29: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	43, // 30: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	39, // 31: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	43, // 32: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	26, // 33: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	50, // 34: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	44, // 35: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	43, // 36: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	48, // 37: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	43, // 38: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	45, // 39: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	45, // 40: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	45, // 41: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	45, // 42: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	51, // 43: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	40, // 44: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	41, // 45: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	52, // 46: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	45, // 47: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	19, // 48: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	53, // 49: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	1,  // 50: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	11, // 51: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	14, // 52: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -2245,14 +3026,17 @@ func file_switchyard_v1_payload_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_init()
+	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
+	file_switchyard_v1_payload_proto_msgTypes[22].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

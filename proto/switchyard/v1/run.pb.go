@@ -188,8 +188,12 @@ type Task struct {
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	// Before this time a failed task is not tried again.
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The attempts that have ended, oldest first, the newest 100 of them. Being moved is not an attempt.
+	Attempts []*Attempt `protobuf:"bytes,13,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// How often a node took the task and gave no sign that it had started it, so that it was placed again.
+	Suspicions    int32 `protobuf:"varint,14,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -306,6 +310,503 @@ func (x *Task) GetScheduledAfter() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Task) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *Task) GetSuspicions() int32 {
+	if x != nil {
+		return x.Suspicions
+	}
+	return 0
+}
+
+// Attempt is one execution of a task that has ended.
+type Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the attempt, from 0.
+	Attempt int32 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Number of the dispatch.
+	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Node that ran it.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// How it ended, as a state of a task.
+	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// Why, as a word.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why, in one line.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// Exit code; -1 when nothing ran, or it is not known.
+	ExitCode int32 `protobuf:"varint,7,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// When the node took it up.
+	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
+	// When its process started; absent when none did, or it is not known.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// When it ended.
+	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Attempt) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Attempt) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Attempt) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Attempt) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Attempt) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *Attempt) GetAssignedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AssignedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
+// Event is one transition of a task.
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it happened.
+	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	// Task that it is about; empty: the run.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
+	// dead_lettered or skipped.
+	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
+	// Node that it happened on; empty: none.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the attempt, from 0.
+	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// More, in one line.
+	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Number of the dispatch; 0: none.
+	Claim         int32 `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Event) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Event) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Event) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Event) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Event) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Event) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Event) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+// NodeVerdict is what placement thinks of one node for a task.
+type NodeVerdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The node could take the task now.
+	Feasible bool `protobuf:"varint,2,opt,name=feasible,proto3" json:"feasible,omitempty"`
+	// All that speaks against the node; empty when it is feasible.
+	Reasons []string `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// Sum of the parts.
+	Score float64 `protobuf:"fixed64,4,opt,name=score,proto3" json:"score,omitempty"`
+	// Parts of the score; none for a pinned task.
+	Parts         []*ScorePart `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeVerdict) Reset() {
+	*x = NodeVerdict{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeVerdict) ProtoMessage() {}
+
+func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
+func (*NodeVerdict) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NodeVerdict) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeVerdict) GetFeasible() bool {
+	if x != nil {
+		return x.Feasible
+	}
+	return false
+}
+
+func (x *NodeVerdict) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *NodeVerdict) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *NodeVerdict) GetParts() []*ScorePart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// ScorePart is one term of a score.
+type ScorePart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the term, such as "cpu".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its value.
+	Value         float64 `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScorePart) Reset() {
+	*x = ScorePart{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScorePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScorePart) ProtoMessage() {}
+
+func (x *ScorePart) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScorePart.ProtoReflect.Descriptor instead.
+func (*ScorePart) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ScorePart) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ScorePart) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+// DeadLetter is a task whose retries are spent.
+type DeadLetter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Name of the task.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Every attempt, oldest first.
+	Attempts []*Attempt `protobuf:"bytes,3,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// Why the last attempt failed, in one line.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// Why it failed, as a word.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Type of the task.
+	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
+	// Name of the workflow.
+	Workflow string `protobuf:"bytes,7,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Generation of the run.
+	Generation int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	// When the last attempt ended.
+	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *DeadLetter) Reset() {
+	*x = DeadLetter{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetter) ProtoMessage() {}
+
+func (x *DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
+func (*DeadLetter) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DeadLetter) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *DeadLetter) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetDeadLetteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeadLetteredAt
+	}
+	return nil
+}
+
 // TaskResult is what an attempt left behind.
 type TaskResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -333,7 +834,7 @@ type TaskResult struct {
 
 func (x *TaskResult) Reset() {
 	*x = TaskResult{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -345,7 +846,7 @@ func (x *TaskResult) String() string {
 func (*TaskResult) ProtoMessage() {}
 
 func (x *TaskResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -358,7 +859,7 @@ func (x *TaskResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskResult.ProtoReflect.Descriptor instead.
 func (*TaskResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskResult) GetExitCode() int32 {
@@ -443,7 +944,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +956,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +969,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -530,7 +1031,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
-	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xf2\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xc6\x05\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -548,7 +1049,56 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"started_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12C\n" +
-	"\x0fscheduled_after\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0escheduledAfter\"\xbf\x02\n" +
+	"\x0fscheduled_after\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0escheduledAfter\x122\n" +
+	"\battempts\x18\r \x03(\v2\x16.switchyard.v1.AttemptR\battempts\x12\x1e\n" +
+	"\n" +
+	"suspicions\x18\x0e \x01(\x05R\n" +
+	"suspicions\"\xe5\x02\n" +
+	"\aAttempt\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1b\n" +
+	"\texit_code\x18\a \x01(\x05R\bexitCode\x12;\n" +
+	"\vassigned_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"assignedAt\x129\n" +
+	"\n" +
+	"started_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
+	"\fcompleted_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xba\x02\n" +
+	"\x05Event\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x94\x01\n" +
+	"\x05event\x18\x03 \x01(\tB~\xbaH{ryR\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\x05event\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
+	"\x05claim\x18\a \x01(\x05R\x05claim\"\x9d\x01\n" +
+	"\vNodeVerdict\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bfeasible\x18\x02 \x01(\bR\bfeasible\x12\x18\n" +
+	"\areasons\x18\x03 \x03(\tR\areasons\x12\x14\n" +
+	"\x05score\x18\x04 \x01(\x01R\x05score\x12.\n" +
+	"\x05parts\x18\x05 \x03(\v2\x18.switchyard.v1.ScorePartR\x05parts\"5\n" +
+	"\tScorePart\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\"\xaa\x02\n" +
+	"\n" +
+	"DeadLetter\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x122\n" +
+	"\battempts\x18\x03 \x03(\v2\x16.switchyard.v1.AttemptR\battempts\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\x12\x1a\n" +
+	"\bworkflow\x18\a \x01(\tR\bworkflow\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\x05R\n" +
+	"generation\x12D\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xbf\x02\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -580,35 +1130,48 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*Task)(nil),                  // 1: switchyard.v1.Task
-	(*TaskResult)(nil),            // 2: switchyard.v1.TaskResult
-	(*LogEntry)(nil),              // 3: switchyard.v1.LogEntry
-	nil,                           // 4: switchyard.v1.Run.TasksEntry
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
+	(*Attempt)(nil),               // 2: switchyard.v1.Attempt
+	(*Event)(nil),                 // 3: switchyard.v1.Event
+	(*NodeVerdict)(nil),           // 4: switchyard.v1.NodeVerdict
+	(*ScorePart)(nil),             // 5: switchyard.v1.ScorePart
+	(*DeadLetter)(nil),            // 6: switchyard.v1.DeadLetter
+	(*TaskResult)(nil),            // 7: switchyard.v1.TaskResult
+	(*LogEntry)(nil),              // 8: switchyard.v1.LogEntry
+	nil,                           // 9: switchyard.v1.Run.TasksEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 11: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	5,  // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	4,  // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	6,  // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	6,  // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	2,  // 5: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	5,  // 6: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	5,  // 7: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	5,  // 8: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	5,  // 9: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	6,  // 10: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	5,  // 11: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 12: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	10, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	9,  // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	11, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	11, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	7,  // 5: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	10, // 6: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	10, // 7: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	10, // 8: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	10, // 9: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	2,  // 10: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	10, // 11: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	10, // 12: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	10, // 13: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	10, // 14: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	5,  // 15: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	2,  // 16: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	10, // 17: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	11, // 18: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	10, // 19: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	1,  // 20: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -622,7 +1185,7 @@ func file_switchyard_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -22,6 +23,1454 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// ListRunEventsRequest asks for the events of a run.
+type ListRunEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that they are of.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Only those of this task; empty: all.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Most events a page holds; 0: 1000.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunEventsRequest) Reset() {
+	*x = ListRunEventsRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunEventsRequest) ProtoMessage() {}
+
+func (x *ListRunEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListRunEventsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListRunEventsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListRunEventsRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ListRunEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRunEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListRunEventsResponse is a page of the events of a run.
+type ListRunEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The events, oldest first.
+	Items []*Event `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunEventsResponse) Reset() {
+	*x = ListRunEventsResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunEventsResponse) ProtoMessage() {}
+
+func (x *ListRunEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListRunEventsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListRunEventsResponse) GetItems() []*Event {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListRunEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// ExplainTaskRequest asks why a task is where it is.
+type ExplainTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the task.
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainTaskRequest) Reset() {
+	*x = ExplainTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainTaskRequest) ProtoMessage() {}
+
+func (x *ExplainTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainTaskRequest.ProtoReflect.Descriptor instead.
+func (*ExplainTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ExplainTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ExplainTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// ExplainTaskResponse says why a task is where it is.
+type ExplainTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// State of the task.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Node that it was given to; empty: none.
+	Chosen string `protobuf:"bytes,3,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	// Why it was given to that node, or why it waits.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What each live node has to offer now, by name.
+	Nodes         []*NodeVerdict `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainTaskResponse) Reset() {
+	*x = ExplainTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainTaskResponse) ProtoMessage() {}
+
+func (x *ExplainTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainTaskResponse.ProtoReflect.Descriptor instead.
+func (*ExplainTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ExplainTaskResponse) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ExplainTaskResponse) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ExplainTaskResponse) GetChosen() string {
+	if x != nil {
+		return x.Chosen
+	}
+	return ""
+}
+
+func (x *ExplainTaskResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ExplainTaskResponse) GetNodes() []*NodeVerdict {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// ListDeadLettersRequest asks for a list of dead letters.
+type ListDeadLettersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those of this run; empty: of all.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Only tasks of this type; empty: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Only tasks whose last attempt was on this node; empty: all.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Most runs a page covers; 0: 100.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersRequest) Reset() {
+	*x = ListDeadLettersRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersRequest) ProtoMessage() {}
+
+func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListDeadLettersRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ListDeadLettersRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ListDeadLettersRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListDeadLettersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListDeadLettersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListDeadLettersResponse is a page of a list of dead letters.
+type ListDeadLettersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The dead letters.
+	Items []*DeadLetter `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersResponse) Reset() {
+	*x = ListDeadLettersResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersResponse) ProtoMessage() {}
+
+func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListDeadLettersResponse) GetItems() []*DeadLetter {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListDeadLettersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RetryDeadLetterRequest puts a dead-lettered task back.
+type RetryDeadLetterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Name of the task; empty: every dead letter of the run.
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryDeadLetterRequest) Reset() {
+	*x = RetryDeadLetterRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryDeadLetterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryDeadLetterRequest) ProtoMessage() {}
+
+func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryDeadLetterRequest.ProtoReflect.Descriptor instead.
+func (*RetryDeadLetterRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RetryDeadLetterRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *RetryDeadLetterRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// RetryDeadLetterResponse says that the task was put back.
+type RetryDeadLetterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Names of the tasks that were put back, sorted.
+	Tasks []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Generation that the run is in now.
+	Generation    int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryDeadLetterResponse) Reset() {
+	*x = RetryDeadLetterResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryDeadLetterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryDeadLetterResponse) ProtoMessage() {}
+
+func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryDeadLetterResponse.ProtoReflect.Descriptor instead.
+func (*RetryDeadLetterResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RetryDeadLetterResponse) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *RetryDeadLetterResponse) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *RetryDeadLetterResponse) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+// PurgeDeadLetterRequest takes a dead letter off the list.
+type PurgeDeadLetterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Name of the task; empty: every dead letter of the run.
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadLetterRequest) Reset() {
+	*x = PurgeDeadLetterRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadLetterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadLetterRequest) ProtoMessage() {}
+
+func (x *PurgeDeadLetterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadLetterRequest.ProtoReflect.Descriptor instead.
+func (*PurgeDeadLetterRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PurgeDeadLetterRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *PurgeDeadLetterRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// PurgeDeadLetterResponse says that the dead letter is gone.
+type PurgeDeadLetterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Names of the tasks that were purged, sorted.
+	Tasks         []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadLetterResponse) Reset() {
+	*x = PurgeDeadLetterResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadLetterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadLetterResponse) ProtoMessage() {}
+
+func (x *PurgeDeadLetterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadLetterResponse.ProtoReflect.Descriptor instead.
+func (*PurgeDeadLetterResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PurgeDeadLetterResponse) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *PurgeDeadLetterResponse) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// ListNodesRequest asks for the nodes.
+type ListNodesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only nodes in this state; empty: all.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Most nodes a page holds; 0: 1000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesRequest) Reset() {
+	*x = ListNodesRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesRequest) ProtoMessage() {}
+
+func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
+func (*ListNodesRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListNodesRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ListNodesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListNodesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListNodesResponse is a page of a list of nodes.
+type ListNodesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The nodes, without snapshots.
+	Items []*Node `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesResponse) Reset() {
+	*x = ListNodesResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesResponse) ProtoMessage() {}
+
+func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
+func (*ListNodesResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListNodesResponse) GetItems() []*Node {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// GetNodeRequest asks for a node.
+type GetNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNodeRequest) Reset() {
+	*x = GetNodeRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNodeRequest) ProtoMessage() {}
+
+func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
+func (*GetNodeRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *GetNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// GetNodeResponse is a node.
+type GetNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Node          *Node `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNodeResponse) Reset() {
+	*x = GetNodeResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNodeResponse) ProtoMessage() {}
+
+func (x *GetNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNodeResponse.ProtoReflect.Descriptor instead.
+func (*GetNodeResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// DrainNodeRequest takes a node out of service.
+type DrainNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How long what runs may go on; absent: until it has ended.
+	Deadline *durationpb.Duration `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeRequest) Reset() {
+	*x = DrainNodeRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeRequest) ProtoMessage() {}
+
+func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DrainNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainNodeRequest) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *DrainNodeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// DrainNodeResponse is the node as it is now.
+type DrainNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Node          *Node `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeResponse) Reset() {
+	*x = DrainNodeResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeResponse) ProtoMessage() {}
+
+func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DrainNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// UndrainNodeRequest puts a node back into service.
+type UndrainNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndrainNodeRequest) Reset() {
+	*x = UndrainNodeRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndrainNodeRequest) ProtoMessage() {}
+
+func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UndrainNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// UndrainNodeResponse is the node as it is now.
+type UndrainNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Node          *Node `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndrainNodeResponse) Reset() {
+	*x = UndrainNodeResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndrainNodeResponse) ProtoMessage() {}
+
+func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UndrainNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// RemoveNodeRequest forgets a node.
+type RemoveNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNodeRequest) Reset() {
+	*x = RemoveNodeRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNodeRequest) ProtoMessage() {}
+
+func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
+func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RemoveNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// RemoveNodeResponse says that the node is forgotten.
+type RemoveNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNodeResponse) Reset() {
+	*x = RemoveNodeResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNodeResponse) ProtoMessage() {}
+
+func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
+func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{19}
+}
+
+// PutBlobRequest stores a value.
+type PutBlobRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key to store it under.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// The value.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Stores it only when there is no value yet.
+	IfAbsent      bool `protobuf:"varint,3,opt,name=if_absent,json=ifAbsent,proto3" json:"if_absent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBlobRequest) Reset() {
+	*x = PutBlobRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBlobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBlobRequest) ProtoMessage() {}
+
+func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBlobRequest.ProtoReflect.Descriptor instead.
+func (*PutBlobRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PutBlobRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *PutBlobRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *PutBlobRequest) GetIfAbsent() bool {
+	if x != nil {
+		return x.IfAbsent
+	}
+	return false
+}
+
+// PutBlobResponse says that a value has been stored.
+type PutBlobResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There was a value already, and `if_absent` was set; nothing was stored.
+	Exists        bool `protobuf:"varint,1,opt,name=exists,proto3" json:"exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBlobResponse) Reset() {
+	*x = PutBlobResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBlobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBlobResponse) ProtoMessage() {}
+
+func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBlobResponse.ProtoReflect.Descriptor instead.
+func (*PutBlobResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PutBlobResponse) GetExists() bool {
+	if x != nil {
+		return x.Exists
+	}
+	return false
+}
+
+// GetBlobRequest asks for a value.
+type GetBlobRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the value.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBlobRequest) Reset() {
+	*x = GetBlobRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBlobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBlobRequest) ProtoMessage() {}
+
+func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
+func (*GetBlobRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GetBlobRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// GetBlobResponse is a value.
+type GetBlobResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value.
+	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBlobResponse) Reset() {
+	*x = GetBlobResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBlobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBlobResponse) ProtoMessage() {}
+
+func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
+func (*GetBlobResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *GetBlobResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// ListBlobsRequest asks for keys.
+type ListBlobsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How the keys start: `runs/<run>/` and more.
+	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Most keys a page holds; 0: 1000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBlobsRequest) Reset() {
+	*x = ListBlobsRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBlobsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBlobsRequest) ProtoMessage() {}
+
+func (x *ListBlobsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBlobsRequest.ProtoReflect.Descriptor instead.
+func (*ListBlobsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListBlobsRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *ListBlobsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListBlobsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListBlobsResponse is a page of keys.
+type ListBlobsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The keys, in their order.
+	Keys []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBlobsResponse) Reset() {
+	*x = ListBlobsResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBlobsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBlobsResponse) ProtoMessage() {}
+
+func (x *ListBlobsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBlobsResponse.ProtoReflect.Descriptor instead.
+func (*ListBlobsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListBlobsResponse) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *ListBlobsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
 
 // SubmitRunRequest asks for a run.
 type SubmitRunRequest struct {
@@ -45,7 +1494,7 @@ type SubmitRunRequest struct {
 
 func (x *SubmitRunRequest) Reset() {
 	*x = SubmitRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[0]
+	mi := &file_switchyard_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -57,7 +1506,7 @@ func (x *SubmitRunRequest) String() string {
 func (*SubmitRunRequest) ProtoMessage() {}
 
 func (x *SubmitRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[0]
+	mi := &file_switchyard_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -70,7 +1519,7 @@ func (x *SubmitRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRunRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{0}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubmitRunRequest) GetSource() isSubmitRunRequest_Source {
@@ -150,7 +1599,7 @@ type SubmitRunResponse struct {
 
 func (x *SubmitRunResponse) Reset() {
 	*x = SubmitRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +1611,7 @@ func (x *SubmitRunResponse) String() string {
 func (*SubmitRunResponse) ProtoMessage() {}
 
 func (x *SubmitRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +1624,7 @@ func (x *SubmitRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRunResponse.ProtoReflect.Descriptor instead.
 func (*SubmitRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitRunResponse) GetId() string {
@@ -207,7 +1656,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -219,7 +1668,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -232,7 +1681,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -269,7 +1718,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -281,7 +1730,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -294,7 +1743,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -328,7 +1777,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +1789,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +1802,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -397,7 +1846,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -409,7 +1858,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -422,7 +1871,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -450,7 +1899,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +1911,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +1924,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -500,7 +1949,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +1961,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +1974,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -562,7 +2011,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +2023,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +2036,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -615,7 +2064,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +2076,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +2089,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -669,7 +2118,7 @@ type StreamRunLogsRequest struct {
 
 func (x *StreamRunLogsRequest) Reset() {
 	*x = StreamRunLogsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +2130,7 @@ func (x *StreamRunLogsRequest) String() string {
 func (*StreamRunLogsRequest) ProtoMessage() {}
 
 func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +2143,7 @@ func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StreamRunLogsRequest) GetId() string {
@@ -743,7 +2192,7 @@ type StreamRunLogsResponse struct {
 
 func (x *StreamRunLogsResponse) Reset() {
 	*x = StreamRunLogsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +2204,7 @@ func (x *StreamRunLogsResponse) String() string {
 func (*StreamRunLogsResponse) ProtoMessage() {}
 
 func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +2217,7 @@ func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
@@ -789,7 +2238,7 @@ type ValidationFailure struct {
 
 func (x *ValidationFailure) Reset() {
 	*x = ValidationFailure{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +2250,7 @@ func (x *ValidationFailure) String() string {
 func (*ValidationFailure) ProtoMessage() {}
 
 func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +2263,7 @@ func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationFailure.ProtoReflect.Descriptor instead.
 func (*ValidationFailure) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ValidationFailure) GetProblems() []*Problem {
@@ -847,7 +2296,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +2308,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +2321,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Problem) GetFile() string {
@@ -928,7 +2377,100 @@ var File_switchyard_v1_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\xf6\x01\n" +
+	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\x8b\x01\n" +
+	"\x14ListRunEventsRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"k\n" +
+	"\x15ListRunEventsResponse\x12*\n" +
+	"\x05items\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"J\n" +
+	"\x12ExplainTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xa1\x01\n" +
+	"\x13ExplainTaskResponse\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06chosen\x18\x03 \x01(\tR\x06chosen\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
+	"\x05nodes\x18\x05 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\"\x9a\x01\n" +
+	"\x16ListDeadLettersRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"r\n" +
+	"\x17ListDeadLettersResponse\x12/\n" +
+	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.DeadLetterR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n" +
+	"\x16RetryDeadLetterRequest\x12\x19\n" +
+	"\x03run\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\"a\n" +
+	"\x17RetryDeadLetterResponse\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x05R\n" +
+	"generation\"G\n" +
+	"\x16PurgeDeadLetterRequest\x12\x19\n" +
+	"\x03run\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\"A\n" +
+	"\x17PurgeDeadLetterResponse\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\"\x9b\x01\n" +
+	"\x10ListNodesRequest\x12?\n" +
+	"\x05state\x18\x01 \x01(\tB)\xbaH&r$R\x00R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"f\n" +
+	"\x11ListNodesResponse\x12)\n" +
+	"\x05items\x18\x01 \x03(\v2\x13.switchyard.v1.NodeR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
+	"\x0eGetNodeRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\":\n" +
+	"\x0fGetNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"\x92\x01\n" +
+	"\x10DrainNodeRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12?\n" +
+	"\bdeadline\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\bdeadline\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\"<\n" +
+	"\x11DrainNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"1\n" +
+	"\x12UndrainNodeRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\">\n" +
+	"\x13UndrainNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"0\n" +
+	"\x11RemoveNodeRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x14\n" +
+	"\x12RemoveNodeResponse\"_\n" +
+	"\x0ePutBlobRequest\x12\x1c\n" +
+	"\x03key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\bR\x03key\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x1b\n" +
+	"\tif_absent\x18\x03 \x01(\bR\bifAbsent\")\n" +
+	"\x0fPutBlobResponse\x12\x16\n" +
+	"\x06exists\x18\x01 \x01(\bR\x06exists\".\n" +
+	"\x0eGetBlobRequest\x12\x1c\n" +
+	"\x03key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\bR\x03key\"%\n" +
+	"\x0fGetBlobResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"~\n" +
+	"\x10ListBlobsRequest\x12\"\n" +
+	"\x06prefix\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\bR\x06prefix\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
+	"\x11ListBlobsResponse\x12\x12\n" +
+	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf6\x01\n" +
 	"\x10SubmitRunRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -994,7 +2536,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x12\n" +
 	"\x04hint\x18\x06 \x01(\tR\x04hint\x12\x18\n" +
-	"\asnippet\x18\a \x01(\tR\asnippet2\xf7\x03\n" +
+	"\asnippet\x18\a \x01(\tR\asnippet2\xd9\a\n" +
 	"\n" +
 	"RunService\x12N\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\x12J\n" +
@@ -1002,7 +2544,23 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse0\x01\x12N\n" +
 	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\x12\\\n" +
-	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse0\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse0\x01\x12_\n" +
+	"\rListRunEvents\x12#.switchyard.v1.ListRunEventsRequest\x1a$.switchyard.v1.ListRunEventsResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\vExplainTask\x12!.switchyard.v1.ExplainTaskRequest\x1a\".switchyard.v1.ExplainTaskResponse\x12e\n" +
+	"\x0fListDeadLetters\x12%.switchyard.v1.ListDeadLettersRequest\x1a&.switchyard.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12`\n" +
+	"\x0fRetryDeadLetter\x12%.switchyard.v1.RetryDeadLetterRequest\x1a&.switchyard.v1.RetryDeadLetterResponse\x12`\n" +
+	"\x0fPurgeDeadLetter\x12%.switchyard.v1.PurgeDeadLetterRequest\x1a&.switchyard.v1.PurgeDeadLetterResponse2\xaa\x03\n" +
+	"\vNodeService\x12S\n" +
+	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\tDrainNode\x12\x1f.switchyard.v1.DrainNodeRequest\x1a .switchyard.v1.DrainNodeResponse\x12T\n" +
+	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\x12Q\n" +
+	"\n" +
+	"RemoveNode\x12 .switchyard.v1.RemoveNodeRequest\x1a!.switchyard.v1.RemoveNodeResponse2\xfb\x01\n" +
+	"\vBlobService\x12H\n" +
+	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\x12M\n" +
+	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\tListBlobs\x12\x1f.switchyard.v1.ListBlobsRequest\x1a .switchyard.v1.ListBlobsResponse\"\x03\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_service_proto_rawDescOnce sync.Once
@@ -1016,56 +2574,121 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_switchyard_v1_service_proto_goTypes = []any{
-	(*SubmitRunRequest)(nil),      // 0: switchyard.v1.SubmitRunRequest
-	(*SubmitRunResponse)(nil),     // 1: switchyard.v1.SubmitRunResponse
-	(*GetRunRequest)(nil),         // 2: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 3: switchyard.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 4: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 5: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 6: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 7: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),      // 8: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 9: switchyard.v1.CancelRunResponse
-	(*StreamRunLogsRequest)(nil),  // 10: switchyard.v1.StreamRunLogsRequest
-	(*StreamRunLogsResponse)(nil), // 11: switchyard.v1.StreamRunLogsResponse
-	(*ValidationFailure)(nil),     // 12: switchyard.v1.ValidationFailure
-	(*Problem)(nil),               // 13: switchyard.v1.Problem
-	nil,                           // 14: switchyard.v1.WatchRunResponse.CountsEntry
-	(*Definition)(nil),            // 15: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
-	(*RunOptions)(nil),            // 17: switchyard.v1.RunOptions
-	(*Run)(nil),                   // 18: switchyard.v1.Run
-	(*LogEntry)(nil),              // 19: switchyard.v1.LogEntry
+	(*ListRunEventsRequest)(nil),    // 0: switchyard.v1.ListRunEventsRequest
+	(*ListRunEventsResponse)(nil),   // 1: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskRequest)(nil),      // 2: switchyard.v1.ExplainTaskRequest
+	(*ExplainTaskResponse)(nil),     // 3: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersRequest)(nil),  // 4: switchyard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil), // 5: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterRequest)(nil),  // 6: switchyard.v1.RetryDeadLetterRequest
+	(*RetryDeadLetterResponse)(nil), // 7: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterRequest)(nil),  // 8: switchyard.v1.PurgeDeadLetterRequest
+	(*PurgeDeadLetterResponse)(nil), // 9: switchyard.v1.PurgeDeadLetterResponse
+	(*ListNodesRequest)(nil),        // 10: switchyard.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),       // 11: switchyard.v1.ListNodesResponse
+	(*GetNodeRequest)(nil),          // 12: switchyard.v1.GetNodeRequest
+	(*GetNodeResponse)(nil),         // 13: switchyard.v1.GetNodeResponse
+	(*DrainNodeRequest)(nil),        // 14: switchyard.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),       // 15: switchyard.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),      // 16: switchyard.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),     // 17: switchyard.v1.UndrainNodeResponse
+	(*RemoveNodeRequest)(nil),       // 18: switchyard.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),      // 19: switchyard.v1.RemoveNodeResponse
+	(*PutBlobRequest)(nil),          // 20: switchyard.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),         // 21: switchyard.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),          // 22: switchyard.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),         // 23: switchyard.v1.GetBlobResponse
+	(*ListBlobsRequest)(nil),        // 24: switchyard.v1.ListBlobsRequest
+	(*ListBlobsResponse)(nil),       // 25: switchyard.v1.ListBlobsResponse
+	(*SubmitRunRequest)(nil),        // 26: switchyard.v1.SubmitRunRequest
+	(*SubmitRunResponse)(nil),       // 27: switchyard.v1.SubmitRunResponse
+	(*GetRunRequest)(nil),           // 28: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),          // 29: switchyard.v1.GetRunResponse
+	(*ListRunsRequest)(nil),         // 30: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),        // 31: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),         // 32: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),        // 33: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),        // 34: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),       // 35: switchyard.v1.CancelRunResponse
+	(*StreamRunLogsRequest)(nil),    // 36: switchyard.v1.StreamRunLogsRequest
+	(*StreamRunLogsResponse)(nil),   // 37: switchyard.v1.StreamRunLogsResponse
+	(*ValidationFailure)(nil),       // 38: switchyard.v1.ValidationFailure
+	(*Problem)(nil),                 // 39: switchyard.v1.Problem
+	nil,                             // 40: switchyard.v1.WatchRunResponse.CountsEntry
+	(*Event)(nil),                   // 41: switchyard.v1.Event
+	(*NodeVerdict)(nil),             // 42: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),              // 43: switchyard.v1.DeadLetter
+	(*Node)(nil),                    // 44: switchyard.v1.Node
+	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
+	(*Definition)(nil),              // 46: switchyard.v1.Definition
+	(*structpb.Struct)(nil),         // 47: google.protobuf.Struct
+	(*RunOptions)(nil),              // 48: switchyard.v1.RunOptions
+	(*Run)(nil),                     // 49: switchyard.v1.Run
+	(*LogEntry)(nil),                // 50: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	15, // 0: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	16, // 1: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	17, // 2: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	18, // 3: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	18, // 4: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	18, // 5: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	14, // 6: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	19, // 7: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	13, // 8: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	0,  // 9: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	2,  // 10: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	4,  // 11: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	6,  // 12: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	8,  // 13: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	10, // 14: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	1,  // 15: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	3,  // 16: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	5,  // 17: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	7,  // 18: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	9,  // 19: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	11, // 20: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	41, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	42, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	43, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	44, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	44, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	45, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	44, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	44, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	46, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	47, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	48, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	49, // 11: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	49, // 12: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	49, // 13: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	40, // 14: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	50, // 15: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	39, // 16: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 17: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	28, // 18: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	30, // 19: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	32, // 20: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	34, // 21: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	36, // 22: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 23: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 24: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 25: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 26: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 27: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	10, // 28: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 29: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 30: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 31: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 32: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 33: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 34: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 35: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 36: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	29, // 37: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	31, // 38: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	33, // 39: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	35, // 40: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	37, // 41: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 42: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 43: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 44: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 45: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 46: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	11, // 47: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 48: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 49: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 50: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 51: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 52: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 53: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 54: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	36, // [36:55] is the sub-list for method output_type
+	17, // [17:36] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }
@@ -1074,22 +2697,23 @@ func file_switchyard_v1_service_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_init()
+	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_service_proto_msgTypes[0].OneofWrappers = []any{
+	file_switchyard_v1_service_proto_msgTypes[26].OneofWrappers = []any{
 		(*SubmitRunRequest_Document)(nil),
 		(*SubmitRunRequest_Definition)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_switchyard_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   41,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   3,
 		},
 		GoTypes:           file_switchyard_v1_service_proto_goTypes,
 		DependencyIndexes: file_switchyard_v1_service_proto_depIdxs,

@@ -23,6 +23,10 @@ const _ = connect.IsAtLeastVersion1_13_0
 const (
 	// RunServiceName is the fully-qualified name of the RunService service.
 	RunServiceName = "switchyard.v1.RunService"
+	// NodeServiceName is the fully-qualified name of the NodeService service.
+	NodeServiceName = "switchyard.v1.NodeService"
+	// BlobServiceName is the fully-qualified name of the BlobService service.
+	BlobServiceName = "switchyard.v1.BlobService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -46,6 +50,36 @@ const (
 	// RunServiceStreamRunLogsProcedure is the fully-qualified name of the RunService's StreamRunLogs
 	// RPC.
 	RunServiceStreamRunLogsProcedure = "/switchyard.v1.RunService/StreamRunLogs"
+	// RunServiceListRunEventsProcedure is the fully-qualified name of the RunService's ListRunEvents
+	// RPC.
+	RunServiceListRunEventsProcedure = "/switchyard.v1.RunService/ListRunEvents"
+	// RunServiceExplainTaskProcedure is the fully-qualified name of the RunService's ExplainTask RPC.
+	RunServiceExplainTaskProcedure = "/switchyard.v1.RunService/ExplainTask"
+	// RunServiceListDeadLettersProcedure is the fully-qualified name of the RunService's
+	// ListDeadLetters RPC.
+	RunServiceListDeadLettersProcedure = "/switchyard.v1.RunService/ListDeadLetters"
+	// RunServiceRetryDeadLetterProcedure is the fully-qualified name of the RunService's
+	// RetryDeadLetter RPC.
+	RunServiceRetryDeadLetterProcedure = "/switchyard.v1.RunService/RetryDeadLetter"
+	// RunServicePurgeDeadLetterProcedure is the fully-qualified name of the RunService's
+	// PurgeDeadLetter RPC.
+	RunServicePurgeDeadLetterProcedure = "/switchyard.v1.RunService/PurgeDeadLetter"
+	// NodeServiceListNodesProcedure is the fully-qualified name of the NodeService's ListNodes RPC.
+	NodeServiceListNodesProcedure = "/switchyard.v1.NodeService/ListNodes"
+	// NodeServiceGetNodeProcedure is the fully-qualified name of the NodeService's GetNode RPC.
+	NodeServiceGetNodeProcedure = "/switchyard.v1.NodeService/GetNode"
+	// NodeServiceDrainNodeProcedure is the fully-qualified name of the NodeService's DrainNode RPC.
+	NodeServiceDrainNodeProcedure = "/switchyard.v1.NodeService/DrainNode"
+	// NodeServiceUndrainNodeProcedure is the fully-qualified name of the NodeService's UndrainNode RPC.
+	NodeServiceUndrainNodeProcedure = "/switchyard.v1.NodeService/UndrainNode"
+	// NodeServiceRemoveNodeProcedure is the fully-qualified name of the NodeService's RemoveNode RPC.
+	NodeServiceRemoveNodeProcedure = "/switchyard.v1.NodeService/RemoveNode"
+	// BlobServicePutBlobProcedure is the fully-qualified name of the BlobService's PutBlob RPC.
+	BlobServicePutBlobProcedure = "/switchyard.v1.BlobService/PutBlob"
+	// BlobServiceGetBlobProcedure is the fully-qualified name of the BlobService's GetBlob RPC.
+	BlobServiceGetBlobProcedure = "/switchyard.v1.BlobService/GetBlob"
+	// BlobServiceListBlobsProcedure is the fully-qualified name of the BlobService's ListBlobs RPC.
+	BlobServiceListBlobsProcedure = "/switchyard.v1.BlobService/ListBlobs"
 )
 
 // RunServiceClient is a client for the switchyard.v1.RunService service.
@@ -64,6 +98,18 @@ type RunServiceClient interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
+	// Tells every transition of every task of a run, oldest first.
+	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
+	// Says why a task went where it went, or what each node lacks while it waits.
+	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
+	// Lists the tasks whose retries are spent, the newest first.
+	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
+	// Puts a dead-lettered task back with its attempts at 0; its run goes on from there. A task that is not
+	// dead-lettered is FailedPrecondition.
+	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
+	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
+	// FailedPrecondition.
+	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
 }
 
 // NewRunServiceClient constructs a client for the switchyard.v1.RunService service. By default, it
@@ -115,17 +161,54 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("StreamRunLogs")),
 			connect.WithClientOptions(opts...),
 		),
+		listRunEvents: connect.NewClient[v1.ListRunEventsRequest, v1.ListRunEventsResponse](
+			httpClient,
+			baseURL+RunServiceListRunEventsProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListRunEvents")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		explainTask: connect.NewClient[v1.ExplainTaskRequest, v1.ExplainTaskResponse](
+			httpClient,
+			baseURL+RunServiceExplainTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ExplainTask")),
+			connect.WithClientOptions(opts...),
+		),
+		listDeadLetters: connect.NewClient[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse](
+			httpClient,
+			baseURL+RunServiceListDeadLettersProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListDeadLetters")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		retryDeadLetter: connect.NewClient[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse](
+			httpClient,
+			baseURL+RunServiceRetryDeadLetterProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RetryDeadLetter")),
+			connect.WithClientOptions(opts...),
+		),
+		purgeDeadLetter: connect.NewClient[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse](
+			httpClient,
+			baseURL+RunServicePurgeDeadLetterProcedure,
+			connect.WithSchema(runServiceMethods.ByName("PurgeDeadLetter")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // runServiceClient implements RunServiceClient.
 type runServiceClient struct {
-	submitRun     *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
-	getRun        *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
-	listRuns      *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
-	watchRun      *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
-	cancelRun     *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
-	streamRunLogs *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
+	submitRun       *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
+	getRun          *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
+	listRuns        *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
+	watchRun        *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
+	cancelRun       *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
+	streamRunLogs   *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
+	listRunEvents   *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
+	explainTask     *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
+	listDeadLetters *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
+	retryDeadLetter *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
+	purgeDeadLetter *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
 }
 
 // SubmitRun calls switchyard.v1.RunService.SubmitRun.
@@ -158,6 +241,31 @@ func (c *runServiceClient) StreamRunLogs(ctx context.Context, req *connect.Reque
 	return c.streamRunLogs.CallServerStream(ctx, req)
 }
 
+// ListRunEvents calls switchyard.v1.RunService.ListRunEvents.
+func (c *runServiceClient) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
+	return c.listRunEvents.CallUnary(ctx, req)
+}
+
+// ExplainTask calls switchyard.v1.RunService.ExplainTask.
+func (c *runServiceClient) ExplainTask(ctx context.Context, req *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {
+	return c.explainTask.CallUnary(ctx, req)
+}
+
+// ListDeadLetters calls switchyard.v1.RunService.ListDeadLetters.
+func (c *runServiceClient) ListDeadLetters(ctx context.Context, req *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
+	return c.listDeadLetters.CallUnary(ctx, req)
+}
+
+// RetryDeadLetter calls switchyard.v1.RunService.RetryDeadLetter.
+func (c *runServiceClient) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
+	return c.retryDeadLetter.CallUnary(ctx, req)
+}
+
+// PurgeDeadLetter calls switchyard.v1.RunService.PurgeDeadLetter.
+func (c *runServiceClient) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
+	return c.purgeDeadLetter.CallUnary(ctx, req)
+}
+
 // RunServiceHandler is an implementation of the switchyard.v1.RunService service.
 type RunServiceHandler interface {
 	// Checks a definition and starts a run of it. A bad definition is
@@ -174,6 +282,18 @@ type RunServiceHandler interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error
+	// Tells every transition of every task of a run, oldest first.
+	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
+	// Says why a task went where it went, or what each node lacks while it waits.
+	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
+	// Lists the tasks whose retries are spent, the newest first.
+	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
+	// Puts a dead-lettered task back with its attempts at 0; its run goes on from there. A task that is not
+	// dead-lettered is FailedPrecondition.
+	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
+	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
+	// FailedPrecondition.
+	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
 }
 
 // NewRunServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -221,6 +341,38 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("StreamRunLogs")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceListRunEventsHandler := connect.NewUnaryHandler(
+		RunServiceListRunEventsProcedure,
+		svc.ListRunEvents,
+		connect.WithSchema(runServiceMethods.ByName("ListRunEvents")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceExplainTaskHandler := connect.NewUnaryHandler(
+		RunServiceExplainTaskProcedure,
+		svc.ExplainTask,
+		connect.WithSchema(runServiceMethods.ByName("ExplainTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceListDeadLettersHandler := connect.NewUnaryHandler(
+		RunServiceListDeadLettersProcedure,
+		svc.ListDeadLetters,
+		connect.WithSchema(runServiceMethods.ByName("ListDeadLetters")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRetryDeadLetterHandler := connect.NewUnaryHandler(
+		RunServiceRetryDeadLetterProcedure,
+		svc.RetryDeadLetter,
+		connect.WithSchema(runServiceMethods.ByName("RetryDeadLetter")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServicePurgeDeadLetterHandler := connect.NewUnaryHandler(
+		RunServicePurgeDeadLetterProcedure,
+		svc.PurgeDeadLetter,
+		connect.WithSchema(runServiceMethods.ByName("PurgeDeadLetter")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.RunService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RunServiceSubmitRunProcedure:
@@ -235,6 +387,16 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceCancelRunHandler.ServeHTTP(w, r)
 		case RunServiceStreamRunLogsProcedure:
 			runServiceStreamRunLogsHandler.ServeHTTP(w, r)
+		case RunServiceListRunEventsProcedure:
+			runServiceListRunEventsHandler.ServeHTTP(w, r)
+		case RunServiceExplainTaskProcedure:
+			runServiceExplainTaskHandler.ServeHTTP(w, r)
+		case RunServiceListDeadLettersProcedure:
+			runServiceListDeadLettersHandler.ServeHTTP(w, r)
+		case RunServiceRetryDeadLetterProcedure:
+			runServiceRetryDeadLetterHandler.ServeHTTP(w, r)
+		case RunServicePurgeDeadLetterProcedure:
+			runServicePurgeDeadLetterHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -266,4 +428,344 @@ func (UnimplementedRunServiceHandler) CancelRun(context.Context, *connect.Reques
 
 func (UnimplementedRunServiceHandler) StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.StreamRunLogs is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListRunEvents is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ExplainTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListDeadLetters is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RetryDeadLetter is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.PurgeDeadLetter is not implemented"))
+}
+
+// NodeServiceClient is a client for the switchyard.v1.NodeService service.
+type NodeServiceClient interface {
+	// Lists the nodes by name, those that are offline too.
+	ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error)
+	// Tells everything about a node.
+	GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error)
+	// Has a node take nothing new and move what waits there; what runs may finish until the deadline.
+	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
+	// Puts a draining node back into service.
+	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Forgets a node that is offline. One that is not is FailedPrecondition.
+	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
+}
+
+// NewNodeServiceClient constructs a client for the switchyard.v1.NodeService service. By default,
+// it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and
+// sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC()
+// or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewNodeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) NodeServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	nodeServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("NodeService").Methods()
+	return &nodeServiceClient{
+		listNodes: connect.NewClient[v1.ListNodesRequest, v1.ListNodesResponse](
+			httpClient,
+			baseURL+NodeServiceListNodesProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("ListNodes")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getNode: connect.NewClient[v1.GetNodeRequest, v1.GetNodeResponse](
+			httpClient,
+			baseURL+NodeServiceGetNodeProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("GetNode")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		drainNode: connect.NewClient[v1.DrainNodeRequest, v1.DrainNodeResponse](
+			httpClient,
+			baseURL+NodeServiceDrainNodeProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("DrainNode")),
+			connect.WithClientOptions(opts...),
+		),
+		undrainNode: connect.NewClient[v1.UndrainNodeRequest, v1.UndrainNodeResponse](
+			httpClient,
+			baseURL+NodeServiceUndrainNodeProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
+			connect.WithClientOptions(opts...),
+		),
+		removeNode: connect.NewClient[v1.RemoveNodeRequest, v1.RemoveNodeResponse](
+			httpClient,
+			baseURL+NodeServiceRemoveNodeProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("RemoveNode")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// nodeServiceClient implements NodeServiceClient.
+type nodeServiceClient struct {
+	listNodes   *connect.Client[v1.ListNodesRequest, v1.ListNodesResponse]
+	getNode     *connect.Client[v1.GetNodeRequest, v1.GetNodeResponse]
+	drainNode   *connect.Client[v1.DrainNodeRequest, v1.DrainNodeResponse]
+	undrainNode *connect.Client[v1.UndrainNodeRequest, v1.UndrainNodeResponse]
+	removeNode  *connect.Client[v1.RemoveNodeRequest, v1.RemoveNodeResponse]
+}
+
+// ListNodes calls switchyard.v1.NodeService.ListNodes.
+func (c *nodeServiceClient) ListNodes(ctx context.Context, req *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
+	return c.listNodes.CallUnary(ctx, req)
+}
+
+// GetNode calls switchyard.v1.NodeService.GetNode.
+func (c *nodeServiceClient) GetNode(ctx context.Context, req *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
+	return c.getNode.CallUnary(ctx, req)
+}
+
+// DrainNode calls switchyard.v1.NodeService.DrainNode.
+func (c *nodeServiceClient) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
+	return c.drainNode.CallUnary(ctx, req)
+}
+
+// UndrainNode calls switchyard.v1.NodeService.UndrainNode.
+func (c *nodeServiceClient) UndrainNode(ctx context.Context, req *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error) {
+	return c.undrainNode.CallUnary(ctx, req)
+}
+
+// RemoveNode calls switchyard.v1.NodeService.RemoveNode.
+func (c *nodeServiceClient) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
+	return c.removeNode.CallUnary(ctx, req)
+}
+
+// NodeServiceHandler is an implementation of the switchyard.v1.NodeService service.
+type NodeServiceHandler interface {
+	// Lists the nodes by name, those that are offline too.
+	ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error)
+	// Tells everything about a node.
+	GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error)
+	// Has a node take nothing new and move what waits there; what runs may finish until the deadline.
+	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
+	// Puts a draining node back into service.
+	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Forgets a node that is offline. One that is not is FailedPrecondition.
+	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
+}
+
+// NewNodeServiceHandler builds an HTTP handler from the service implementation. It returns the path
+// on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewNodeServiceHandler(svc NodeServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	nodeServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("NodeService").Methods()
+	nodeServiceListNodesHandler := connect.NewUnaryHandler(
+		NodeServiceListNodesProcedure,
+		svc.ListNodes,
+		connect.WithSchema(nodeServiceMethods.ByName("ListNodes")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	nodeServiceGetNodeHandler := connect.NewUnaryHandler(
+		NodeServiceGetNodeProcedure,
+		svc.GetNode,
+		connect.WithSchema(nodeServiceMethods.ByName("GetNode")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	nodeServiceDrainNodeHandler := connect.NewUnaryHandler(
+		NodeServiceDrainNodeProcedure,
+		svc.DrainNode,
+		connect.WithSchema(nodeServiceMethods.ByName("DrainNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	nodeServiceUndrainNodeHandler := connect.NewUnaryHandler(
+		NodeServiceUndrainNodeProcedure,
+		svc.UndrainNode,
+		connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	nodeServiceRemoveNodeHandler := connect.NewUnaryHandler(
+		NodeServiceRemoveNodeProcedure,
+		svc.RemoveNode,
+		connect.WithSchema(nodeServiceMethods.ByName("RemoveNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/switchyard.v1.NodeService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case NodeServiceListNodesProcedure:
+			nodeServiceListNodesHandler.ServeHTTP(w, r)
+		case NodeServiceGetNodeProcedure:
+			nodeServiceGetNodeHandler.ServeHTTP(w, r)
+		case NodeServiceDrainNodeProcedure:
+			nodeServiceDrainNodeHandler.ServeHTTP(w, r)
+		case NodeServiceUndrainNodeProcedure:
+			nodeServiceUndrainNodeHandler.ServeHTTP(w, r)
+		case NodeServiceRemoveNodeProcedure:
+			nodeServiceRemoveNodeHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedNodeServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedNodeServiceHandler struct{}
+
+func (UnimplementedNodeServiceHandler) ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.ListNodes is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.GetNode is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.DrainNode is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.UndrainNode is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.RemoveNode is not implemented"))
+}
+
+// BlobServiceClient is a client for the switchyard.v1.BlobService service.
+type BlobServiceClient interface {
+	// Stores a value.
+	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
+	// Returns a value; NotFound when there is none.
+	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
+	// Lists the keys that start with a prefix, in their order.
+	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
+}
+
+// NewBlobServiceClient constructs a client for the switchyard.v1.BlobService service. By default,
+// it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and
+// sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC()
+// or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewBlobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) BlobServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	blobServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("BlobService").Methods()
+	return &blobServiceClient{
+		putBlob: connect.NewClient[v1.PutBlobRequest, v1.PutBlobResponse](
+			httpClient,
+			baseURL+BlobServicePutBlobProcedure,
+			connect.WithSchema(blobServiceMethods.ByName("PutBlob")),
+			connect.WithClientOptions(opts...),
+		),
+		getBlob: connect.NewClient[v1.GetBlobRequest, v1.GetBlobResponse](
+			httpClient,
+			baseURL+BlobServiceGetBlobProcedure,
+			connect.WithSchema(blobServiceMethods.ByName("GetBlob")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listBlobs: connect.NewClient[v1.ListBlobsRequest, v1.ListBlobsResponse](
+			httpClient,
+			baseURL+BlobServiceListBlobsProcedure,
+			connect.WithSchema(blobServiceMethods.ByName("ListBlobs")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// blobServiceClient implements BlobServiceClient.
+type blobServiceClient struct {
+	putBlob   *connect.Client[v1.PutBlobRequest, v1.PutBlobResponse]
+	getBlob   *connect.Client[v1.GetBlobRequest, v1.GetBlobResponse]
+	listBlobs *connect.Client[v1.ListBlobsRequest, v1.ListBlobsResponse]
+}
+
+// PutBlob calls switchyard.v1.BlobService.PutBlob.
+func (c *blobServiceClient) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
+	return c.putBlob.CallUnary(ctx, req)
+}
+
+// GetBlob calls switchyard.v1.BlobService.GetBlob.
+func (c *blobServiceClient) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
+	return c.getBlob.CallUnary(ctx, req)
+}
+
+// ListBlobs calls switchyard.v1.BlobService.ListBlobs.
+func (c *blobServiceClient) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
+	return c.listBlobs.CallUnary(ctx, req)
+}
+
+// BlobServiceHandler is an implementation of the switchyard.v1.BlobService service.
+type BlobServiceHandler interface {
+	// Stores a value.
+	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
+	// Returns a value; NotFound when there is none.
+	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
+	// Lists the keys that start with a prefix, in their order.
+	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
+}
+
+// NewBlobServiceHandler builds an HTTP handler from the service implementation. It returns the path
+// on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewBlobServiceHandler(svc BlobServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	blobServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("BlobService").Methods()
+	blobServicePutBlobHandler := connect.NewUnaryHandler(
+		BlobServicePutBlobProcedure,
+		svc.PutBlob,
+		connect.WithSchema(blobServiceMethods.ByName("PutBlob")),
+		connect.WithHandlerOptions(opts...),
+	)
+	blobServiceGetBlobHandler := connect.NewUnaryHandler(
+		BlobServiceGetBlobProcedure,
+		svc.GetBlob,
+		connect.WithSchema(blobServiceMethods.ByName("GetBlob")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	blobServiceListBlobsHandler := connect.NewUnaryHandler(
+		BlobServiceListBlobsProcedure,
+		svc.ListBlobs,
+		connect.WithSchema(blobServiceMethods.ByName("ListBlobs")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/switchyard.v1.BlobService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case BlobServicePutBlobProcedure:
+			blobServicePutBlobHandler.ServeHTTP(w, r)
+		case BlobServiceGetBlobProcedure:
+			blobServiceGetBlobHandler.ServeHTTP(w, r)
+		case BlobServiceListBlobsProcedure:
+			blobServiceListBlobsHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedBlobServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedBlobServiceHandler struct{}
+
+func (UnimplementedBlobServiceHandler) PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.BlobService.PutBlob is not implemented"))
+}
+
+func (UnimplementedBlobServiceHandler) GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.BlobService.GetBlob is not implemented"))
+}
+
+func (UnimplementedBlobServiceHandler) ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.BlobService.ListBlobs is not implemented"))
 }
