@@ -57,23 +57,18 @@ func (q *Queue) mayWaitOn(n *node) bool {
 func (q *Queue) wantedFromAbove(n *node) bool {
 	if !q.level.counted {
 		q.level.counted = true
-		for _, s := range q.shapes {
+		for _, s := range q.active {
 			if s.waiting[0].priority > q.level.priority {
 				q.level.above = append(q.level.above, s)
 			}
 		}
 	}
-	return slices.ContainsFunc(q.level.above, func(s *shape) bool { return q.couldEverFit(s, n) })
+	return slices.ContainsFunc(q.level.above, func(s *shape) bool { return q.wants(s, n) })
 }
 
-func (q *Queue) couldEverFit(s *shape, n *node) bool {
-	v := q.look(s, n)
-	for _, f := range q.filters {
-		if f.static && !f.fits(v) {
-			return false
-		}
-	}
-	return true
+// wants tells whether the node could ever meet the shape.
+func (q *Queue) wants(s *shape, n *node) bool {
+	return n.present && s.names(n.name) && q.couldEverFit(s, n)
 }
 
 // keepBack notes that a request may not wait on the node for now.
@@ -99,7 +94,7 @@ func (q *Queue) noteFirst(s *shape, was *request) {
 func (q *Queue) freeKeptBack() {
 	for _, n := range q.keptBack {
 		n.keptBack = false
-		q.lookAt(n)
+		q.touch(n)
 	}
 	q.keptBack = q.keptBack[:0]
 }
@@ -107,19 +102,24 @@ func (q *Queue) freeKeptBack() {
 // reconsider has the shapes below the present level look again at the nodes
 // that were kept back: what was more urgent may have found a place elsewhere.
 func (q *Queue) reconsider(order *shapeHeap) {
-	for _, s := range q.shapes {
+	for _, s := range q.active {
 		if s.waiting[0].priority >= q.level.priority {
 			continue
 		}
-		more := q.candidates(s, q.keptBack)
-		if len(more.list) == 0 {
+		more := false
+		for _, n := range q.keptBack {
+			if v := q.look(s, n); q.wants(s, n) && q.fits(&v) {
+				s.preferred.reopen(n.number)
+				s.avoided.reopen(n.number)
+				more = true
+			}
+		}
+		if !more {
 			continue
 		}
-		inOrder := len(s.candidates.list) > 0
-		more.list = append(more.list, s.candidates.list...)
-		heap.Init(&more)
-		s.candidates = more
-		if !inOrder {
+		s.ranking.of = nil
+		if !s.inOrder {
+			s.inOrder = true
 			heap.Push(order, s)
 		}
 	}

@@ -6,64 +6,137 @@ import (
 )
 
 // candidate is a node that a shape fits, as it was when last looked at. During
-// a pass a node only ever gets fuller, so a candidate can only have become worse.
+// a pass a node only ever gets fuller, so a candidate can only have become worse;
+// one that has become better in the meantime is there a second time.
 type candidate struct {
-	n       *node
-	avoided bool // to be left out if others will do
-	ahead   bool // the request would wait in the node's queue
-	base    float64
-	pinned  bool
-	tasks   int
+	n      *node
+	ahead  bool // the request would wait in the node's queue
+	base   float64
+	pinned bool
+	tasks  int
 }
 
-func (c candidate) score(perTask float64) float64 {
+func (c *candidate) score(perTask float64) float64 {
 	if c.pinned {
 		return 0
 	}
 	return c.base - perTask*float64(c.tasks)
 }
 
-func (q *Queue) candidates(s *shape, nodes []*node) candidateHeap {
-	out := candidateHeap{perTask: q.opts.Weights.Task}
-	for _, n := range nodes {
-		if !n.present || !q.fits(s, n) {
-			continue
-		}
-		c := candidate{
-			n:       n,
-			avoided: s.avoids(n.name),
-			ahead:   q.look(s, n).waitsThere(),
-			pinned:  s.target.Node != "",
-			tasks:   n.tasks(),
-		}
-		if !c.pinned {
-			c.base = Sum(figures(n.snap, s.need.usesGPU, *q.opts.Weights))
-		}
-		out.list = append(out.list, c)
-	}
-	heap.Init(&out)
-	return out
+func (q *Queue) candidate(s *shape, n *node, ahead bool) candidate {
+	return candidate{n: n, ahead: ahead, pinned: s.target.Node != "", tasks: n.tasks, base: n.base(s)}
 }
 
-// candidateHeap has the best candidate on top.
-type candidateHeap struct {
+// base is the node's score for the shape without tasks.
+func (n *node) base(s *shape) float64 {
+	if s.need.usesGPU {
+		return n.now.scoreGPU
+	}
+	return n.now.score
+}
+
+// betterThan puts nodes first where the request starts at once, then the higher
+// score, fewer tasks and the name.
+func (c *candidate) betterThan(o *candidate, perTask float64) bool {
+	if c.ahead != o.ahead {
+		return o.ahead
+	}
+	return cmp.Or(
+		cmp.Compare(o.score(perTask), c.score(perTask)),
+		cmp.Compare(c.tasks, o.tasks),
+		cmp.Compare(c.n.name, o.n.name),
+	) < 0
+}
+
+// ranking is a heap with the best of some nodes of a pool on top.
+type ranking struct {
+	of      *pool
 	list    []candidate
+	sample  bool // it has some of the nodes only
+	left    int  // picks from a sample
 	perTask float64
 }
 
-func (h candidateHeap) Len() int { return len(h.list) }
+// rank makes the shape's ranking of the open nodes of a pool, or of a sample of
+// them. It leaves out those that the shape does not fit.
+func (q *Queue) rank(s *shape, p *pool) {
+	r := &s.ranking
+	*r = ranking{of: p, list: r.list[:0], perTask: q.opts.Weights.Task}
+	if p.open > q.opts.SampleAbove {
+		r.sample = true
+		size := min(max(q.opts.Sample, picksOfSample*len(s.waiting)), q.opts.SampleAbove)
+		q.draw(s, p, size)
+		r.left = max(1, len(r.list)/picksOfSample)
+	} else {
+		for i := p.open - 1; i >= 0; i-- {
+			n := q.numbered[p.nodes[i]]
+			v := q.look(s, n)
+			if !q.fits(&v) {
+				q.drop(s, p, n)
+				continue
+			}
+			r.list = append(r.list, q.candidate(s, n, v.waitsThere()))
+		}
+	}
+	heap.Init(r)
+}
 
-// Less puts nodes that need not be avoided first, then those where the request
-// starts at once, then the higher score, fewer tasks and the name.
-func (h candidateHeap) Less(i, j int) bool {
-	a, b := h.list[i], h.list[j]
-	return cmp.Or(
-		last(a.avoided, b.avoided),
-		last(a.ahead, b.ahead),
-		cmp.Compare(b.score(h.perTask), a.score(h.perTask)),
-		cmp.Compare(a.tasks, b.tasks),
-		cmp.Compare(a.n.name, b.n.name),
-	) < 0
+// rankAgain adds a node to the ranking that may have become better. What was
+// ranked of it before is found out to be wrong when it comes to the top.
+func (q *Queue) rankAgain(s *shape, p *pool, n *node) {
+	v := q.look(s, n)
+	if !q.fits(&v) {
+		q.drop(s, p, n)
+		return
+	}
+	heap.Push(&s.ranking, q.candidate(s, n, v.waitsThere()))
+}
+
+// draw adds random nodes of a pool to the shape's ranking: of those where the
+// request starts at once, or, when there are none, of those where it waits.
+func (q *Queue) draw(s *shape, p *pool, size int) {
+	r := &s.ranking
+	for i := 0; len(r.list) < size && i < p.ready; {
+		p.swap(i, i+q.opts.Rand.IntN(p.ready-i))
+		n := q.numbered[p.nodes[i]]
+		switch ahead, ok := q.admits(s, n); {
+		case !ok:
+			q.drop(s, p, n)
+		case ahead:
+			p.demote(i)
+		default:
+			r.list = append(r.list, q.candidate(s, n, false))
+			i++
+		}
+	}
+	if len(r.list) > 0 {
+		return
+	}
+	for i := p.ready; len(r.list) < size && i < p.open; {
+		p.swap(i, i+q.opts.Rand.IntN(p.open-i))
+		n := q.numbered[p.nodes[i]]
+		if ahead, ok := q.admits(s, n); ok {
+			r.list = append(r.list, q.candidate(s, n, ahead))
+			i++
+		} else {
+			q.drop(s, p, n)
+		}
+	}
+}
+
+func (r *ranking) Len() int           { return len(r.list) }
+func (r *ranking) Less(i, j int) bool { return r.list[i].betterThan(&r.list[j], r.perTask) }
+func (r *ranking) Swap(i, j int)      { r.list[i], r.list[j] = r.list[j], r.list[i] }
+
+// Push is part of heap.Interface.
+func (r *ranking) Push(x any) { r.list = append(r.list, x.(candidate)) }
+
+// Pop is part of heap.Interface.
+func (r *ranking) Pop() any {
+	end := len(r.list) - 1
+	c := r.list[end]
+	r.list = r.list[:end]
+	return c
 }
 
 func last(a, b bool) int {
@@ -74,17 +147,4 @@ func last(a, b bool) int {
 		return 1
 	}
 	return -1
-}
-
-func (h candidateHeap) Swap(i, j int) { h.list[i], h.list[j] = h.list[j], h.list[i] }
-
-// Push is part of heap.Interface; candidates are only ever taken out.
-func (h *candidateHeap) Push(x any) { h.list = append(h.list, x.(candidate)) }
-
-// Pop is part of heap.Interface.
-func (h *candidateHeap) Pop() any {
-	end := len(h.list) - 1
-	c := h.list[end]
-	h.list = h.list[:end]
-	return c
 }

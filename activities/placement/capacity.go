@@ -1,63 +1,57 @@
 package placement
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // meanWeight is the weight of the newest attempt in a node's mean: the last
 // dozen or so attempts make up nearly all of it.
 const meanWeight = 0.2
 
 // hold gives a waiting request to a node.
-func (q *Queue) hold(r *request, n *node, score float64) {
-	need := r.shape.need
-	r.state, r.node, r.score, r.assignedAt = assigned, n, score, q.now
+func (q *Queue) hold(r *request, c candidate) {
+	n := c.n
+	r.state, r.node, r.assignedAt = assigned, n, q.now
+	r.why = reckoning{score: c.score(q.opts.Weights.Task), figures: n.figures, tasks: q.opts.Weights.forTasks(c.tasks), pinned: c.pinned}
+	v := q.look(r.shape, n)
+	r.grant = v.choose()
 	n.held[r.key()] = r
-	n.holds.add(need)
+	n.tasks++
 	n.perRun[r.run.id]++
 	n.priorities[r.priority]++
 	r.age = n.byAge.PushBack(r)
-	n.machine.holds.add(need)
-	n.machine.unseenMB += need.memoryMB
+	n.machine.unseenMB += r.grant.memoryMB
+	n.machine.charge(&n.machine.holds, r.grant)
+	if q.opts.Placed != nil {
+		q.opts.Placed(r.shape.taskType, q.now.Sub(r.queuedAt))
+	}
 }
 
 // free gives back what an assigned request holds.
 func (q *Queue) free(r *request) {
-	n, need, now := r.node, r.shape.need, q.opts.Now()
+	n, now := r.node, q.opts.Now()
 	delete(n.held, r.key())
 	n.byAge.Remove(r.age)
-	n.holds.sub(need)
-	n.machine.holds.sub(need)
 	if !r.seen {
-		n.machine.unseenMB -= need.memoryMB
+		n.machine.unseenMB -= r.grant.memoryMB
 	}
+	n.machine.discharge(&n.machine.holds, r.grant)
 	n.leave(r.run.id)
 	if n.priorities[r.priority]--; n.priorities[r.priority] == 0 {
 		delete(n.priorities, r.priority)
 	}
-	n.settled[r.key()] = released{at: now, need: need}
-	n.measure(now.Sub(r.assignedAt))
+	n.settled[r.key()] = released{at: now, grant: r.grant}
+	if !r.cutShort {
+		n.measure(now.Sub(r.assignedAt))
+	}
+	q.roomOn(n)
 	q.discard(n)
-	q.roomOn(n)
 }
 
-// releaseForeign notes that an attempt which another queue had placed is over.
-func (q *Queue) releaseForeign(key claimKey) {
-	n := q.foreign[key]
-	if n == nil {
-		return
-	}
-	delete(q.foreign, key)
-	delete(n.foreign, key)
-	n.leave(key.run)
-	n.settled[key] = released{at: q.opts.Now()}
-	m := n.machine
-	// What it held is not known on its own, only what all foreign ones hold.
-	if m.foreign.tasks--; m.foreign.tasks == 0 {
-		m.foreign = amount{}
-	}
-	q.roomOn(n)
-}
-
+// leave counts a task of a run less.
 func (n *node) leave(runID string) {
+	n.tasks--
 	if n.perRun[runID]--; n.perRun[runID] <= 0 {
 		delete(n.perRun, runID)
 	}
@@ -66,15 +60,14 @@ func (n *node) leave(runID string) {
 // roomOn has the next pass look at the nodes of the machine.
 func (q *Queue) roomOn(n *node) {
 	for _, m := range n.machine.nodes {
-		q.lookAt(m)
+		q.touch(m)
 	}
 }
 
-func (q *Queue) lookAt(n *node) {
-	if !n.freed {
-		n.freed = true
-		q.freed = append(q.freed, n)
-	}
+// touch has every shape look at a node again.
+func (q *Queue) touch(n *node) {
+	q.moved = true
+	q.touched.note(n, len(q.listed))
 }
 
 func (n *node) measure(took time.Duration) {
@@ -89,42 +82,63 @@ func (n *node) measure(took time.Duration) {
 type view struct {
 	*shape
 	n       *node
+	now     time.Time
 	stretch int // 1, or aheadFactor where the node is filled ahead
 }
 
 func (q *Queue) look(s *shape, n *node) view {
-	v := view{shape: s, n: n, stretch: 1}
-	if q.fillsAhead(n) {
+	v := view{shape: s, n: n, now: q.now, stretch: 1}
+	// What holds a GPU or a part of the machine of its own must not wait behind others for it.
+	if !s.need.usesGPU && s.need.numa == noNUMA && v.waitsThere() && q.fillsAhead(n) {
 		v.stretch = aheadFactor
 	}
 	return v
 }
 
-func (v view) totalMilli() int64    { return int64(v.n.snap.GetCpu().GetCores()) * 1000 }
-func (v view) totalMemory() int64   { return int64(v.n.snap.GetMemory().GetTotalMb()) }
-func (v view) usedMilli() int64     { return v.n.machine.holds.milliCores + v.n.machine.foreign.milliCores }
-func (v view) availableMB() float64 { return v.n.snap.GetMemory().GetAvailableMb() }
-
-// freeMemory is what the ledger of the machine has left, but no more than what
-// is really there once the assignments have started that no snapshot shows yet.
-func (v view) freeMemory() int64 {
-	m := v.n.machine
-	return min(
-		v.totalMemory()-m.holds.memoryMB-m.foreign.memoryMB,
-		int64(v.availableMB())-m.unseenMB,
-	)
+// gpuFree tells whether nobody holds a GPU of the machine.
+func (v *view) gpuFree(index int32) bool {
+	return !v.n.now.gaming && v.n.machine.gpuFree(index)
 }
 
-func (v view) freeGPUs() int {
-	return min(len(v.n.snap.GetGpus())-v.n.holds.gpus, v.n.machine.gpus-v.n.machine.holds.gpus)
+func (v *view) freeGPUs() int {
+	free := 0
+	for _, g := range v.n.gpus {
+		if v.gpuFree(g.index) {
+			free++
+		}
+	}
+	return free
 }
 
-func (v view) slotFree(stretch int) bool { return v.n.tasks() < v.n.slots()*stretch }
+// gpuRoom tells whether the GPUs asked for are free.
+func (v *view) gpuRoom() bool {
+	if v.need.gpus == 0 {
+		return true
+	}
+	taken := func(index int) bool { return !v.gpuFree(int32(index)) }
+	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
+}
 
-func (v view) coresFree(stretch int) bool {
-	return v.need.milliCores == 0 || v.usedMilli()+v.need.milliCores <= v.totalMilli()*int64(stretch)
+// numaRoom tells whether a NUMA node of the machine has the cores and the memory
+// that nobody is bound to. Free memory as the kernel counts it says nothing here:
+// it leaves out the page cache.
+func (v *view) numaRoom(index int) bool {
+	for _, p := range v.n.numa {
+		if p.index != index {
+			continue
+		}
+		bound := v.n.machine.boundTo(index)
+		return bound.milliCores+v.need.milliCores <= p.milliCores && bound.memoryMB+v.need.memoryMB <= p.memoryMB
+	}
+	return false
+}
+
+func (v *view) slotFree(stretch int) bool { return v.n.tasks < v.n.now.slots*stretch }
+
+func (v *view) coresFree(stretch int) bool {
+	return v.need.milliCores == 0 || v.n.now.usedMilli+v.need.milliCores <= v.n.now.milliCores*int64(stretch)
 }
 
 // waitsThere tells whether the request would have to wait on the node, in the
 // part of its queue that is filled ahead.
-func (v view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }
+func (v *view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }

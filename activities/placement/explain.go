@@ -4,41 +4,94 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Verdict is what the queue thinks of one node for a request.
-type Verdict struct {
-	// Node is the name of the node.
-	Node string
-	// Feasible says that the node could take the request now.
-	Feasible bool
-	// Reasons are all that speaks against the node, such as "lacks label gpu"; empty when it is feasible.
-	Reasons []string
-	// Score is the sum of Parts.
-	Score float64
-	// Parts of the score; none for a pinned request.
-	Parts []Part
+// Explain says what the queue thinks of a task of a run: the node that it has
+// been given to and why, or why it waits; and, of every node that is registered,
+// by name, all that speaks against it and its score. A task that the queue does
+// not hold is looked at as it is in req. What the task itself holds does not
+// count against its node. It changes nothing.
+func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
+	q.now = q.opts.Now()
+	res := &v1.ExplainResponse{}
+	s := newShape(runID, req)
+	s.ask, s.key = shapeKeys(runID, req)
+	if r := q.held(runID, req.GetTask()); r != nil {
+		s = r.shape
+		if r.state == assigned {
+			res.Chosen, res.Reason = r.node.name, r.whyThere()
+			defer q.lift(r)()
+		} else {
+			res.Reason = r.waitsFor()
+		}
+	} else if n, key := q.heldBefore(runID, req.GetTask()); n != nil {
+		res.Chosen, res.Reason = n.name, "given to "+n.name+" before this placement queue took over"
+		defer n.liftForeign(key)()
+	}
+	if res.Reason == "" {
+		res.Reason = q.reasonFor(s)
+	}
+	for _, n := range q.listed {
+		res.Nodes = append(res.Nodes, q.verdict(s, n))
+	}
+	return res
 }
 
-// Explain looks at all present nodes for a request, whether or not that is in
-// the queue, and returns a verdict for each, by name. It changes nothing.
-func (q *Queue) Explain(runID string, req *v1.TaskRequest) []Verdict {
-	q.now = q.opts.Now()
-	s := newShape(runID, req)
-	out := make([]Verdict, 0, len(q.present))
-	for _, n := range q.present {
-		v := q.look(s, n)
-		verdict := Verdict{Node: n.name, Feasible: true}
-		for _, f := range q.filters {
-			if !f.fits(v) {
-				p := f.why(v)
-				verdict.Feasible = false
-				verdict.Reasons = append(verdict.Reasons, p.verb.one+" "+p.object)
+// held returns the request of a task, nil without any.
+func (q *Queue) held(runID, task string) *request {
+	if owner := q.runs[runID]; owner != nil {
+		return owner.tasks[task]
+	}
+	return nil
+}
+
+// heldBefore returns where a task runs that another queue has placed.
+func (q *Queue) heldBefore(runID, task string) (*node, claimKey) {
+	for key, n := range q.foreign {
+		if key.run == runID && key.task == task {
+			return n, key
+		}
+	}
+	return nil, claimKey{}
+}
+
+func (q *Queue) verdict(s *shape, n *node) *v1.NodeVerdict {
+	v := q.look(s, n)
+	out := &v1.NodeVerdict{Name: n.name}
+	for _, filters := range [][]filter{q.byName, q.byKind, q.rooms} {
+		for _, f := range filters {
+			if !f.fits(&v) {
+				p := f.why(&v)
+				out.Reasons = append(out.Reasons, p.verb.one+" "+p.object)
 			}
 		}
-		if s.target.Node == "" {
-			verdict.Parts = Score(n.snap, n.tasks(), s.need.usesGPU, *q.opts.Weights)
-			verdict.Score = Sum(verdict.Parts)
-		}
-		out = append(out, verdict)
+	}
+	out.Feasible = len(out.Reasons) == 0
+	if s.target.Node != "" {
+		return out
+	}
+	parts := n.figures.parts(s.need.usesGPU, q.opts.Weights.forTasks(n.tasks))
+	out.Score = Sum(parts)
+	for _, p := range parts {
+		out.Parts = append(out.Parts, &v1.ScorePart{Name: p.Name, Value: p.Value})
 	}
 	return out
+}
+
+// lift takes away what an assigned request holds, and returns what puts it back.
+func (q *Queue) lift(r *request) (back func()) {
+	n, m, g := r.node, r.node.machine, r.grant
+	unseen := int64(0)
+	if !r.seen {
+		unseen = g.memoryMB
+	}
+	delete(n.held, r.key())
+	n.leave(r.run.id)
+	m.unseenMB -= unseen
+	m.discharge(&m.holds, g)
+	return func() {
+		n.held[r.key()] = r
+		n.tasks++
+		n.perRun[r.run.id]++
+		m.unseenMB += unseen
+		m.charge(&m.holds, g)
+	}
 }

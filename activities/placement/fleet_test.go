@@ -51,8 +51,8 @@ func TestForeignAttemptsCount(t *testing.T) {
 		t.Fatalf("placed %v beside 2.5 reserved cores of 4", nodes)
 	}
 	// The next snapshot shows the new one too, which must not count twice.
-	q.SetNodes([]*v1.NodeSnapshot{aNode("a", running("r", "x", 3), running("r", "t0", 1),
-		func(n *v1.NodeSnapshot) { n.ReservedCores = 3.5 })})
+	q.SetNodes(live(aNode("a", running("r", "x", 3), running("r", "t0", 1),
+		func(n *v1.NodeSnapshot) { n.ReservedCores = 3.5 })))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 0 {
 		t.Fatalf("placed %v beside 3.5 reserved cores of 4", nodes)
 	}
@@ -66,14 +66,16 @@ func TestForeignAttemptsCount(t *testing.T) {
 func TestStaleSnapshotAfterRelease(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
+	beat := int64(0)
 	shown := func() []*v1.NodeSnapshot {
-		return []*v1.NodeSnapshot{aNode("a", slots(1), running("r", "t0", 1), func(n *v1.NodeSnapshot) { n.ReservedCores = 1 })}
+		beat++
+		return []*v1.NodeSnapshot{aNode("a", slots(1), running("r", "t0", 1), func(n *v1.NodeSnapshot) { n.Sequence, n.ReservedCores = beat, 1 })}
 	}
 	q.Request("r", requests(0, 1))
 	placeAll(t, q, "r")
 	c.add(5 * time.Second)
 	release(q, "r", "t0", 1)
-	q.SetNodes(shown())
+	q.SetNodes(live(shown()...))
 	q.Request("r", requests(1, 1))
 	if nodes, reasons := placeAll(t, q, "r"); nodes["t1"] != "a" {
 		t.Fatalf("t1 waits: %v", reasons)
@@ -81,7 +83,7 @@ func TestStaleSnapshotAfterRelease(t *testing.T) {
 	release(q, "r", "t1", 1)
 	// If it is still there long after, then it does run.
 	c.add(11 * time.Second)
-	q.SetNodes(shown())
+	q.SetNodes(live(shown()...))
 	q.Request("r", requests(2, 1))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Errorf("placed %v beside an attempt that runs", nodes)
@@ -92,7 +94,7 @@ func TestVanishedNodeKeepsWhatItHas(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), onMachine("m")))
 	q.Request("r", requests(0, 1, withCores(3)))
 	placeAll(t, q, "r")
-	q.SetNodes([]*v1.NodeSnapshot{aNode("b", onMachine("m"))})
+	q.SetNodes(live(aNode("b", onMachine("m"))))
 	q.Request("r", requests(1, 1, withCores(3)))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Fatalf("placed %v: the machine's cores are held", nodes)
@@ -115,7 +117,7 @@ func TestUnseenAssignmentsTakeAvailableMemory(t *testing.T) {
 		t.Fatalf("got %v %v", nodes, reasons)
 	}
 	// What runs is in the figure already.
-	q.SetNodes([]*v1.NodeSnapshot{aNode("a", half, running("r", "t0", 1))})
+	q.SetNodes(live(aNode("a", half, running("r", "t0", 1))))
 	if nodes, _ := placeAll(t, q, "r"); nodes["t1"] != "a" {
 		t.Errorf("got %v", nodes)
 	}

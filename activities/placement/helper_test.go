@@ -21,8 +21,17 @@ func (c *clock) add(d time.Duration) { c.t = c.t.Add(d) }
 // newQueue returns a queue with the clock and the nodes.
 func newQueue(c *clock, nodes ...*v1.NodeSnapshot) *Queue {
 	q := New(Options{Now: c.now, Epoch: "e1"})
-	q.SetNodes(nodes)
+	q.SetNodes(live(nodes...))
 	return q
+}
+
+// live returns nodes that are all active.
+func live(snapshots ...*v1.NodeSnapshot) []Node {
+	out := make([]Node, len(snapshots))
+	for i, s := range snapshots {
+		out[i].Snapshot = s
+	}
+	return out
 }
 
 // aNode is an idle node of 4 cores, 4 slots, 8 GiB of memory and 100 of disk
@@ -58,6 +67,28 @@ func gpus(k int) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		for i := range k {
 			n.Gpus = append(n.Gpus, &v1.GpuSnapshot{Index: int32(i)})
+		}
+	}
+}
+
+// gpusOn gives a node a GPU for each NUMA node named; -1: the GPU does not tell.
+func gpusOn(numa ...int32) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) {
+		for i, on := range numa {
+			g := &v1.GpuSnapshot{Index: int32(i)}
+			if on >= 0 {
+				g.NumaNode = &on
+			}
+			n.Gpus = append(n.Gpus, g)
+		}
+	}
+}
+
+// numaNodes gives a node NUMA nodes of so many cores and so much memory each.
+func numaNodes(k, cores int32, memoryMB float64) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) {
+		for i := range k {
+			n.Numa = append(n.Numa, &v1.NumaSnapshot{Index: i, Cpus: make([]int32, cores), MemoryTotalMb: memoryMB})
 		}
 	}
 }
@@ -113,5 +144,5 @@ func placeAll(t *testing.T, q *Queue, runID string) (nodes, reasons map[string]s
 }
 
 func release(q *Queue, runID, task string, claim int32) {
-	q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim}})
+	q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: outcomeDone}})
 }

@@ -6,6 +6,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
+// noNUMA stands for no NUMA node, or for one that is not known.
+const noNUMA = -1
+
 // need is what a request takes of a node. Cores are counted in thousandths, so
 // that sums of fractions balance to exactly zero.
 type need struct {
@@ -13,7 +16,7 @@ type need struct {
 	memoryMB   int64
 	gpus       int
 	usesGPU    bool // wants a node with GPUs, whether or not it holds any
-	numa       bool // wants a certain NUMA node
+	numa       int  // NUMA node that it asks for, or noNUMA
 }
 
 func needOf(req *v1.TaskRequest, target Target) need {
@@ -22,41 +25,37 @@ func needOf(req *v1.TaskRequest, target Target) need {
 		milliCores: 1000,
 		memoryMB:   int64(res.GetMemoryMb()),
 		gpus:       max(int(res.GetGpus()), target.GPUs),
-		numa:       target.NUMA >= 0 || res != nil && res.NumaNode != nil,
+		numa:       target.NUMA,
+	}
+	if res != nil && res.NumaNode != nil && n.numa == noNUMA {
+		n.numa = int(res.GetNumaNode())
 	}
 	if res != nil && res.Cores != nil {
-		// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
-		n.milliCores = int64(math.Ceil(res.GetCores()*1000 - 1e-6))
+		n.milliCores = thousandthsOf(res.GetCores())
 	}
 	n.usesGPU = n.gpus > 0 || req.GetConstraints().GetRequiresGpu()
 	return n
 }
 
-// amount is what a number of requests hold.
+// thousandthsOf rounds up, but decimal fractions are not exact: 1.1 cores must
+// not become 1101 thousandths.
+func thousandthsOf(cores float64) int64 { return int64(math.Ceil(cores*1000 - 1e-6)) }
+
+// amount is what a number of attempts hold.
 type amount struct {
 	tasks      int
 	milliCores int64
 	memoryMB   int64
-	gpus       int
 }
 
-func (a *amount) add(n need) {
+func (a *amount) add(g grant) {
 	a.tasks++
-	a.milliCores += n.milliCores
-	a.memoryMB += n.memoryMB
-	a.gpus += n.gpus
+	a.milliCores += g.milliCores
+	a.memoryMB += g.memoryMB
 }
 
-func (a *amount) sub(n need) {
+func (a *amount) sub(g grant) {
 	a.tasks--
-	a.milliCores -= n.milliCores
-	a.memoryMB -= n.memoryMB
-	a.gpus -= n.gpus
-}
-
-func (a *amount) merge(b amount) {
-	a.tasks += b.tasks
-	a.milliCores += b.milliCores
-	a.memoryMB += b.memoryMB
-	a.gpus += b.gpus
+	a.milliCores -= g.milliCores
+	a.memoryMB -= g.memoryMB
 }

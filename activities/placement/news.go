@@ -19,7 +19,7 @@ func (q *Queue) tell(r *request) {
 
 // repeat has the run told again what it was told of a request.
 func (q *Queue) repeat(r *request) {
-	if r.state == waiting {
+	if r.state == waiting && r.delayed == "" {
 		r.shape.freshen(r)
 		q.asked = true
 		return
@@ -49,7 +49,7 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 			stuck = append(stuck, &v1.Waiting{
 				Task:    r.task,
 				Claim:   r.claim,
-				Reason:  r.shape.reason,
+				Reason:  r.waitsFor(),
 				GivenUp: r.state == givenUp,
 			})
 		}
@@ -64,28 +64,54 @@ func (r *request) assignment() *v1.Assignment {
 	if r.shape.need.usesGPU {
 		lane = names.GPULane
 	}
-	return &v1.Assignment{
-		Task:  r.task,
-		Claim: r.claim,
-		Node:  r.node.name,
-		Queue: names.NodeQueue(r.node.name, lane),
-		Score: r.score,
+	a := &v1.Assignment{
+		Task:        r.task,
+		Claim:       r.claim,
+		Node:        r.node.name,
+		Queue:       names.NodeQueue(r.node.name, lane),
+		Score:       r.why.score,
+		Gpus:        r.grant.gpus,
+		Incarnation: r.node.snap.GetIncarnation(),
+		Why:         r.whyThere(),
 	}
+	if r.grant.numa != noNUMA {
+		numa := int32(r.grant.numa)
+		a.NumaNode = &numa
+	}
+	return a
 }
 
-// settle gives a shape its reason, and tells the requests that have heard
-// another one if it is time to.
-func (q *Queue) settle(s *shape, text string, impossible bool) {
+// waitsFor says why a request has no node.
+func (r *request) waitsFor() string {
+	switch {
+	case r.state == givenUp:
+		return r.verdict
+	case r.delayed != "":
+		return r.delayed
+	}
+	return r.shape.reason
+}
+
+// settle finds out why a shape that fits nowhere waits, and tells the requests
+// that have heard another reason if it is time to. Nobody is told words that a
+// reason made of every node is not worth making for.
+func (q *Queue) settle(s *shape) {
+	impossible := !s.possible()
 	turned := s.told == "" || s.impossible != impossible
-	s.reason, s.impossible = text, impossible
 	if turned {
+		s.impossible = impossible
 		q.restartTimeouts(s)
 		s.tellEvery, s.tellAt = q.opts.ReasonInterval, q.now
 	}
-	if text == s.told || q.now.Before(s.tellAt) {
+	due := turned || q.fleetChanged && !q.now.Before(s.tellAt)
+	if !due && (len(s.fresh) == 0 || q.now.Sub(s.reasonAt) < q.opts.ReasonInterval) {
 		return
 	}
-	s.told, s.tellAt = text, q.now.Add(s.tellEvery)
+	s.reason, s.reasonAt = q.reasonFor(s), q.now
+	if !due || s.reason == s.told {
+		return
+	}
+	s.told, s.tellAt = s.reason, q.now.Add(s.tellEvery)
 	s.tellEvery = min(2*s.tellEvery, longestReasonInterval)
 	for _, r := range s.waiting {
 		q.tell(r)

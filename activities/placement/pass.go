@@ -11,13 +11,15 @@ import (
 // It returns the runs that have something to take, new ones and those that
 // have not taken what a former pass had for them, sorted.
 //
-// A pass costs O(log waiting) for each request that it places, and one look at
-// the nodes for each shape of request: at all of them when the fleet has
-// changed or the shape is new, else at those where room has appeared. A pass
-// for which nothing has changed looks at nothing.
+// A pass costs O(log waiting) and a few looks at nodes for each request that it
+// places, a look at each node that has changed for each shape of request, and
+// one at each node for each shape that finds it full. A pass for which nothing
+// has changed looks at nothing.
 func (q *Queue) Place() []string {
 	q.now = q.opts.Now()
-	if q.asked || q.fleetChanged || len(q.freed) > 0 || q.reordered {
+	q.admit()
+	q.endBenches()
+	if q.asked || q.fleetChanged || q.moved || q.reordered {
 		q.pass()
 	}
 	q.giveUp()
@@ -34,19 +36,18 @@ func (q *Queue) pass() {
 		q.freeKeptBack()
 		q.reordered = false
 	}
-	order := make(shapeHeap, 0, len(q.shapes))
-	for _, s := range q.shapes {
-		switch {
-		case q.fleetChanged || !s.failed:
-			s.candidates = q.candidates(s, q.within(s))
-		case len(q.freed) > 0:
-			s.candidates = q.candidates(s, q.freed)
+	order := make(shapeHeap, 0, len(q.active))
+	for _, s := range q.active {
+		q.sync(s)
+		if s.mayFit() {
+			s.inOrder = true
+			order = append(order, s)
 		}
-		if len(s.candidates.list) == 0 {
+	}
+	for _, s := range q.active {
+		if !s.inOrder {
 			q.fail(s)
-			continue
 		}
-		order = append(order, s)
 	}
 	heap.Init(&order)
 	q.startLevel(math.MaxInt32)
@@ -62,20 +63,21 @@ func (q *Queue) pass() {
 		q.reach(s.waiting[0].priority)
 		c, ok := q.pick(s)
 		if !ok {
+			s.inOrder = false
 			q.fail(s)
 			heap.Pop(&order)
 			continue
 		}
 		r := heap.Pop(&s.waiting).(*request)
 		q.noteFirst(s, r)
-		q.hold(r, c.n, c.score(q.opts.Weights.Task))
+		q.hold(r, c)
 		q.tell(r)
 		if len(s.waiting) > 0 {
 			heap.Fix(&order, 0)
 			continue
 		}
-		delete(q.shapes, s.key)
-		delete(q.timed, s)
+		s.inOrder = false
+		q.retire(s)
 		// The heap may not look at a shape without a request.
 		last := len(order) - 1
 		order.Swap(0, last)
@@ -84,69 +86,12 @@ func (q *Queue) pass() {
 			heap.Fix(&order, 0)
 		}
 	}
-	for _, n := range q.freed {
-		n.freed = false
-	}
-	q.freed, q.asked, q.fleetChanged = nil, false, false
-}
-
-// within returns the present nodes that a shape need look at.
-func (q *Queue) within(s *shape) []*node {
-	if s.targetErr != nil {
-		return nil
-	}
-	if s.target.Node == "" {
-		return q.present
-	}
-	if n := q.nodes[s.target.Node]; n != nil && n.present {
-		return []*node{n}
-	}
-	return nil
-}
-
-func (q *Queue) fits(s *shape, n *node) bool {
-	v := q.look(s, n)
-	for _, f := range q.filters {
-		if !f.fits(v) {
-			return false
-		}
-	}
-	return true
-}
-
-// pick returns the best candidate of a shape as of now.
-func (q *Queue) pick(s *shape) (candidate, bool) {
-	h := &s.candidates
-	for len(h.list) > 0 {
-		c := &h.list[0]
-		if !q.fits(s, c.n) {
-			heap.Pop(h)
-			continue
-		}
-		ahead, tasks := q.look(s, c.n).waitsThere(), c.n.tasks()
-		if ahead && !q.mayWaitOn(c.n) {
-			q.keepBack(c.n)
-			heap.Pop(h)
-			continue
-		}
-		if c.ahead == ahead && c.tasks == tasks {
-			return *c, true
-		}
-		c.ahead, c.tasks = ahead, tasks
-		heap.Fix(h, 0)
-	}
-	return candidate{}, false
+	q.moved, q.asked, q.fleetChanged = false, false, false
 }
 
 // fail ends a shape's part in a pass: what still waits of it fits nowhere.
 func (q *Queue) fail(s *shape) {
-	s.candidates = candidateHeap{}
-	// Where only freed nodes were looked at, the others stand as they stood.
-	if !s.failed || q.fleetChanged {
-		text, impossible := q.reasonFor(s)
-		q.settle(s, text, impossible)
-	}
-	s.failed = true
+	q.settle(s)
 	for _, r := range s.fresh {
 		r.fresh = false
 		if r.state == waiting {

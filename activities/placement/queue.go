@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"container/heap"
 	"maps"
 	"slices"
 	"time"
@@ -8,72 +9,42 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Options are the settings of a Queue. Only Epoch has no default.
-type Options struct {
-	// Now is the clock; nil: time.Now.
-	Now func() time.Time
-	// Epoch is the identity of the queue, told to runs so that they notice
-	// when another queue, which knows nothing of them, has taken over.
-	Epoch string
-	// Weights of the score; nil: DefaultWeights.
-	Weights *Weights
-	// AheadBelow is the mean length of a node's attempts below which its queue
-	// is filled ahead; 0: 1 s.
-	AheadBelow time.Duration
-	// ReasonInterval is how long a reason stands before a change of its words
-	// alone is told; it doubles with each such change, up to 5 minutes; 0: 2 s.
-	ReasonInterval time.Duration
-	// Settle is how long a released claim may still show up in snapshots
-	// without counting as an attempt that somebody else has placed; 0: 10 s.
-	Settle time.Duration
-}
-
-// longestReasonInterval bounds the doubling of ReasonInterval. Whatever a run
-// is told adds events to its history, so one that waits for days must not be
-// told of every MiB that comes and goes.
-const longestReasonInterval = 5 * time.Minute
-
-// WithDefaults returns the options with every default filled in.
-func (o Options) WithDefaults() Options {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Weights == nil {
-		w := DefaultWeights()
-		o.Weights = &w
-	}
-	if o.AheadBelow == 0 {
-		o.AheadBelow = time.Second
-	}
-	if o.ReasonInterval == 0 {
-		o.ReasonInterval = 2 * time.Second
-	}
-	if o.Settle == 0 {
-		o.Settle = 10 * time.Second
-	}
-	return o
-}
-
-// Queue is the placement queue: the live nodes, what has been given to them,
-// and the requests that wait. It is not safe for concurrent use.
+// Queue is the placement queue: the nodes, what has been given to them, and the
+// requests that wait. It is not safe for concurrent use.
 type Queue struct {
-	opts    Options
-	filters []filter
+	opts   Options
+	byName []filter // what a node fails because of its name
+	byKind []filter // what it fails however idle it is
+	rooms  []filter // what it may meet another time
 
-	nodes    map[string]*node
-	present  []*node // the live ones, by name
-	machines map[string]*machine
-	foreign  map[claimKey]*node
+	nodes     map[string]*node
+	listed    []*node // the present ones, by name
+	all       pool    // the same, for shapes to start with
+	numbered  []*node // by number
+	layout    uint64  // changes when nodes and their kinds get new numbers
+	kinds     map[string]int
+	scratch   []byte
+	round     uint64 // number of the newest SetNodes
+	machines  map[string]*machine
+	uncounted []*machine // whose nodes have changed
+	foreign   map[claimKey]*node
+	healths   map[string]*health // of nodes that fail, by name
+	born      time.Time
 
-	runs   map[string]*run
-	shapes map[string]*shape
-	timed  map[*shape]struct{} // impossible shapes with a placement time-out running
-	seq    uint64
+	runs    map[string]*run
+	shapes  map[string]*shape
+	active  []*shape // those for which something waits
+	rests   uint64   // how often a shape became idle
+	delayed delayHeap
+	timed   map[*shape]struct{} // impossible shapes with a placement time-out running
+	seq     uint64
 
 	now          time.Time // of the pass under way
 	asked        bool      // there are requests that no pass has seen
 	fleetChanged bool
-	freed        []*node           // where room has appeared since the last pass
+	moved        bool              // room may have appeared since the last pass
+	touched      changes           // nodes where it may have
+	reshaped     changes           // nodes that are new, gone, or of another kind
 	level        level             // of the pass under way
 	keptBack     []*node           // where something may not wait, for the sake of priority
 	reordered    bool              // the highest priority in a shape has changed since they were kept back
@@ -82,12 +53,19 @@ type Queue struct {
 
 // New returns an empty queue without nodes.
 func New(opts Options) *Queue {
+	opts = opts.WithDefaults()
 	return &Queue{
-		opts:     opts.WithDefaults(),
-		filters:  filters(),
+		opts:     opts,
+		byName:   identityFilters(),
+		byKind:   kindFilters(),
+		rooms:    roomFilters(),
 		nodes:    map[string]*node{},
+		layout:   1,
+		kinds:    map[string]int{},
 		machines: map[string]*machine{},
 		foreign:  map[claimKey]*node{},
+		healths:  map[string]*health{},
+		born:     opts.Now(),
 		runs:     map[string]*run{},
 		shapes:   map[string]*shape{},
 		timed:    map[*shape]struct{}{},
@@ -153,8 +131,24 @@ func (q *Queue) add(owner *run, req *v1.TaskRequest) {
 	}
 	owner.tasks[r.task] = r
 	r.shape = q.shapeOf(owner.id, req)
+	if delayOf(req.GetRefusals()) > 0 {
+		q.delay(r, req.GetRefusals())
+		return
+	}
+	q.enqueue(r)
+}
+
+// enqueue has the next pass try to place a request.
+func (q *Queue) enqueue(r *request) {
+	// The shape may have been dropped while the request was put aside.
+	if s := q.shapes[r.shape.key]; s != nil {
+		r.shape = s
+	} else {
+		q.shapes[r.shape.key] = r.shape
+	}
 	first := r.shape.first()
 	r.shape.push(r)
+	q.activate(r.shape)
 	q.noteFirst(r.shape, first)
 	if r.shape.impossible {
 		q.startTimeout(r)
@@ -164,21 +158,44 @@ func (q *Queue) add(owner *run, req *v1.TaskRequest) {
 
 // Release takes back claims that have ended, are not wanted any more or have
 // moved: room that they hold is free again, and one that waits is dropped.
-// Claims that are not known, and claims released before, are ignored.
+// Claims that are not known, and claims released before, are ignored. How a
+// claim ended says something of its node: one that refused the task gets nothing
+// that takes as much until there is a newer snapshot of it, and one that keeps
+// failing is benched.
 func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
 	owner := q.runs[runID]
 	for _, c := range claims {
 		key := claimKey{run: runID, task: c.GetTask(), claim: c.GetClaim()}
-		q.releaseForeign(key)
+		if n := q.releaseForeign(key); n != nil {
+			q.settleNode(n, q.born, c.GetOutcome())
+		}
 		if owner == nil {
 			continue
 		}
 		if last, ok := owner.released[key.task]; !ok || key.claim > last {
 			owner.released[key.task] = key.claim
 		}
-		if r := owner.tasks[key.task]; r != nil && r.claim <= key.claim {
-			q.remove(r)
+		r := owner.tasks[key.task]
+		if r == nil || r.claim > key.claim {
+			continue
 		}
+		if r.claim == key.claim && r.state == assigned {
+			q.noteOutcome(r, c.GetOutcome())
+		}
+		q.remove(r)
+	}
+}
+
+// noteOutcome learns from how an assigned request ended.
+func (q *Queue) noteOutcome(r *request, outcome string) {
+	n := r.node
+	q.settleNode(n, r.assignedAt, outcome)
+	r.cutShort = outcome == outcomeRefused || outcome == outcomeSystem || outcome == outcomeMoved
+	if outcome == outcomeRefused {
+		if n.refused == nil {
+			n.refused = map[string]struct{}{}
+		}
+		n.refused[r.shape.ask] = struct{}{}
 	}
 }
 
@@ -207,15 +224,17 @@ func (q *Queue) remove(r *request) {
 	delete(r.run.tasks, r.task)
 }
 
-// unqueue takes a waiting request out of its shape, and the shape out of the
-// queue when it was the last.
+// unqueue takes a waiting request out of the queue.
 func (q *Queue) unqueue(r *request) {
+	if r.delayed != "" {
+		heap.Remove(&q.delayed, r.index)
+		return
+	}
 	s := r.shape
 	first := s.first()
 	s.drop(r)
 	q.noteFirst(s, first)
 	if len(s.waiting) == 0 {
-		delete(q.shapes, s.key)
-		delete(q.timed, s)
+		q.retire(s)
 	}
 }

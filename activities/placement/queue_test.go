@@ -68,8 +68,8 @@ func TestNewerClaimReplaces(t *testing.T) {
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("claim 1 is over, and was answered with %v %v", nodes, reasons)
 	}
-	if n := q.nodes["a"]; n.holds.tasks != 1 {
-		t.Errorf("%d tasks are held, want that of claim 2", n.holds.tasks)
+	if n := q.nodes["a"]; n.tasks != 1 {
+		t.Errorf("%d tasks are held, want that of claim 2", n.tasks)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestKnowsAndForget(t *testing.T) {
 	}
 	q.Forget("r")
 	q.Forget("r")
-	if q.Knows("r") || q.nodes["a"].holds != (amount{}) || len(q.Place()) > 0 {
+	if q.Knows("r") || q.nodes["a"].tasks != 0 || len(q.Place()) > 0 {
 		t.Error("the run is still known, holds something or has news")
 	}
 }
@@ -142,7 +142,7 @@ func TestGivenUp(t *testing.T) {
 		t.Fatalf("too early, and news for %v", runs)
 	}
 	// While a node fits, nothing is impossible, and the time starts anew.
-	q.SetNodes([]*v1.NodeSnapshot{aNode("a"), aNode("b", labels("gpu"), slots(1), running("o", "t", 1))})
+	q.SetNodes(live(aNode("a"), aNode("b", labels("gpu"), slots(1), running("o", "t", 1))))
 	c.add(time.Minute)
 	if _, reasons := placeAll(t, q, "r"); len(reasons) < 3 {
 		t.Fatalf("got %v: all three should know that it is no longer impossible", reasons)
@@ -150,7 +150,7 @@ func TestGivenUp(t *testing.T) {
 	if _, ok := q.NextDeadline(); ok {
 		t.Error("a deadline although nothing is impossible")
 	}
-	q.SetNodes([]*v1.NodeSnapshot{aNode("a")})
+	q.SetNodes(live(aNode("a")))
 	placeAll(t, q, "r")
 	c.add(10 * time.Second)
 	for range 2 {
@@ -184,7 +184,7 @@ func TestReasonsAreToldSparingly(t *testing.T) {
 	told := []int{}
 	q.Request("r", []*v1.TaskRequest{aTask("t", constrained(func(con *v1.Constraints) { con.MinMemoryMb = 2048 }))})
 	for second := range 20 {
-		q.SetNodes([]*v1.NodeSnapshot{aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = float64(second) })})
+		q.SetNodes(live(aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = float64(second) })))
 		_, reasons := placeAll(t, q, "r")
 		if len(reasons) > 0 {
 			told = append(told, second)
@@ -197,7 +197,7 @@ func TestReasonsAreToldSparingly(t *testing.T) {
 	if want := []int{0, 2, 6, 14}; !slices.Equal(told, want) {
 		t.Errorf("told in seconds %v, want %v", told, want)
 	}
-	q.SetNodes([]*v1.NodeSnapshot{aNode("a", labels("x"), func(n *v1.NodeSnapshot) { n.Memory.TotalMb = 1024 })})
+	q.SetNodes(live(aNode("a", labels("x"), func(n *v1.NodeSnapshot) { n.Memory.TotalMb = 1024 })))
 	if _, reasons := placeAll(t, q, "r"); len(reasons) != 1 {
 		t.Error("that it has become impossible was not told at once")
 	}

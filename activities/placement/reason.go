@@ -31,50 +31,104 @@ var (
 type phrase struct {
 	verb   verb
 	object string
+	// A refusal for a figure says what is wanted, such as "2 free GPUs", and how
+	// much of it there is: what several nodes lack alike is said more shortly.
+	want, got string
 }
 
 // refusals collects why nodes were refused, nodes of the same phrase together.
 type refusals struct {
 	nodes    int
-	possible bool // a node was refused only for what is free now
+	fitting  int  // nodes that were not refused
+	possible bool // a node was refused only for what is free now, or not at all
 	groups   map[phrase][]string
 }
 
-// refuse asks every node that the shape may look at. The shape fits none of them.
+// refuse asks every node, or only the target.
 func (q *Queue) refuse(s *shape) refusals {
 	out := refusals{groups: map[phrase][]string{}}
-	for _, n := range q.within(s) {
+	nodes := q.listed
+	if s.targetErr != nil || s.target.Node != "" {
+		nodes = q.within(s)
+	}
+	for _, n := range nodes {
 		v := q.look(s, n)
 		v.stretch = 1 // room ahead of time may be denied, and is nothing to explain
-		for _, f := range q.filters {
-			if f.fits(v) {
-				continue
-			}
-			p := f.why(v)
-			out.nodes++
-			out.possible = out.possible || !f.static
-			out.groups[p] = append(out.groups[p], n.name)
-			break
+		p, could, fits := q.refusal(&v)
+		out.possible = out.possible || could
+		if fits {
+			out.fitting++
+			continue
 		}
+		out.nodes++
+		out.groups[p] = append(out.groups[p], n.name)
 	}
 	return out
 }
 
-// reasonFor says in one line why the shape waits, and whether no present node
-// could ever meet it.
-func (q *Queue) reasonFor(s *shape) (text string, impossible bool) {
+// refusal returns the first reason that speaks against a node, and whether the
+// node could meet the shape another time.
+func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
+	for _, filters := range [][]filter{q.byName, q.byKind} {
+		for _, f := range filters {
+			if !f.fits(v) {
+				return f.why(v), false, false
+			}
+		}
+	}
+	for _, f := range q.rooms {
+		if !f.fits(v) {
+			return f.why(v), true, false
+		}
+	}
+	return phrase{}, true, true
+}
+
+// reasonFor says in one line why the shape waits.
+func (q *Queue) reasonFor(s *shape) string {
 	all := q.refuse(s)
 	switch {
 	case s.targetErr != nil:
-		return bounded("no node could ever fit: " + s.targetErr.Error()), true
-	case len(q.present) == 0:
-		return "no node has registered yet", true
+		return bounded("no node could ever fit: " + s.targetErr.Error())
+	case len(q.listed) == 0:
+		return "no node has registered yet"
+	case all.fitting > 0:
+		return fmt.Sprintf("%d of %d nodes fit: it is to be placed at once, or what is more urgent comes first", all.fitting, all.nodes+all.fitting)
 	case all.nodes == 0 && s.target.Node != "":
-		return bounded("no node could ever fit: there is no node " + s.target.Node), true
+		return bounded("no node could ever fit: there is no node " + s.target.Node)
 	case !all.possible:
-		return bounded("no node could ever fit: " + all.String()), true
+		return bounded("no node could ever fit: " + all.String())
 	}
-	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all)), false
+	if want, ok := all.common(); ok && all.nodes > 1 {
+		return bounded(fmt.Sprintf("0 of %d nodes have %s: %s", all.nodes, want, all.figures()))
+	}
+	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all))
+}
+
+// common returns what all the nodes lack, as far as that is one thing.
+func (r refusals) common() (want string, ok bool) {
+	for p := range r.groups {
+		if p.want == "" || ok && p.want != want {
+			return "", false
+		}
+		want, ok = p.want, true
+	}
+	return want, ok
+}
+
+// figures tells how much nodes have of what all of them lack, by name.
+func (r refusals) figures() string {
+	var parts []string
+	for p, names := range r.groups {
+		for _, name := range names {
+			parts = append(parts, name+" "+p.got)
+		}
+	}
+	slices.Sort(parts)
+	if more := len(parts) - namedNodes; more > 0 {
+		parts = append(parts[:namedNodes], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // String names the nodes of each phrase, the most common phrase first.

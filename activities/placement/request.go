@@ -40,16 +40,21 @@ type request struct {
 	timeout  time.Duration
 	seq      uint64
 	shape    *shape
-	index    int // in shape.waiting
+	index    int // in shape.waiting, or in Queue.delayed
 	state    state
 	fresh    bool // in shape.fresh
 	listed   bool // in run.news
+	due      time.Time
+	delayed  string // why it is not to be placed before due; empty: it may be
+	verdict  string // of one that was given up: why
 
 	// Of an assigned request.
 	node       *node
 	assignedAt time.Time
-	score      float64
+	grant      grant
+	why        reckoning
 	age        *list.Element // in node.byAge
+	cutShort   bool          // how long it took says nothing of attempts
 	seen       bool          // the node's snapshot lists it as running
 }
 

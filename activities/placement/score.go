@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"strconv"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,19 +28,15 @@ func DefaultWeights() Weights {
 	return Weights{CPU: 0.3, Memory: 0.3, Disk: 0.15, Network: 0.1, GPU: 0.15, Task: 5}
 }
 
+// forTasks is the part of a score that tasks add: 0, and not -0, without any.
+func (w *Weights) forTasks(tasks int) float64 { return w.Task * float64(-tasks) }
+
 // Part is one named part of a score.
 type Part struct {
 	// Name of the part: cpu, memory, disk, network, gpu or tasks.
 	Name string
 	// Value that it adds to the score.
 	Value float64
-}
-
-// Score returns the parts of a node's score; higher is better. A figure that
-// the snapshot does not have adds 0. tasks is the number of tasks that run on
-// the node or were assigned to it; the part gpu is there only when gpu is set.
-func Score(snap *v1.NodeSnapshot, tasks int, gpu bool, w Weights) []Part {
-	return append(figures(snap, gpu, w), taskPart(tasks, w))
 }
 
 // Sum adds up the parts of a score.
@@ -50,37 +48,54 @@ func Sum(parts []Part) float64 {
 	return sum
 }
 
-func taskPart(tasks int, w Weights) Part {
-	return Part{Name: "tasks", Value: -w.Task * float64(tasks)}
+// figures are the parts of a score that depend on the snapshot alone, weighted;
+// higher is better. A figure that the snapshot does not have adds 0.
+type figures struct {
+	cpu, memory, disk, network, gpu float64
 }
 
-// figures are the parts that depend on the snapshot alone.
-func figures(snap *v1.NodeSnapshot, gpu bool, w Weights) []Part {
+func figuresOf(snap *v1.NodeSnapshot, w *Weights) *figures {
 	cpu, memory, disk, network := snap.GetCpu(), snap.GetMemory(), snap.GetDisk(), snap.GetNetwork()
-	var idleCPU, freeMemory, idleDisk, freeNetwork float64
+	var f figures
 	if cpu.GetCores() > 0 {
-		idleCPU = percent(100 - cpu.GetUsagePercent())
+		f.cpu = w.CPU * percent(100-cpu.GetUsagePercent())
 	}
 	if total := memory.GetTotalMb(); total > 0 {
-		freeMemory = percent(memory.GetAvailableMb() / total * 100)
+		f.memory = w.Memory * percent(memory.GetAvailableMb()/total*100)
 	}
 	if disk.GetTotalGb() > 0 {
-		idleDisk = percent(100 - disk.GetIoUtilPercent())
+		f.disk = w.Disk * percent(100-disk.GetIoUtilPercent())
 	}
 	if bandwidth := network.GetBandwidthMbps(); bandwidth > 0 {
-		freeNetwork = percent((bandwidth - network.GetThroughputMbps()) / bandwidth * 100)
+		f.network = w.Network * percent((bandwidth-network.GetThroughputMbps())/bandwidth*100)
 	}
+	f.gpu = w.GPU * idleGPU(snap)
+	return &f
+}
+
+// sum is the sum of the parts without that of the tasks.
+func (f *figures) sum(gpu bool) float64 {
+	sum := f.cpu + f.memory + f.disk + f.network
+	if gpu {
+		sum += f.gpu
+	}
+	return sum
+}
+
+// parts are the parts of the score of a node with tasks that add so much; that of
+// the GPUs is there only where one is asked for.
+func (f *figures) parts(gpu bool, tasks float64) []Part {
 	parts := make([]Part, 0, 6)
 	parts = append(parts,
-		Part{Name: "cpu", Value: w.CPU * idleCPU},
-		Part{Name: "memory", Value: w.Memory * freeMemory},
-		Part{Name: "disk", Value: w.Disk * idleDisk},
-		Part{Name: "network", Value: w.Network * freeNetwork},
+		Part{Name: "cpu", Value: f.cpu},
+		Part{Name: "memory", Value: f.memory},
+		Part{Name: "disk", Value: f.disk},
+		Part{Name: "network", Value: f.network},
 	)
 	if gpu {
-		parts = append(parts, Part{Name: "gpu", Value: w.GPU * idleGPU(snap)})
+		parts = append(parts, Part{Name: "gpu", Value: f.gpu})
 	}
-	return parts
+	return append(parts, Part{Name: "tasks", Value: tasks})
 }
 
 func idleGPU(snap *v1.NodeSnapshot) float64 {
@@ -96,3 +111,30 @@ func idleGPU(snap *v1.NodeSnapshot) float64 {
 
 // percent keeps odd figures, such as traffic above the link speed, in range.
 func percent(x float64) float64 { return min(max(x, 0), 100) }
+
+// reckoning is why a request was given to its node, as of then.
+type reckoning struct {
+	score   float64
+	figures *figures
+	tasks   float64 // what those that were there before add to the score
+	pinned  bool
+}
+
+// whyThere says in a few words why an assigned request is where it is.
+func (r *request) whyThere() string {
+	w := &r.why
+	if w.pinned {
+		return "pinned to " + r.node.name
+	}
+	gpu := r.shape.need.usesGPU
+	b := make([]byte, 0, 96)
+	b = append(b, "score "...)
+	b = strconv.AppendFloat(b, w.score, 'f', 1, 64)
+	between := ": "
+	for _, p := range w.figures.parts(gpu, w.tasks) {
+		b = append(append(b, between...), p.Name...)
+		b = strconv.AppendFloat(append(b, ' '), p.Value, 'f', 1, 64)
+		between = ", "
+	}
+	return string(b)
+}

@@ -40,7 +40,8 @@ func TestScore(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Score(tt.snap, tt.tasks, tt.gpu, DefaultWeights())
+			w := DefaultWeights()
+			got := figuresOf(tt.snap, &w).parts(tt.gpu, w.forTasks(tt.tasks))
 			if diff := cmp.Diff(tt.parts, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 				t.Errorf("parts (-want +got):\n%s", diff)
 			}
@@ -74,19 +75,5 @@ func TestPinnedSkipsScore(t *testing.T) {
 	placed, _ := q.Take("r")
 	if len(placed) != 1 || placed[0].Node != "a" || placed[0].Score != 0 || placed[0].Queue != "node:a:gpu" {
 		t.Errorf("got %v", placed)
-	}
-}
-
-func TestExplain(t *testing.T) {
-	q := newQueue(newClock(), aNode("b", labels("gpu")), aNode("a", slots(1), running("o", "t", 1)))
-	got := q.Explain("r", aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })))
-	want := []Verdict{
-		{Node: "a", Reasons: []string{"lacks label gpu", "has no free slot of 1"}, Score: 70,
-			Parts: []Part{{"cpu", 30}, {"memory", 30}, {"disk", 15}, {"network", 0}, {"tasks", -5}}},
-		{Node: "b", Feasible: true, Score: 75,
-			Parts: []Part{{"cpu", 30}, {"memory", 30}, {"disk", 15}, {"network", 0}, {"tasks", 0}}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }

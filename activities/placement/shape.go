@@ -3,6 +3,7 @@ package placement
 import (
 	"container/heap"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -12,23 +13,36 @@ import (
 
 // shape is a set of waiting requests that ask for exactly the same, so that
 // what is found for one holds for all: when the first finds no node, no other
-// does, and all have the same reason.
+// does, and all have the same reason. It is kept for a while when nothing waits
+// any more, because the nodes that could ever meet it are costly to find.
 type shape struct {
 	key         string
+	ask         string // the same for requests that take the same, whoever asks
 	taskType    string
 	constraints *v1.Constraints
 	need        need
 	target      Target
 	targetErr   error
 	avoid       []string
+	namesSome   bool   // it names nodes, wanted or not wanted
 	runID       string // the run, where a limit of its own makes the shape depend on it
 
-	waiting    requestHeap
-	fresh      []*request // not told a reason yet
-	failed     bool       // found no node, and room has appeared nowhere but in Queue.freed
-	candidates candidateHeap
+	waiting requestHeap
+	fresh   []*request // not told a reason yet
+	active  int        // index in Queue.active, or -1
+	idle    uint64     // number of the time at which it became idle
+	inOrder bool       // takes part in the pass under way
+
+	// The nodes that may ever meet it, those to be left out if others will do apart.
+	// Those that turn out not to are taken out when it comes to them.
+	preferred, avoided pool
+	kinds              []verdict // of the kinds of nodes, by number
+	layout             uint64    // of the queue's node numbers that the pools are made for; 0: they are not made
+	reshaped, touched  uint64    // how far it has read the queue's changes
+	ranking            ranking
 
 	reason     string
+	reasonAt   time.Time
 	told       string // reason that all but the fresh were told
 	impossible bool   // no present node could ever meet it
 	since      time.Time
@@ -37,48 +51,55 @@ type shape struct {
 	tellEvery  time.Duration
 }
 
-// shapeOf returns the shape of a request, a new one when nothing like it waits.
+// shapeOf returns the shape of a request, a new one when there is nothing like it.
 func (q *Queue) shapeOf(runID string, req *v1.TaskRequest) *shape {
-	if req.GetConstraints().GetMaxParallelPerNode() == 0 {
-		runID = ""
-	}
-	key := shapeKey(runID, req)
+	ask, key := shapeKeys(runID, req)
 	s := q.shapes[key]
 	if s == nil {
 		s = newShape(runID, req)
-		s.key = key
+		s.ask, s.key = ask, key
 		q.shapes[key] = s
 	}
 	return s
 }
 
 func newShape(runID string, req *v1.TaskRequest) *shape {
-	target, err := ParseTarget(req.GetConstraints().GetTargetNode())
+	c := req.GetConstraints()
+	target, err := ParseTarget(c.GetTargetNode())
 	return &shape{
 		taskType:    req.GetType(),
-		constraints: req.GetConstraints(),
+		constraints: c,
+		namesSome:   c.GetTargetNode() != "" || len(c.GetAllowedNodes())+len(c.GetForbiddenNodes()) > 0,
 		need:        needOf(req, target),
 		target:      target,
 		targetErr:   err,
 		avoid:       req.GetAvoidNodes(),
 		runID:       runID,
+		active:      -1,
 	}
 }
 
-// shapeKey is equal for requests that the same nodes fit. Requests that differ
+// shapeKeys returns a key that is equal for requests that take the same, and one
+// that is equal for requests that the same nodes fit. Requests that differ
 // in the order of a list get two shapes, which costs time but is not wrong.
-func shapeKey(runID string, req *v1.TaskRequest) string {
+func shapeKeys(runID string, req *v1.TaskRequest) (ask, key string) {
 	// Marshalling these fields fails only for invalid UTF-8, which no payload can hold.
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte(runID+"\x00"), &v1.TaskRequest{
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&v1.TaskRequest{
 		Type:        req.GetType(),
 		Constraints: req.GetConstraints(),
 		Resources:   req.GetResources(),
-		AvoidNodes:  req.GetAvoidNodes(),
 	})
 	if err != nil {
-		return runID + "\x00" + req.String()
+		b = []byte(req.String())
 	}
-	return string(b)
+	if req.GetConstraints().GetMaxParallelPerNode() == 0 {
+		runID = ""
+	}
+	ask = string(b)
+	if runID == "" && len(req.GetAvoidNodes()) == 0 {
+		return ask, ask
+	}
+	return ask, ask + "\x00" + runID + "\x00" + strings.Join(req.GetAvoidNodes(), "\x00")
 }
 
 func (s *shape) push(r *request) {
@@ -105,6 +126,25 @@ func (s *shape) freshen(r *request) {
 }
 
 func (s *shape) avoids(name string) bool { return slices.Contains(s.avoid, name) }
+
+// namesAll tells whether the shape may ask for any node.
+func (s *shape) namesAll() bool {
+	return s.targetErr == nil && s.target.Node == "" && len(s.constraints.GetAllowedNodes()) == 0
+}
+
+// names tells whether the shape may ask for a node of the name.
+func (s *shape) names(name string) bool {
+	allowed := s.constraints.GetAllowedNodes()
+	return s.targetErr == nil && (s.target.Node == "" || s.target.Node == name) &&
+		(len(allowed) == 0 || slices.Contains(allowed, name))
+}
+
+// possible tells whether any node could ever meet the shape, once all have been
+// looked at.
+func (s *shape) possible() bool { return len(s.preferred.nodes)+len(s.avoided.nodes) > 0 }
+
+// mayFit tells whether any node is not known to have no room.
+func (s *shape) mayFit() bool { return s.preferred.open+s.avoided.open > 0 }
 
 // shapeHeap is a heap of shapes, each represented by its first request.
 type shapeHeap []*shape

@@ -50,6 +50,7 @@ func (q *Queue) giveUp() {
 		}
 		for _, r := range slices.Clone(s.waiting) {
 			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
+				r.verdict = s.reason
 				q.unqueue(r)
 				r.state = givenUp
 				q.tell(r)
@@ -57,19 +58,36 @@ func (q *Queue) giveUp() {
 		}
 		delete(q.timed, s)
 		s.deadline = time.Time{}
+		if !s.impossible {
+			continue
+		}
 		for _, r := range s.waiting {
 			q.startTimeout(r)
 		}
 	}
 }
 
-// NextDeadline returns the time at which a pass may give something up, as the
-// fleet was at the last pass; ok is false when nothing is going to be given up.
+// NextDeadline returns the time at which a pass may give something up or place
+// something although nothing else has happened: a request that was put aside, or
+// one for which a benched node will do. ok is false when there is no such time.
 // It may be early, when what it was for has been released, but never late.
 func (q *Queue) NextDeadline() (at time.Time, ok bool) {
+	earliest := func(t time.Time) {
+		if !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
 	for s := range q.timed {
-		if !ok || s.deadline.Before(at) {
-			at, ok = s.deadline, true
+		earliest(s.deadline)
+	}
+	if len(q.delayed) > 0 {
+		earliest(q.delayed[0].due)
+	}
+	if len(q.active) > 0 {
+		for name, h := range q.healths {
+			if q.nodes[name] != nil && !h.until.IsZero() {
+				earliest(h.until)
+			}
 		}
 	}
 	return at, ok

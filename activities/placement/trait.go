@@ -5,18 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
-func (v view) hasLabel(label string) bool { return slices.Contains(v.n.snap.GetLabels(), label) }
+func (v *view) hasLabel(label string) bool { return slices.Contains(v.n.snap.GetLabels(), label) }
 
-func (v view) hasExecutor(taskType string) bool {
+func (v *view) hasExecutor(taskType string) bool {
 	return slices.Contains(v.n.snap.GetExecutors(), taskType)
 }
 
 // missing returns those of the wanted that the node does not have.
-func (v view) missing(wanted []string, has func(string) bool) []string {
+func (v *view) missing(wanted []string, has func(string) bool) []string {
 	var out []string
 	for _, w := range wanted {
 		if !has(w) {
@@ -28,7 +26,7 @@ func (v view) missing(wanted []string, has func(string) bool) []string {
 
 // missingCapabilities returns the wanted keys that the node lacks, or has with
 // another value, sorted.
-func (v view) missingCapabilities() []string {
+func (v *view) missingCapabilities() []string {
 	wanted := v.constraints.GetRequiresCapabilities()
 	if len(wanted) == 0 {
 		return nil
@@ -43,17 +41,17 @@ func (v view) missingCapabilities() []string {
 }
 
 // capabilityPhrase speaks of the first capability that is not as wanted.
-func (v view) capabilityPhrase() phrase {
+func (v *view) capabilityPhrase() phrase {
 	key := v.missingCapabilities()[0]
 	value, ok := v.n.snap.GetCapabilities()[key]
 	if !ok {
-		return phrase{lacks, "capability " + key}
+		return phrase{verb: lacks, object: "capability " + key}
 	}
-	return phrase{has, "capability " + key + "=" + value + " instead of " + v.constraints.GetRequiresCapabilities()[key]}
+	return phrase{verb: has, object: "capability " + key + "=" + value + " instead of " + v.constraints.GetRequiresCapabilities()[key]}
 }
 
 // leastGPUs is the number of GPUs that the node must have, in use or not.
-func (v view) leastGPUs() int {
+func (v *view) leastGPUs() int {
 	if v.need.usesGPU {
 		return max(v.need.gpus, 1)
 	}
@@ -61,11 +59,11 @@ func (v view) leastGPUs() int {
 }
 
 // missingGPUs returns the indices asked for that the node does not have.
-func (v view) missingGPUs() []string {
+func (v *view) missingGPUs() []string {
 	var out []string
 	for _, index := range v.target.GPUIndices {
-		has := func(g *v1.GpuSnapshot) bool { return int(g.GetIndex()) == index }
-		if !slices.ContainsFunc(v.n.snap.GetGpus(), has) {
+		has := func(g gpu) bool { return int(g.index) == index }
+		if !slices.ContainsFunc(v.n.gpus, has) {
 			out = append(out, strconv.Itoa(index))
 		}
 	}
@@ -73,7 +71,7 @@ func (v view) missingGPUs() []string {
 }
 
 // leastMemory is the memory in MiB that the node must have, in use or not.
-func (v view) leastMemory() int64 {
+func (v *view) leastMemory() int64 {
 	return max(int64(v.constraints.GetMinMemoryMb()), v.need.memoryMB)
 }
 

@@ -1,0 +1,70 @@
+package placement
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+)
+
+const (
+	// firstDelay is how long a request waits that was refused twice in a row. One
+	// refusal means that a snapshot was old; two, that the room is contended.
+	firstDelay = 100 * time.Millisecond
+	// longestDelay bounds the doubling, and is what a person still waits for gladly.
+	longestDelay = 5 * time.Second
+)
+
+// delayOf is how long a request waits before it is placed.
+func delayOf(refusals int32) time.Duration {
+	switch {
+	case refusals < 2:
+		return 0
+	case refusals >= 8: // the bound is passed, and more would overflow one day
+		return longestDelay
+	}
+	return min(firstDelay<<(refusals-2), longestDelay)
+}
+
+// delay puts a request aside for a while.
+func (q *Queue) delay(r *request, refusals int32) {
+	d := delayOf(refusals)
+	r.due = r.arrived.Add(d)
+	r.delayed = fmt.Sprintf("waits for %v: nodes had no room for it %d times in a row", d, refusals)
+	heap.Push(&q.delayed, r)
+	q.tell(r)
+}
+
+// admit puts the requests whose delay is over into the queue.
+func (q *Queue) admit() {
+	for len(q.delayed) > 0 && !q.now.Before(q.delayed[0].due) {
+		r := heap.Pop(&q.delayed).(*request)
+		r.delayed = ""
+		q.enqueue(r)
+	}
+}
+
+// delayHeap has the request on top that is due first.
+type delayHeap []*request
+
+func (h delayHeap) Len() int           { return len(h) }
+func (h delayHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h delayHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is part of heap.Interface.
+func (h *delayHeap) Push(x any) {
+	r := x.(*request)
+	r.index = len(*h)
+	*h = append(*h, r)
+}
+
+// Pop is part of heap.Interface.
+func (h *delayHeap) Pop() any {
+	end := len(*h) - 1
+	r := (*h)[end]
+	(*h)[end] = nil
+	*h = (*h)[:end]
+	return r
+}

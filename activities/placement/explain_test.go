@@ -1,0 +1,123 @@
+package placement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+func parts(cpu, memory, disk, network, tasks float64) []*v1.ScorePart {
+	return []*v1.ScorePart{{Name: "cpu", Value: cpu}, {Name: "memory", Value: memory}, {Name: "disk", Value: disk},
+		{Name: "network", Value: network}, {Name: "tasks", Value: tasks}}
+}
+
+func checkExplain(t *testing.T, got, want *v1.ExplainResponse) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, protocmp.Transform(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("explained (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	q := New(Options{Now: newClock().now})
+	q.SetNodes(append(live(aNode("b", labels("gpu")), aNode("a", slots(1), running("o", "t", 1))),
+		Node{Snapshot: aNode("c", labels("gpu")), State: names.NodeStale, Reason: "last beat 8 s ago"}))
+	task := aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} }))
+	nodes := []*v1.NodeVerdict{
+		{Name: "a", Reasons: []string{"lacks label gpu", "has no free slot of 1"}, Score: 70, Parts: parts(30, 30, 15, 0, -5)},
+		{Name: "b", Feasible: true, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
+		{Name: "c", Reasons: []string{"is stale (last beat 8 s ago)"}, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
+	}
+	checkExplain(t, q.Explain("r", task), &v1.ExplainResponse{Nodes: nodes,
+		Reason: "1 of 3 nodes fit: it is to be placed at once, or what is more urgent comes first"})
+
+	// What it holds itself does not count against its node, and is still held afterwards.
+	q.Request("r", []*v1.TaskRequest{task})
+	placeAll(t, q, "r")
+	for range 2 {
+		checkExplain(t, q.Explain("r", &v1.TaskRequest{Task: "t"}), &v1.ExplainResponse{Nodes: nodes, Chosen: "b",
+			Reason: "score 75.0: cpu 30.0, memory 30.0, disk 15.0, network 0.0, tasks 0.0"})
+	}
+	if n := q.nodes["b"]; n.tasks != 1 || n.machine.holds != (amount{tasks: 1, milliCores: 1000}) {
+		t.Errorf("after it was explained, b holds %d tasks and %+v", n.tasks, n.machine.holds)
+	}
+
+	// The next one sees it.
+	next := aTask("next", pinned("b"), withCores(4))
+	q.Request("r", []*v1.TaskRequest{next})
+	placeAll(t, q, "r")
+	got := q.Explain("r", next)
+	if want := "0 of 1 nodes fit: b has 3 cores free of 4 asked"; got.Reason != want || got.Chosen != "" {
+		t.Errorf("reason %q, want %q", got.Reason, want)
+	}
+	if v := got.Nodes[1]; v.Feasible || len(v.Reasons) != 1 || v.Reasons[0] != "has 3 cores free of 4 asked" || v.Score != 0 || v.Parts != nil {
+		t.Errorf("verdict of b: %v", v)
+	}
+}
+
+// All of a node with GPUs and NUMA nodes can be held by the task itself.
+func TestExplainOfWhatHoldsANode(t *testing.T) {
+	q := newQueue(newClock(), aNode("a", slots(1), gpusOn(0, 0), numaNodes(1, 4, 8192)))
+	task := aTask("t", withGPUs(2), withCores(4), withMemory(8192))
+	q.Request("r", []*v1.TaskRequest{task})
+	placeAll(t, q, "r")
+	got := q.Explain("r", task)
+	if !got.Nodes[0].Feasible || got.Chosen != "a" {
+		t.Errorf("got %v", got)
+	}
+	other := q.Explain("r", aTask("other", withGPUs(2), withCores(4), withMemory(8192)))
+	if other.Nodes[0].Feasible || len(other.Nodes[0].Reasons) != 4 {
+		t.Errorf("got %v, want slots, cores, memory and GPUs against it", other.Nodes[0])
+	}
+}
+
+// A task that runs since before this queue is explained too.
+func TestExplainOfForeignTask(t *testing.T) {
+	q := newQueue(newClock(), aNode("a", slots(1), gpus(1), func(n *v1.NodeSnapshot) {
+		n.Running = []*v1.RunningAttempt{{RunId: "r", Task: "t", Claim: 3, Cores: 4, Gpus: []int32{0}}}
+	}))
+	got := q.Explain("r", aTask("t", withGPUs(1), withCores(4)))
+	if got.Chosen != "a" || got.Reason != "given to a before this placement queue took over" || !got.Nodes[0].Feasible {
+		t.Errorf("got %v", got)
+	}
+	if got := q.Explain("r", aTask("u", withGPUs(1))); got.Chosen != "" || got.Nodes[0].Feasible {
+		t.Errorf("got %v for another task", got)
+	}
+}
+
+func TestExplainOfImpossible(t *testing.T) {
+	q := newQueue(newClock(), aNode("a"))
+	got := q.Explain("r", aTask("t", pinned("nowhere")))
+	if got.Reason != "no node could ever fit: there is no node nowhere" || len(got.Nodes) != 1 || got.Nodes[0].Feasible {
+		t.Errorf("got %v", got)
+	}
+	if got := q.Explain("r", aTask("t", refusedTimes(3))); !got.Nodes[0].Feasible {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWhatAnAssignmentSays(t *testing.T) {
+	q := newQueue(newClock(), aNode("a", gpus(1), func(n *v1.NodeSnapshot) {
+		n.Incarnation = "i1"
+		n.Cpu.UsagePercent, n.Memory.AvailableMb = 3, 7645
+		n.Network = &v1.NetworkSnapshot{BandwidthMbps: 1000}
+	}, holding(-1, 0, 1)))
+	q.Request("r", []*v1.TaskRequest{aTask("t1"), aTask("t2", withGPUs(1)), aTask("t3", pinned("a"))})
+	q.Place()
+	placed, _ := q.Take("r")
+	want := []*v1.Assignment{
+		{Task: "t1", Claim: 1, Node: "a", Queue: "node:a:cpu", Incarnation: "i1", Score: 77.1,
+			Why: "score 77.1: cpu 29.1, memory 28.0, disk 15.0, network 10.0, tasks -5.0"},
+		{Task: "t2", Claim: 1, Node: "a", Queue: "node:a:gpu", Incarnation: "i1", Score: 87.1, Gpus: []int32{0},
+			Why: "score 87.1: cpu 29.1, memory 28.0, disk 15.0, network 10.0, gpu 15.0, tasks -10.0"},
+		{Task: "t3", Claim: 1, Node: "a", Queue: "node:a:cpu", Incarnation: "i1", Why: "pinned to a"},
+	}
+	if diff := cmp.Diff(want, placed, protocmp.Transform(), cmpopts.EquateApprox(0, 0.01)); diff != "" {
+		t.Errorf("placed (-want +got):\n%s", diff)
+	}
+}

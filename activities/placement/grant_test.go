@@ -1,0 +1,201 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func withGPUs(k int32) func(*v1.TaskRequest) {
+	return func(r *v1.TaskRequest) { r.Resources.Gpus = k }
+}
+
+func withMemory(mb int32) func(*v1.TaskRequest) {
+	return func(r *v1.TaskRequest) { r.Resources.MemoryMb = mb }
+}
+
+func onNUMA(index int32) func(*v1.TaskRequest) {
+	return func(r *v1.TaskRequest) { r.Resources.NumaNode = &index }
+}
+
+func pinned(target string) func(*v1.TaskRequest) {
+	return constrained(func(c *v1.Constraints) { c.TargetNode = target })
+}
+
+// holding has a node show an attempt of somebody else that holds GPUs, cores and memory.
+func holding(numa int32, cores, memoryMB float64, gpus ...int32) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) {
+		a := &v1.RunningAttempt{RunId: "other", Task: string(rune('a' + len(n.Running))), Claim: 1, Cores: cores, MemoryMb: memoryMB, Gpus: gpus}
+		if numa >= 0 {
+			a.NumaNode = &numa
+		}
+		n.Running = append(n.Running, a)
+	}
+}
+
+func wide(cores int32) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) { n.Cpu.Cores, n.MaxParallel = cores, cores }
+}
+
+func TestWhatIsGranted(t *testing.T) {
+	twoSockets := []func(*v1.NodeSnapshot){wide(8), numaNodes(2, 4, 4096), gpusOn(0, 0, 1, 1)}
+	node := func(changes ...func(*v1.NodeSnapshot)) *v1.NodeSnapshot {
+		return aNode("a", append(slices.Clone(twoSockets), changes...)...)
+	}
+	type grants struct {
+		GPUs []int32
+		NUMA int32
+	}
+	tests := map[string]struct {
+		node *v1.NodeSnapshot
+		ask  []func(*v1.TaskRequest)
+		want grants
+	}{
+		"no GPU":                       {node(), nil, grants{nil, -1}},
+		"one GPU":                      {node(), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, 0}},
+		"two of one NUMA node":         {node(holding(-1, 0, 0, 0)), []func(*v1.TaskRequest){withGPUs(2)}, grants{[]int32{2, 3}, 1}},
+		"the smaller group":            {node(holding(-1, 0, 0, 2)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{3}, 1}},
+		"where the cores are":          {node(holding(0, 4, 0)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{2}, 1}},
+		"where the memory is":          {node(holding(0, 0, 4000)), []func(*v1.TaskRequest){withGPUs(2), withMemory(1000)}, grants{[]int32{2, 3}, 1}},
+		"cores of both":                {node(), []func(*v1.TaskRequest){withGPUs(2), withCores(5)}, grants{[]int32{0, 1}, -1}},
+		"more than one has":            {node(), []func(*v1.TaskRequest){withGPUs(3)}, grants{[]int32{0, 1, 2}, -1}},
+		"the larger group first":       {node(holding(-1, 0, 0, 0)), []func(*v1.TaskRequest){withGPUs(3)}, grants{[]int32{1, 2, 3}, -1}},
+		"NUMA node asked":              {node(), []func(*v1.TaskRequest){onNUMA(1)}, grants{nil, 1}},
+		"NUMA node and GPUs":           {node(), []func(*v1.TaskRequest){onNUMA(1), withGPUs(1)}, grants{[]int32{2}, 1}},
+		"NUMA node and far GPUs":       {node(), []func(*v1.TaskRequest){onNUMA(1), withGPUs(3)}, grants{[]int32{0, 2, 3}, 1}},
+		"target with NUMA node":        {node(), []func(*v1.TaskRequest){pinned("a:1::2")}, grants{[]int32{2, 3}, 1}},
+		"indices":                      {node(), []func(*v1.TaskRequest){pinned("a::1,3")}, grants{[]int32{1, 3}, -1}},
+		"indices of one NUMA node":     {node(), []func(*v1.TaskRequest){pinned("a::3,2")}, grants{[]int32{2, 3}, 1}},
+		"indices and one more":         {node(), []func(*v1.TaskRequest){pinned("a::3,2"), withGPUs(3)}, grants{[]int32{0, 2, 3}, -1}},
+		"GPUs that do not tell":        {aNode("a", gpusOn(-1, -1), numaNodes(2, 4, 4096)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
+		"a machine that does not tell": {aNode("a", gpusOn(0, 0)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
+		"only a node with GPUs":        {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true })}, grants{nil, -1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(newClock(), tt.node)
+			q.Request("r", []*v1.TaskRequest{aTask("t", tt.ask...)})
+			q.Place()
+			placed, stuck := q.Take("r")
+			if len(placed) != 1 {
+				t.Fatalf("it waits: %v", stuck)
+			}
+			got := grants{placed[0].Gpus, -1}
+			if placed[0].NumaNode != nil {
+				got.NUMA = *placed[0].NumaNode
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("granted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What two nodes of one machine are granted together is never the same.
+func TestNodesOfOneMachineShareItsGPUs(t *testing.T) {
+	two := []func(*v1.NodeSnapshot){onMachine("m"), wide(8), numaNodes(2, 4, 4096), gpusOn(0, 0, 1, 1)}
+	q := newQueue(newClock(), aNode("a", two...), aNode("b", two...))
+	q.Request("r", requests(0, 6, withGPUs(1)))
+	q.Place()
+	placed, stuck := q.Take("r")
+	used := map[int32]string{}
+	for _, a := range placed {
+		for _, g := range a.Gpus {
+			if used[g] != "" {
+				t.Errorf("GPU %d was given to %s and %s", g, used[g], a.Task)
+			}
+			used[g] = a.Task
+		}
+	}
+	if len(used) != 4 || len(stuck) != 2 {
+		t.Errorf("%d GPUs were given out, and %d tasks wait", len(used), len(stuck))
+	}
+	if want := "0 of 2 nodes have 1 free GPU: a 0, b 0"; stuck[0].Reason != want {
+		t.Errorf("reason %q, want %q", stuck[0].Reason, want)
+	}
+}
+
+// Of all sets of free GPUs that would do, one is chosen that lets the attempt be
+// bound to a NUMA node if any does, and otherwise one on the fewest NUMA nodes.
+func TestGrantAgainstAllSubsets(t *testing.T) {
+	bound, spread := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		numa := rapid.SliceOfN(rapid.Int32Range(-1, 2), 1, 7).Draw(t, "numa")
+		cores := rapid.Int32Range(1, 4).Draw(t, "cores")
+		node := aNode("a", wide(16), gpusOn(numa...), numaNodes(3, cores, 2048))
+		var taken []int32
+		for i := range numa {
+			if rapid.IntRange(0, 3).Draw(t, "taken") == 0 {
+				taken = append(taken, int32(i))
+			}
+		}
+		holding(-1, 0, 0, taken...)(node)
+		on := rapid.Int32Range(0, 2).Draw(t, "busy")
+		busy := rapid.Int32Range(0, cores).Draw(t, "held")
+		holding(on, float64(busy), 0)(node)
+		k := rapid.IntRange(1, 4).Draw(t, "gpus")
+		need := rapid.Int32Range(0, 4).Draw(t, "need")
+
+		q := newQueue(newClock(), node)
+		q.Request("r", []*v1.TaskRequest{aTask("t", withGPUs(int32(k)), withCores(float64(need)))})
+		q.Place()
+		placed, _ := q.Take("r")
+
+		fits := func(n int32) bool { // NUMA node has the cores
+			return n >= 0 && (n != on && need <= cores || n == on && need+busy <= cores)
+		}
+		fewest, canBind := 99, false
+		for set := range 1 << len(numa) {
+			groups, size, free := map[int32]bool{}, 0, true
+			for i, n := range numa {
+				if set&(1<<i) != 0 {
+					groups[n], size = true, size+1
+					free = free && !slices.Contains(taken, int32(i))
+				}
+			}
+			if size != k || !free {
+				continue
+			}
+			fewest = min(fewest, len(groups))
+			for n := range groups {
+				canBind = canBind || len(groups) == 1 && fits(n)
+			}
+		}
+		if fewest == 99 {
+			if len(placed) != 0 {
+				t.Fatalf("placed with %v although there are not %d free GPUs", placed[0].Gpus, k)
+			}
+			return
+		}
+		if len(placed) != 1 {
+			t.Fatalf("not placed although there are %d free GPUs", k)
+		}
+		groups := map[int32]bool{}
+		for i, g := range placed[0].Gpus {
+			if slices.Contains(taken, g) || i > 0 && g <= placed[0].Gpus[i-1] {
+				t.Fatalf("GPUs %v, of which %v are taken", placed[0].Gpus, taken)
+			}
+			groups[numa[g]] = true
+		}
+		if len(placed[0].Gpus) != k || len(groups) != fewest {
+			t.Fatalf("GPUs %v on %d NUMA nodes, want %d on %d", placed[0].Gpus, len(groups), k, fewest)
+		}
+		if (placed[0].NumaNode != nil) != canBind {
+			t.Fatalf("bound to %v, could be bound: %v", placed[0].NumaNode, canBind)
+		}
+		if canBind {
+			if bound++; !groups[*placed[0].NumaNode] || !fits(*placed[0].NumaNode) {
+				t.Fatalf("bound to NUMA node %d", *placed[0].NumaNode)
+			}
+		} else if fewest > 1 {
+			spread++
+		}
+	})
+	if bound+spread == 0 {
+		t.Errorf("%d bound and %d spread: the test tests nothing", bound, spread)
+	}
+}

@@ -1,0 +1,103 @@
+package placement
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// verdict is what is known of a kind of nodes for a shape.
+type verdict int8
+
+const (
+	unknown verdict = iota
+	suits
+	never
+)
+
+// kindOf numbers the kinds of nodes: those of one kind are the same to every
+// filter that looks at what seldom changes, so that a shape asks each filter
+// once for a kind and not once for a node.
+func (q *Queue) kindOf(n *node) int {
+	q.scratch = traits(q.scratch[:0], n.snap, n.state == names.NodeOffline)
+	kind, ok := q.kinds[string(q.scratch)]
+	if !ok {
+		kind = len(q.kinds)
+		q.kinds[string(q.scratch)] = kind
+	}
+	return kind
+}
+
+// traits appends what is equal for nodes of one kind, and for no others.
+func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
+	number := func(x uint64) { b = binary.AppendUvarint(b, x) }
+	text := func(s string) {
+		number(uint64(len(s)))
+		b = append(b, s...)
+	}
+	list := func(l []string) {
+		number(uint64(len(l)))
+		for _, s := range l {
+			text(s)
+		}
+	}
+	flag := func(f bool) {
+		if b = append(b, 0); f {
+			b[len(b)-1] = 1
+		}
+	}
+	list(s.GetLabels())
+	list(s.GetExecutors())
+	number(uint64(len(s.GetCapabilities())))
+	for _, key := range slices.Sorted(maps.Keys(s.GetCapabilities())) {
+		text(key)
+		text(s.GetCapabilities()[key])
+	}
+	number(uint64(s.GetCpu().GetCores()))
+	number(math.Float64bits(s.GetMemory().GetTotalMb()))
+	number(math.Float64bits(s.GetDisk().GetTotalGb()))
+	number(uint64(len(s.GetGpus())))
+	for _, g := range s.GetGpus() {
+		number(uint64(g.GetIndex()))
+	}
+	number(uint64(len(s.GetNuma())))
+	for _, p := range s.GetNuma() {
+		number(uint64(p.GetIndex()))
+		number(uint64(len(p.GetCpus())))
+		number(math.Float64bits(p.GetMemoryTotalMb()))
+	}
+	flag(s.GetGaming())
+	flag(offline)
+	return b
+}
+
+// couldEverFit tells whether the node could meet the shape if it were idle.
+func (q *Queue) couldEverFit(s *shape, n *node) bool {
+	v := &view{shape: s, n: n, now: q.now, stretch: 1}
+	if s.namesSome && !fitsAll(q.byName, v) {
+		return false
+	}
+	if missing := n.kind + 1 - len(s.kinds); missing > 0 {
+		s.kinds = append(s.kinds, make([]verdict, missing)...)
+	}
+	if s.kinds[n.kind] == unknown {
+		s.kinds[n.kind] = never
+		if fitsAll(q.byKind, v) {
+			s.kinds[n.kind] = suits
+		}
+	}
+	return s.kinds[n.kind] == suits
+}
+
+func fitsAll(filters []filter, v *view) bool {
+	for i := range filters {
+		if !filters[i].fits(v) {
+			return false
+		}
+	}
+	return true
+}

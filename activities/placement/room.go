@@ -1,0 +1,147 @@
+package placement
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// roomFilters look at how the node is doing and at what is free now.
+func roomFilters() []filter {
+	return slices.Concat(conditionFilters(), figureFilters(), ledgerFilters())
+}
+
+// conditionFilters look at whether the node gets anything at all.
+func conditionFilters() []filter {
+	return []filter{
+		{"state",
+			func(v *view) bool { return v.n.now.active },
+			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
+		},
+		{"benched",
+			func(v *view) bool {
+				_, benched := v.n.benchedUntil(v.now)
+				return !benched
+			},
+			func(v *view) phrase {
+				until, _ := v.n.benchedUntil(v.now)
+				return phrase{verb: is, object: "benched until " + until.UTC().Format("15:04:05 UTC") + " after " +
+					count(v.n.health.counted, "failure") + " of the node"}
+			},
+		},
+		{"refused",
+			func(v *view) bool {
+				if len(v.n.refused) == 0 {
+					return true
+				}
+				_, refused := v.n.refused[v.ask]
+				return !refused
+			},
+			func(*view) phrase { return phrase{verb: has, object: "refused it for want of room"} },
+		},
+		{"gaming",
+			func(v *view) bool {
+				return !v.n.now.gaming || !v.constraints.GetAvoidGaming() && !v.need.usesGPU
+			},
+			func(v *view) phrase {
+				if v.constraints.GetAvoidGaming() {
+					return phrase{verb: has, object: "somebody playing on it"}
+				}
+				return phrase{verb: has, object: "its GPUs in use for gaming", want: v.wantedGPUs(), got: "0, in use for gaming"}
+			},
+		},
+	}
+}
+
+// figureFilters look at what the node measures.
+func figureFilters() []filter {
+	return []filter{
+		{"minMemoryMb",
+			func(v *view) bool { return float64(v.constraints.GetMinMemoryMb()) <= v.n.now.availableMB },
+			func(v *view) phrase {
+				available, wanted := number(int64(v.n.now.availableMB)), number(int(v.constraints.GetMinMemoryMb()))
+				return phrase{verb: has, object: available + " MiB available of " + wanted + " asked",
+					want: wanted + " MiB available", got: available}
+			},
+		},
+		{"minDiskGb",
+			func(v *view) bool { return v.constraints.GetMinDiskGb() <= v.n.now.diskFreeGB },
+			func(v *view) phrase {
+				free, wanted := decimal(v.n.now.diskFreeGB), decimal(v.constraints.GetMinDiskGb())
+				return phrase{verb: has, object: free + " GiB of disk free of " + wanted + " asked",
+					want: wanted + " GiB of disk free", got: free}
+			},
+		},
+	}
+}
+
+// ledgerFilters look at what attempts hold.
+func ledgerFilters() []filter {
+	return []filter{
+		{"slots",
+			func(v *view) bool { return v.slotFree(v.stretch) },
+			func(v *view) phrase { return phrase{verb: has, object: "no free slot of " + number(v.n.now.slots)} },
+		},
+		{"maxParallelPerNode",
+			func(v *view) bool {
+				most := int(v.constraints.GetMaxParallelPerNode())
+				return most == 0 || v.n.perRun[v.runID] < most
+			},
+			func(v *view) phrase {
+				return phrase{verb: has, object: count(v.n.perRun[v.runID], "task") + " of this run, the most allowed"}
+			},
+		},
+		{"freeCores",
+			func(v *view) bool { return v.coresFree(v.stretch) },
+			func(v *view) phrase {
+				free, wanted := max(0, v.n.now.milliCores-v.n.now.usedMilli), thousandths(v.need.milliCores)
+				return phrase{verb: has, object: cores(free) + " free of " + wanted + " asked",
+					want: wanted + " cores free", got: thousandths(free)}
+			},
+		},
+		{"freeMemory",
+			func(v *view) bool { return v.need.memoryMB == 0 || v.need.memoryMB <= v.n.now.freeMB },
+			func(v *view) phrase {
+				free, wanted := number(max(0, v.n.now.freeMB)), number(v.need.memoryMB)
+				return phrase{verb: has, object: free + " MiB free of " + wanted + " asked",
+					want: wanted + " MiB free", got: free}
+			},
+		},
+		{"freeGpus",
+			func(v *view) bool { return v.gpuRoom() },
+			func(v *view) phrase {
+				if taken := v.takenGPUs(); len(taken) > 0 {
+					return phrase{verb: has, object: noun("GPU", len(taken)) + strings.Join(taken, ", ") + " in use"}
+				}
+				return phrase{verb: has, object: count(v.freeGPUs(), "GPU") + " free of " + number(v.need.gpus) + " asked",
+					want: v.wantedGPUs(), got: number(v.freeGPUs())}
+			},
+		},
+		{"freeNuma",
+			func(v *view) bool { return v.need.numa == noNUMA || v.numaRoom(v.need.numa) },
+			func(v *view) phrase {
+				return phrase{verb: has, object: "no room left on NUMA node " + number(v.need.numa)}
+			},
+		},
+	}
+}
+
+// takenGPUs returns the indices asked for that somebody holds.
+func (v *view) takenGPUs() []string {
+	var out []string
+	for _, index := range v.target.GPUIndices {
+		if !v.gpuFree(int32(index)) {
+			out = append(out, strconv.Itoa(index))
+		}
+	}
+	return out
+}
+
+// wantedGPUs is what a reason says that no node has; empty when GPUs are asked
+// for by index, because then their number says nothing.
+func (v *view) wantedGPUs() string {
+	if len(v.target.GPUIndices) > 0 {
+		return ""
+	}
+	return count(v.leastGPUs(), "free GPU")
+}

@@ -1,0 +1,154 @@
+package placement
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// mostIdle is how many shapes are kept for which nothing waits.
+	mostIdle = 256
+	// mostIdleNodes bounds the nodes in them, of which each takes 8 bytes.
+	mostIdleNodes = 1 << 20
+)
+
+// activate notes that something waits for the shape.
+func (q *Queue) activate(s *shape) {
+	if s.active >= 0 {
+		return
+	}
+	s.active = len(q.active)
+	q.active = append(q.active, s)
+}
+
+// retire notes that nothing waits for the shape any more.
+func (q *Queue) retire(s *shape) {
+	end := len(q.active) - 1
+	q.active[s.active] = q.active[end]
+	q.active[s.active].active = s.active
+	q.active[end] = nil
+	q.active = q.active[:end]
+	s.active = -1
+	delete(q.timed, s)
+	for _, r := range s.fresh {
+		r.fresh = false
+	}
+	s.fresh = nil
+	s.reason, s.told, s.impossible = "", "", false
+	s.deadline, s.tellAt = time.Time{}, time.Time{}
+	q.rests++
+	s.idle = q.rests
+	if len(q.shapes)-len(q.active) > 2*mostIdle {
+		q.forgetShapes()
+	}
+}
+
+// forgetShapes drops the shapes that have been idle for longest, half of the
+// most that there may be, so that it happens seldom.
+func (q *Queue) forgetShapes() {
+	var idle []*shape
+	for _, s := range q.shapes {
+		if s.active < 0 {
+			idle = append(idle, s)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *shape) int { return int(int64(b.idle) - int64(a.idle)) })
+	nodes := 0
+	for i, s := range idle {
+		nodes += len(s.preferred.nodes)
+		if i >= mostIdle || nodes > mostIdleNodes {
+			delete(q.shapes, s.key)
+		}
+	}
+}
+
+// sync brings what the shape knows of the nodes up to date.
+func (q *Queue) sync(s *shape) {
+	reshaped, whole := q.reshaped.since(s.reshaped)
+	touched, all := q.touched.since(s.touched)
+	s.reshaped, s.touched = q.reshaped.end(), q.touched.end()
+	if !whole || !all || len(reshaped) > 0 || s.layout != q.layout || s.ranking.sample || len(s.ranking.list) > 2*q.opts.SampleAbove {
+		s.ranking.of = nil
+	}
+	if s.layout != q.layout || !whole {
+		q.gather(s)
+	} else {
+		q.reshape(s, reshaped)
+	}
+	if !all {
+		s.preferred.reopenAll()
+		s.avoided.reopenAll()
+	}
+	for _, n := range touched {
+		for _, p := range []*pool{&s.preferred, &s.avoided} {
+			if p.reopen(n.number) && s.ranking.of == p {
+				q.rankAgain(s, p, n)
+			}
+		}
+	}
+}
+
+// reshape sorts nodes that are new, gone or of another kind into the pools.
+func (q *Queue) reshape(s *shape, nodes []*node) {
+	for _, n := range nodes {
+		switch {
+		case !n.present:
+			s.preferred.remove(n.number)
+			s.avoided.remove(n.number)
+		case s.names(n.name):
+			s.poolOf(n).add(n.number)
+		}
+	}
+}
+
+// gather gives the shape all nodes that it names.
+func (q *Queue) gather(s *shape) {
+	s.layout = q.layout
+	s.kinds = nil
+	s.avoided.clear()
+	if !s.namesAll() {
+		s.preferred.clear()
+		for _, n := range q.within(s) {
+			s.poolOf(n).add(n.number)
+		}
+		return
+	}
+	s.preferred.copy(&q.all)
+	for _, n := range q.named(s.avoid...) {
+		s.preferred.remove(n.number)
+		s.avoided.add(n.number)
+	}
+}
+
+// poolOf is the pool that a node belongs to.
+func (s *shape) poolOf(n *node) *pool {
+	if s.avoids(n.name) {
+		return &s.avoided
+	}
+	return &s.preferred
+}
+
+// within returns the present nodes that a shape may ask for.
+func (q *Queue) within(s *shape) []*node {
+	if s.targetErr != nil {
+		return nil
+	}
+	if s.target.Node != "" {
+		return q.named(s.target.Node)
+	}
+	if allowed := s.constraints.GetAllowedNodes(); len(allowed) > 0 {
+		return q.named(allowed...)
+	}
+	return q.listed
+}
+
+// named returns those of the nodes that are present.
+func (q *Queue) named(names ...string) []*node {
+	var out []*node
+	for _, name := range names {
+		if n := q.nodes[name]; n != nil && n.present {
+			out = append(out, n)
+		}
+	}
+	return out
+}

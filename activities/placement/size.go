@@ -1,0 +1,67 @@
+package placement
+
+import "strings"
+
+// totalFilters look at the size of the node.
+func totalFilters() []filter {
+	return []filter{
+		{"gpus",
+			func(v *view) bool { return len(v.n.gpus) >= v.leastGPUs() && len(v.missingGPUs()) == 0 },
+			func(v *view) phrase {
+				have := len(v.n.gpus)
+				switch {
+				case have == 0:
+					return phrase{verb: has, object: "no GPU", want: v.wantedGPUs(), got: "none"}
+				case have < v.leastGPUs():
+					return phrase{verb: has, object: count(have, "GPU") + " of " + number(v.leastGPUs()) + " asked",
+						want: v.wantedGPUs(), got: number(max(0, v.freeGPUs()))}
+				}
+				return phrase{verb: lacks, object: "GPU " + strings.Join(v.missingGPUs(), ", ")}
+			},
+		},
+		{"cores",
+			func(v *view) bool { return v.need.milliCores <= v.n.now.milliCores },
+			func(v *view) phrase {
+				return phrase{verb: has, object: cores(v.n.now.milliCores) + " of " + thousandths(v.need.milliCores) + " asked"}
+			},
+		},
+		{"memory",
+			func(v *view) bool { return v.leastMemory() <= v.n.now.memoryMB },
+			func(v *view) phrase {
+				return phrase{verb: has, object: mebibytes(v.n.now.memoryMB) + " of memory, " + number(v.leastMemory()) + " asked"}
+			},
+		},
+		{"disk",
+			func(v *view) bool { return v.constraints.GetMinDiskGb() <= v.n.snap.GetDisk().GetTotalGb() },
+			func(v *view) phrase {
+				return phrase{verb: has, object: "a disk of " + gibibytes(v.n.snap.GetDisk().GetTotalGb()) + ", " +
+					decimal(v.constraints.GetMinDiskGb()) + " asked"}
+			},
+		},
+		{"numa",
+			func(v *view) bool { return v.need.numa == noNUMA || v.numaLack() == (phrase{}) },
+			func(v *view) phrase { return v.numaLack() },
+		},
+	}
+}
+
+// numaLack says what the node has instead of the NUMA node that is asked for;
+// nothing when that is there and large enough.
+func (v *view) numaLack() phrase {
+	if len(v.n.numa) == 0 {
+		return phrase{verb: reports, object: "no NUMA nodes"}
+	}
+	for _, p := range v.n.numa {
+		on := " asked on NUMA node " + number(p.index)
+		switch {
+		case p.index != v.need.numa:
+			continue
+		case p.milliCores < v.need.milliCores:
+			return phrase{verb: has, object: cores(p.milliCores) + " of " + thousandths(v.need.milliCores) + on}
+		case p.memoryMB < v.need.memoryMB:
+			return phrase{verb: has, object: mebibytes(p.memoryMB) + " of " + number(v.need.memoryMB) + on}
+		}
+		return phrase{}
+	}
+	return phrase{verb: has, object: "no NUMA node " + number(v.need.numa)}
+}
