@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/server/common/resolver"
 	"go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/filelock"
 )
 
 // database is the server's store: how to connect to it, and what has to happen after the server has stopped.
@@ -25,7 +27,7 @@ type database struct {
 	store *config.SQL
 	// created says that nothing was there before.
 	created bool
-	lock    *fileLock // nil in memory
+	lock    *filelock.Lock // nil in memory
 }
 
 // openDatabase locks, makes and checks the file that the options name, or sets up one in memory.
@@ -48,7 +50,7 @@ func openDatabase(ctx context.Context, opts Options) (*database, error) {
 		err = createDatabase(ctx, path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, lock.Release())
 	}
 	return &database{store: fileStore(path), created: created, lock: lock}, nil
 }
@@ -115,7 +117,7 @@ func (d *database) close() error {
 		errs = append(errs, dropTables(admin), admin.Exec("VACUUM"), admin.Exec("PRAGMA shrink_memory"), admin.Close())
 	}
 	if d.lock != nil {
-		errs = append(errs, d.lock.release())
+		errs = append(errs, d.lock.Release())
 	}
 	return errors.Join(errs...)
 }

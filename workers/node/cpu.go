@@ -2,7 +2,11 @@ package node
 
 import (
 	"context"
+	"math"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/shirou/gopsutil/v3/cpu"
@@ -10,34 +14,89 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
+// cpuCounters are counters of processor time.
+type cpuCounters struct {
+	// times are those of the processors that the process may use, together.
+	times cpu.TimesStat
+	// group is the control group with the tightest limit on processor time, and
+	// used what it has used of it, in seconds; empty: there is no such limit.
+	group string
+	used  float64
+}
+
 func (p *Probe) readCPU(ctx context.Context, now time.Time) *v1.CpuSnapshot {
 	out := &v1.CpuSnapshot{}
-	n, err := p.readers.Cores(ctx)
-	if !p.readable("processors", err) || n <= 0 {
-		n = runtime.NumCPU()
+	usable, listed := usableCPUs(p.readers.Sys, *p.groups)
+	n := len(usable)
+	if !listed {
+		var err error
+		if n, err = p.readers.Cores(ctx); !p.readable("processors", err) || n <= 0 {
+			n = runtime.NumCPU()
+		}
 	}
-	out.Cores = int32(n)
+	quota, group := p.groups.cpuQuota()
+	share := min(float64(n), quota)
+	// Whole cores, so that nothing is handed out that is not there; one at least,
+	// or a node with half a core could run nothing.
+	out.Cores = int32(max(math.Floor(share), 1))
 	if avg, err := p.readers.Load(ctx); p.readable("load", err) {
 		out.LoadAvg_1M = avg
 	}
 	first := percent(out.LoadAvg_1M / float64(n) * 100)
-	if times, err := p.readers.CPUTimes(ctx); p.readable("processor times", err) {
-		out.UsagePercent = p.cpu.next(now, times, first, cpuUsage)
-	} else {
+	times, err := p.readers.CPUTimes(ctx)
+	if !p.readable("processor times", err) {
 		out.UsagePercent = first
+		return out
 	}
+	counters := cpuCounters{times: together(times, usable)}
+	if quota < float64(n) {
+		if used, ok := p.groups.cpuSeconds(group); ok {
+			counters.group, counters.used = group, used
+		}
+	}
+	out.UsagePercent = p.cpu.next(now, counters, first, func(last, now cpuCounters, elapsed time.Duration) (float64, bool) {
+		return cpuUsage(last, now, elapsed, share)
+	})
 	return out
 }
 
-func cpuUsage(last, now cpu.TimesStat, _ time.Duration) (float64, bool) {
+// together adds up the times of some processors; none: of all.
+func together(times []cpu.TimesStat, only []int32) cpu.TimesStat {
+	var sum cpu.TimesStat
+	for _, t := range times {
+		index, err := strconv.ParseInt(strings.TrimPrefix(t.CPU, "cpu"), 10, 32)
+		if len(only) > 0 && err == nil && !slices.Contains(only, int32(index)) {
+			continue
+		}
+		sum.User += t.User
+		sum.Nice += t.Nice
+		sum.System += t.System
+		sum.Irq += t.Irq
+		sum.Softirq += t.Softirq
+		sum.Steal += t.Steal
+		sum.Idle += t.Idle
+		sum.Iowait += t.Iowait
+	}
+	return sum
+}
+
+// cpuUsage is the use in percent of the share of the processors, in cores: that
+// of the machine, or of the group that is limited when it uses more of its limit.
+func cpuUsage(last, now cpuCounters, elapsed time.Duration, share float64) (float64, bool) {
 	// Guest time is part of user time already.
 	busy := func(t cpu.TimesStat) float64 {
 		return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal
 	}
-	used := busy(now) - busy(last)
-	all := used + now.Idle - last.Idle + now.Iowait - last.Iowait
+	used := busy(now.times) - busy(last.times)
+	all := used + now.times.Idle - last.times.Idle + now.times.Iowait - last.times.Iowait
 	if all <= 0 {
 		return 0, false
 	}
-	return percent(used / all * 100), true
+	usage := percent(used / all * 100)
+	if now.group != "" && now.group == last.group && now.used >= last.used {
+		// The share may be there although the machine is busy with others' work,
+		// but not when the machine is full.
+		usage = max(usage, percent((now.used-last.used)/elapsed.Seconds()/share*100))
+	}
+	return usage, true
 }

@@ -13,6 +13,8 @@ var (
 	ErrTooLarge = errors.New("more than the machine has")
 	// ErrDuplicate says that the id holds a place already, or waits for one.
 	ErrDuplicate = errors.New("already on the ledger")
+	// ErrDraining says that the node lets nothing more in.
+	ErrDraining = errors.New("the node is draining")
 )
 
 // Ledger gives out the slots of one node, and with each what its attempt needs
@@ -24,6 +26,8 @@ type Ledger struct {
 	// Guarded by machine.mu.
 	ids     map[string]struct{} // running and waiting
 	running []*entry            // in the order in which they started
+	closed  error               // why nothing more is let in; nil: it is
+	idle    chan struct{}       // closed when nothing runs any more; nil: nobody waits for it
 }
 
 // Running is an attempt that holds a place.
@@ -41,10 +45,13 @@ type entry struct {
 
 // waiter is a call to Acquire that waits.
 type waiter struct {
-	ledger  *Ledger
-	held    *entry
-	granted bool          // guarded by machine.mu
-	ready   chan struct{} // closed when granted
+	ledger *Ledger
+	held   *entry
+	ready  chan struct{} // closed when granted or refused
+
+	// Guarded by machine.mu until ready is closed.
+	granted bool
+	refusal error
 }
 
 // NewLedger returns the ledger of a node on the machine that runs at most so
@@ -61,20 +68,17 @@ func (l *Ledger) Machine() *Machine { return l.machine }
 
 // Acquire waits until the node has a free slot and the machine has what is
 // needed, and takes both. Calls are served in order of arrival, over all nodes
-// of the machine, but for those whose own node has no free slot. release gives
-// back what was taken; calling it again does nothing.
+// of the machine: one that waits is overtaken only by those that take nothing
+// of what it needs. release gives back what was taken; calling it again does
+// nothing.
 //
 // The error is ErrTooLarge when the machine could never meet the need,
-// ErrDuplicate when the id is on the ledger already, and the cause of ctx when
-// that ends first; then nothing is taken.
+// ErrDuplicate when the id is on the ledger already, ErrDraining while the node
+// drains, and the cause of ctx when that ends first; then nothing is taken.
 func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release func(), err error) {
 	u, err := need.units()
 	if err != nil {
 		return nil, fmt.Errorf("acquire for %s: %w", id, err)
-	}
-	m := l.machine
-	if !u.within(m.total) {
-		return nil, fmt.Errorf("acquire %s for %s: %w (%s)", need, id, ErrTooLarge, m.Total())
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -89,6 +93,9 @@ func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release fun
 		l.leave(w)
 		return nil, context.Cause(ctx)
 	}
+	if w.refusal != nil {
+		return nil, w.refusal
+	}
 	return sync.OnceFunc(func() { l.leave(w) }), nil
 }
 
@@ -96,6 +103,12 @@ func (l *Ledger) enter(w *waiter) error {
 	m := l.machine
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.possible(w.held.id, w.held.units); err != nil {
+		return err
+	}
+	if l.closed != nil {
+		return refusal(w, l.closed)
+	}
 	if _, ok := l.ids[w.held.id]; ok {
 		return fmt.Errorf("acquire for %s: %w", w.held.id, ErrDuplicate)
 	}
@@ -105,23 +118,27 @@ func (l *Ledger) enter(w *waiter) error {
 	return nil
 }
 
-// leave takes a waiter off the ledger, whether it has been granted or not.
+// leave takes a waiter off the ledger, whatever has become of it.
 func (l *Ledger) leave(w *waiter) {
 	m := l.machine
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(l.ids, w.held.id)
-	if w.granted {
-		m.reserved = m.reserved.minus(w.held.units)
+	switch {
+	case w.refusal != nil:
+		return
+	case w.granted:
+		m.reserved.remove(w.held.units)
 		l.running = slices.DeleteFunc(l.running, func(e *entry) bool { return e == w.held })
-	} else {
+	default:
 		m.line = slices.DeleteFunc(m.line, func(o *waiter) bool { return o == w })
 	}
+	delete(l.ids, w.held.id)
 	m.grant()
+	if len(l.running) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
 }
-
-// slotFree is called with machine.mu held.
-func (l *Ledger) slotFree() bool { return len(l.running) < l.slots }
 
 // Running returns the attempts that hold a place on the node, the oldest first.
 func (l *Ledger) Running() []Running {
@@ -139,18 +156,9 @@ func (l *Ledger) Running() []Running {
 func (l *Ledger) Reserved() Need {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
-	var sum units
+	sum := newAccount()
 	for _, e := range l.running {
-		sum = sum.plus(e.units)
+		sum.add(e.units)
 	}
 	return sum.need()
-}
-
-// String is for messages, such as "2 cores and 512 MiB".
-func (n Need) String() string {
-	s := fmt.Sprintf("%g cores and %g MiB", n.Cores, n.MemoryMB)
-	if n.GPUs > 0 {
-		s += fmt.Sprintf(" and %d GPUs", n.GPUs)
-	}
-	return s
 }

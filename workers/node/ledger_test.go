@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
-	"pgregory.net/rapid"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
+
+func same(a, b Need) bool { return cmp.Equal(a, b, cmpopts.EquateEmpty()) }
 
 // starts acquires in the background, and records each id once it has succeeded.
 type starts struct {
@@ -42,7 +45,7 @@ func (s *starts) release(id string) {
 
 func TestLedgerServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMachine(Need{Cores: 4, MemoryMB: 1000})
+		m := NewMachine(Size{Cores: 4, MemoryMB: 1000})
 		a, b := NewLedger(m, 2), NewLedger(m, 2)
 		s := &starts{releases: map[string]func(){}}
 		ctx := t.Context()
@@ -66,10 +69,10 @@ func TestLedgerServesInOrder(t *testing.T) {
 		want("1", "big", "small", "2", "other node")
 		s.release("2")
 		want("1", "big", "small", "2", "other node", "no slot")
-		if got := m.Reserved(); got != (Need{Cores: 2}) {
+		if got := m.Reserved(); !same(got, Need{Cores: 2}) {
 			t.Errorf("the machine has reserved %v", got)
 		}
-		if got := a.Reserved(); got != (Need{Cores: 1}) {
+		if got := a.Reserved(); !same(got, Need{Cores: 1}) {
 			t.Errorf("node a has reserved %v", got)
 		}
 		if got := a.Running(); len(got) != 2 || got[0].ID != "small" || got[1].ID != "no slot" {
@@ -78,7 +81,7 @@ func TestLedgerServesInOrder(t *testing.T) {
 		for _, id := range []string{"small", "no slot", "other node", "other node"} {
 			s.release(id)
 		}
-		if got := m.Reserved(); got != (Need{}) {
+		if got := m.Reserved(); !same(got, Need{}) {
 			t.Errorf("all is released, and %v is reserved", got)
 		}
 	})
@@ -86,7 +89,7 @@ func TestLedgerServesInOrder(t *testing.T) {
 
 func TestCancelledWaiterMakesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLedger(NewMachine(Need{Cores: 2}), 4)
+		l := NewLedger(NewMachine(Size{Cores: 2}), 4)
 		s := &starts{releases: map[string]func(){}}
 		ctx, cancel := context.WithCancel(t.Context())
 		s.acquire(t.Context(), l, "1", Need{Cores: 1})
@@ -97,7 +100,7 @@ func TestCancelledWaiterMakesWay(t *testing.T) {
 		if want := []string{"1", "3"}; !slices.Equal(s.order, want) {
 			t.Errorf("started %v, want %v", s.order, want)
 		}
-		if got := l.Machine().Reserved(); got != (Need{Cores: 2}) {
+		if got := l.Machine().Reserved(); !same(got, Need{Cores: 2}) {
 			t.Errorf("reserved %v, want what 1 and 3 hold", got)
 		}
 		if got := l.Running(); len(got) != 2 || got[0].ID != "1" || got[1].ID != "3" {
@@ -114,18 +117,22 @@ func TestCancelledWaiterMakesWay(t *testing.T) {
 }
 
 func TestLedgerRefuses(t *testing.T) {
-	l := NewLedger(NewMachine(Need{Cores: 2, MemoryMB: 100, GPUs: 1}), 2)
-	release, err := l.Acquire(t.Context(), "1", Need{Cores: 2, MemoryMB: 100, GPUs: 1})
+	l := NewLedger(NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []int32{1}, NUMA: []NUMASize{{Index: 0, Cores: 2}, {Index: 2, MemoryMB: 100}}}), 2)
+	release, err := l.Acquire(t.Context(), "1", Need{Cores: 2, MemoryMB: 100, GPUs: []int32{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	for _, need := range []Need{{Cores: -1}, {MemoryMB: math.NaN()}, {GPUs: -1}} {
+	for _, need := range []Need{{Cores: -1}, {MemoryMB: math.NaN()}, {GPUs: []int32{1, 1}}} {
 		if _, err := l.Acquire(t.Context(), "2", need); err == nil || errors.Is(err, ErrTooLarge) {
 			t.Errorf("%v: got %v", need, err)
 		}
 	}
-	for _, need := range []Need{{Cores: 2.001}, {MemoryMB: 101}, {GPUs: 2}, {Cores: 1e300}} {
+	zero, one, two := int32(0), int32(1), int32(2)
+	for _, need := range []Need{
+		{Cores: 2.001}, {MemoryMB: 101}, {GPUs: []int32{0}}, {GPUs: []int32{-1}}, {Cores: 1e300},
+		{NUMA: &one}, {NUMA: &zero, MemoryMB: 1}, {NUMA: &two, Cores: 0.1},
+	} {
 		if _, err := l.Acquire(t.Context(), "2", need); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%v: got %v, want %v", need, err, ErrTooLarge)
 		}
@@ -142,7 +149,7 @@ func TestLedgerRefuses(t *testing.T) {
 }
 
 func TestFractionsAddUp(t *testing.T) {
-	l := NewLedger(NewMachine(Need{Cores: 11}), 20)
+	l := NewLedger(NewMachine(Size{Cores: 11}), 20)
 	for i := range 10 {
 		release, err := l.Acquire(t.Context(), fmt.Sprint(i), Need{Cores: 1.1})
 		if err != nil {
@@ -150,85 +157,101 @@ func TestFractionsAddUp(t *testing.T) {
 		}
 		defer release()
 	}
-	if got := l.Reserved(); got != (Need{Cores: 11}) {
+	if got := l.Reserved(); !same(got, Need{Cores: 11}) {
 		t.Errorf("reserved %v, want all 11 cores", got)
 	}
 }
 
-// Whatever is acquired, released and cancelled at the same time, no machine and
-// no node is ever over its limits, everything that can start does start, and in
-// the end nothing is held.
-func TestLedgerNeverOversubscribes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		total := Need{Cores: 4, MemoryMB: 1000, GPUs: 2}
-		m := NewMachine(total)
-		ledgers := []*Ledger{NewLedger(m, 2), NewLedger(m, 3)}
-		type job struct {
-			ledger int
-			need   Need
-			cancel bool
-		}
-		jobs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) job {
-			return job{
-				ledger: rapid.IntRange(0, 1).Draw(t, "ledger"),
-				need: Need{
-					Cores:    float64(rapid.IntRange(0, 40).Draw(t, "cores")) / 10,
-					MemoryMB: float64(rapid.IntRange(0, 10).Draw(t, "memory") * 100),
-					GPUs:     rapid.IntRange(0, 2).Draw(t, "gpus"),
-				},
-				cancel: rapid.Bool().Draw(t, "cancel"),
+// A machine that tells of no NUMA nodes is node 0, and nothing else.
+func TestMachineWithoutNUMA(t *testing.T) {
+	l := NewLedger(NewMachine(Size{Cores: 2}), 2)
+	zero, one := int32(0), int32(1)
+	release, err := l.Acquire(t.Context(), "1", Need{Cores: 2, NUMA: &zero})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Running(); len(got) != 1 || !same(got[0].Need, Need{Cores: 2, NUMA: &zero}) {
+		t.Errorf("running %v", got)
+	}
+	release()
+	if _, err := l.Acquire(t.Context(), "2", Need{NUMA: &one}); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "no NUMA node 1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Only what a waiter needs is kept for it: what it does not touch is given to others.
+func TestWaiterKeepsOnlyWhatItNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMachine(Size{Cores: 8, MemoryMB: 800, GPUs: []int32{0, 1}, NUMA: []NUMASize{
+			{Index: 0, Cores: 4, MemoryMB: 400}, {Index: 1, Cores: 4, MemoryMB: 400},
+		}})
+		l := NewLedger(m, 20)
+		s := &starts{releases: map[string]func(){}}
+		zero, one := int32(0), int32(1)
+		for _, step := range []struct {
+			id      string
+			need    Need
+			started bool
+		}{
+			{"holds gpu 0", Need{Cores: 1, GPUs: []int32{0}}, true},
+			{"waits for gpu 0", Need{Cores: 2, GPUs: []int32{0}}, false},
+			{"waits for it too", Need{GPUs: []int32{0}}, false},
+			{"another gpu", Need{Cores: 1, GPUs: []int32{1}}, true},
+			{"a half node", Need{Cores: 3, NUMA: &zero}, true},
+			{"more of that node", Need{Cores: 1.5, NUMA: &zero}, false},
+			{"what is spoken for", Need{Cores: 1, MemoryMB: 100}, false},
+			{"no cores", Need{MemoryMB: 300, NUMA: &one}, true},
+			{"memory of that node", Need{MemoryMB: 101, NUMA: &one}, false},
+			{"memory of any", Need{MemoryMB: 100}, true},
+		} {
+			if s.acquire(t.Context(), l, step.id, step.need); slices.Contains(s.order, step.id) != step.started {
+				t.Errorf("%s: started %v, want %v", step.id, !step.started, step.started)
 			}
-		}), 1, 40).Draw(t, "jobs")
-		var mu sync.Mutex
-		held, slots := Need{}, [2]int{}
-		change := func(j job, sign float64) {
-			mu.Lock()
-			defer mu.Unlock()
-			held.Cores += sign * j.need.Cores
-			held.MemoryMB += sign * j.need.MemoryMB
-			held.GPUs += int(sign) * j.need.GPUs
-			slots[j.ledger] += int(sign)
-			if held.Cores > total.Cores+1e-9 || held.MemoryMB > total.MemoryMB || held.GPUs > total.GPUs || slots[0] > 2 || slots[1] > 3 {
-				t.Errorf("over the limit: %v, slots %v", held, slots)
+		}
+		s.release("holds gpu 0")
+		if last := s.order[len(s.order)-1]; last != "waits for gpu 0" {
+			t.Errorf("last started %s", last)
+		}
+		for len(s.releases) > 0 {
+			for id := range s.releases {
+				s.release(id)
+				delete(s.releases, id)
 			}
 		}
-		// Holding the whole machine at first gives the jobs a line to wait in.
-		unblock, err := ledgers[0].Acquire(context.Background(), "blocker", total)
-		if err != nil {
-			t.Fatal(err)
+		if len(s.order) != 10 || !same(m.Reserved(), Need{}) {
+			t.Errorf("started %v, %v reserved", s.order, m.Reserved())
 		}
-		var all sync.WaitGroup
-		for i, j := range jobs {
-			all.Go(func() {
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				if j.cancel {
-					go cancel()
-				}
-				release, err := ledgers[j.ledger].Acquire(ctx, fmt.Sprint(i), j.need)
-				if err != nil {
-					if !j.cancel {
-						t.Errorf("job %d: %v", i, err)
-					}
-					return
-				}
-				change(j, 1)
-				runtime.Gosched()
-				change(j, -1)
-				release()
-				release()
-			})
+	})
+}
+
+func TestResize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMachine(Size{Cores: 1, GPUs: []int32{0}})
+		l := NewLedger(m, 4)
+		s := &starts{releases: map[string]func(){}}
+		s.acquire(t.Context(), l, "1", Need{Cores: 1, GPUs: []int32{0}})
+		s.acquire(t.Context(), l, "2", Need{Cores: 1})
+		m.Resize(Size{Cores: 2, GPUs: []int32{0}})
+		if synctest.Wait(); len(s.order) != 2 {
+			t.Errorf("started %v although there are cores now", s.order)
 		}
-		runtime.Gosched()
-		unblock()
-		all.Wait()
-		if m.Reserved() != (Need{}) || len(m.line) > 0 {
-			t.Errorf("left over: %v reserved, %d waiting", m.Reserved(), len(m.line))
+		refused := make(chan error)
+		go func() {
+			_, err := l.Acquire(t.Context(), "3", Need{GPUs: []int32{0}})
+			refused <- err
+		}()
+		synctest.Wait()
+		m.Resize(Size{Cores: 1})
+		if err := <-refused; !errors.Is(err, ErrTooLarge) {
+			t.Errorf("waits for a GPU that is gone: %v", err)
 		}
-		for _, l := range ledgers {
-			if len(l.Running()) > 0 || len(l.ids) > 0 {
-				t.Errorf("left over: %v running, %d ids", l.Running(), len(l.ids))
-			}
+		if got := m.Reserved(); !same(got, Need{Cores: 2, GPUs: []int32{0}}) {
+			t.Errorf("holds %v, want what it held before", got)
+		}
+		s.release("1")
+		s.release("2")
+		if got := m.Reserved(); !same(got, Need{}) || !m.Total().equal(Size{Cores: 1}) {
+			t.Errorf("%v reserved of %v", got, m.Total())
 		}
 	})
 }

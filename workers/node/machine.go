@@ -2,38 +2,58 @@ package node
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"sync"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Need is what an attempt takes of a machine while it runs.
-type Need struct {
-	// Cores are CPU cores; fractions are counted in thousandths, rounded up.
-	Cores float64
-	// MemoryMB is memory in MiB, rounded up to whole ones.
-	MemoryMB float64
-	// GPUs is a number of GPUs.
-	GPUs int
-}
-
-// Machine is what the local nodes of one process share: the totals of the
-// machine, what is reserved of them, and the line of those that wait. Its
-// methods may be called from several goroutines at once.
+// Machine is what the local nodes of one process share: the size of the
+// machine, what is reserved of it, and the line of those that wait. Its methods
+// may be called from several goroutines at once.
 type Machine struct {
-	total units
+	// measured: its size is that of the machine of this process, as probes see it.
+	measured bool
+	gpus     *background[[]*v1.GpuSnapshot] // one reader for the probes of all nodes; nil: each has its own
 
 	mu       sync.Mutex
-	reserved units
-	line     []*waiter // in order of arrival
+	size     Size
+	capacity capacity
+	reserved account
+	line     []*waiter       // in order of arrival
+	grants   map[int32]int64 // GPU index -> how often it was handed out
 }
 
 // NewMachine returns a machine of that size, of which nothing is reserved.
-func NewMachine(total Need) *Machine {
-	return &Machine{total: total.floor()}
+func NewMachine(size Size) *Machine {
+	m := &Machine{reserved: newAccount(), grants: map[int32]int64{}}
+	m.set(size)
+	return m
 }
 
-// Total returns the size of the machine.
-func (m *Machine) Total() Need { return m.total.need() }
+// Total returns how large the machine is.
+func (m *Machine) Total() Size {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.size.clone()
+}
+
+// Resize changes the size: GPUs whose driver was late show up, processors go
+// off line. What is held stays held although it may be more than there is now;
+// who waits for what is no more is refused with ErrTooLarge.
+func (m *Machine) Resize(size Size) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.set(size)
+	m.refuse(func(w *waiter) error { return m.possible(w.held.id, w.held.units) })
+	m.grant()
+}
+
+// set is called with m.mu held, or before the machine is shared.
+func (m *Machine) set(size Size) {
+	m.size = size.clone()
+	m.capacity = size.capacity()
+}
 
 // Reserved returns what the attempts of all its nodes hold.
 func (m *Machine) Reserved() Need {
@@ -42,24 +62,53 @@ func (m *Machine) Reserved() Need {
 	return m.reserved.need()
 }
 
+// gpuUse tells whether an attempt holds a GPU, and how often it has been handed
+// out, so that use between two calls shows too.
+func (m *Machine) gpuUse(index int32) (held bool, grants int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reserved.gpus[index] > 0, m.grants[index]
+}
+
+// possible says what of a need the machine could never meet. m.mu is held.
+func (m *Machine) possible(id string, u units) error {
+	if lack := m.capacity.lacks(u); lack != "" {
+		return fmt.Errorf("acquire %s for %s: %w: %s", u.need(), id, ErrTooLarge, lack)
+	}
+	return nil
+}
+
 // grant starts whoever can start, in order of arrival. A waiter whose node has
-// no free slot is passed over, since it takes nothing from the others; one that
-// waits for cores, memory or GPUs holds up all behind it, or small needs would
+// no free slot is passed over, since it takes nothing from the others. For one
+// that waits for cores, memory or GPUs, all that it needs and its slot are set
+// aside: those behind it start only with what is left then, or small needs would
 // keep a big one waiting for ever. m.mu is held.
 func (m *Machine) grant() {
 	rest := m.line[:0]
-	blocked := false
+	spoken := &m.reserved     // what is held; from the first that waits on, and what is set aside
+	var aside map[*Ledger]int // slots that are set aside
 	for _, w := range m.line {
-		if blocked || !w.ledger.slotFree() {
+		u := w.held.units
+		switch {
+		case len(w.ledger.running)+aside[w.ledger] >= w.ledger.slots:
+			rest = append(rest, w)
+			continue
+		case !spoken.fits(u, m.capacity):
+			if spoken == &m.reserved {
+				held := m.reserved.clone()
+				spoken, aside = &held, map[*Ledger]int{}
+			}
+			aside[w.ledger]++
+			spoken.add(u)
 			rest = append(rest, w)
 			continue
 		}
-		if !m.reserved.plus(w.held.units).within(m.total) {
-			blocked = true
-			rest = append(rest, w)
-			continue
+		if m.reserved.add(u); spoken != &m.reserved {
+			spoken.add(u)
 		}
-		m.reserved = m.reserved.plus(w.held.units)
+		for _, gpu := range u.gpus {
+			m.grants[gpu]++
+		}
 		w.ledger.running = append(w.ledger.running, w.held)
 		w.granted = true
 		close(w.ready)
@@ -68,48 +117,14 @@ func (m *Machine) grant() {
 	m.line = rest
 }
 
-// units are the amounts of a Need as whole numbers, whose sums are exact.
-type units struct {
-	milliCores, memoryMB, gpus int64
-}
-
-func (n Need) units() (units, error) {
-	// Written so that NaN is refused too.
-	if !(n.Cores >= 0 && n.MemoryMB >= 0 && n.GPUs >= 0) {
-		return units{}, fmt.Errorf("a need of %s makes no sense", n)
-	}
-	// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
-	const slack = 1e-6
-	return units{
-		milliCores: whole(math.Ceil(n.Cores*1000 - slack)),
-		memoryMB:   whole(math.Ceil(n.MemoryMB - slack)),
-		gpus:       int64(n.GPUs),
-	}, nil
-}
-
-func (n Need) floor() units {
-	return units{
-		milliCores: whole(math.Floor(max(n.Cores, 0) * 1000)),
-		memoryMB:   whole(math.Floor(max(n.MemoryMB, 0))),
-		gpus:       int64(max(n.GPUs, 0)),
-	}
-}
-
-// whole converts to an integer that is small enough to be added up.
-func whole(x float64) int64 { return int64(min(x, 1<<50)) }
-
-func (u units) need() Need {
-	return Need{Cores: float64(u.milliCores) / 1000, MemoryMB: float64(u.memoryMB), GPUs: int(u.gpus)}
-}
-
-func (u units) plus(v units) units {
-	return units{u.milliCores + v.milliCores, u.memoryMB + v.memoryMB, u.gpus + v.gpus}
-}
-
-func (u units) minus(v units) units {
-	return units{u.milliCores - v.milliCores, u.memoryMB - v.memoryMB, u.gpus - v.gpus}
-}
-
-func (u units) within(v units) bool {
-	return u.milliCores <= v.milliCores && u.memoryMB <= v.memoryMB && u.gpus <= v.gpus
+// refuse takes those out of the line for whom why has an error. m.mu is held.
+func (m *Machine) refuse(why func(*waiter) error) {
+	m.line = slices.DeleteFunc(m.line, func(w *waiter) bool {
+		if w.refusal = why(w); w.refusal == nil {
+			return false
+		}
+		delete(w.ledger.ids, w.held.id)
+		close(w.ready)
+		return true
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -54,7 +55,7 @@ func newFakeMachine() *fakeMachine {
 func (f *fakeMachine) readers() *Readers {
 	return &Readers{
 		Cores:    func(context.Context) (int, error) { return 4, nil },
-		CPUTimes: func(context.Context) (cpu.TimesStat, error) { return f.times, nil },
+		CPUTimes: func(context.Context) ([]cpu.TimesStat, error) { return []cpu.TimesStat{f.times}, nil },
 		Load:     func(context.Context) (float64, error) { return 1, nil },
 		Memory: func(context.Context) (*mem.VirtualMemoryStat, error) {
 			return &mem.VirtualMemoryStat{Total: 8 << 30, Available: 2 << 30}, nil
@@ -66,7 +67,10 @@ func (f *fakeMachine) readers() *Readers {
 		Partitions: func(context.Context) ([]disk.PartitionStat, error) { return f.partitions, nil },
 		NetIO:      func(context.Context) ([]net.IOCountersStat, error) { return f.traffic, nil },
 		Interfaces: func(context.Context) (net.InterfaceStatList, error) { return f.interfaces, nil },
+		Processes:  func(context.Context) ([]string, error) { return nil, nil },
+		Command:    func(context.Context, string, ...string) ([]byte, error) { return nil, exec.ErrNotFound },
 		Sys:        f.sys,
+		Proc:       fstest.MapFS{},
 	}
 }
 
@@ -174,7 +178,7 @@ func TestNothingReadable(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Readers: &Readers{
 			Cores:      func(context.Context) (int, error) { return 0, bad },
-			CPUTimes:   func(context.Context) (cpu.TimesStat, error) { return cpu.TimesStat{}, bad },
+			CPUTimes:   func(context.Context) ([]cpu.TimesStat, error) { return nil, bad },
 			Load:       func(context.Context) (float64, error) { return 0, bad },
 			Memory:     func(context.Context) (*mem.VirtualMemoryStat, error) { return nil, bad },
 			DiskUsage:  func(context.Context, string) (*disk.UsageStat, error) { return nil, bad },
@@ -182,17 +186,22 @@ func TestNothingReadable(t *testing.T) {
 			Partitions: func(context.Context) ([]disk.PartitionStat, error) { return nil, bad },
 			NetIO:      func(context.Context) ([]net.IOCountersStat, error) { return nil, bad },
 			Interfaces: func(context.Context) (net.InterfaceStatList, error) { return nil, bad },
+			Processes:  func(context.Context) ([]string, error) { return nil, bad },
+			Command:    func(context.Context, string, ...string) ([]byte, error) { return nil, bad },
 			Sys:        fstest.MapFS{},
+			Proc:       fstest.MapFS{},
 		},
 	})
 	for range 3 {
 		got := p.Snapshot(t.Context())
+		p.gpus.wait(t.Context())
+		p.gaming.processes.wait(t.Context())
 		if got.GetCpu().GetCores() < 1 || got.GetCpu().GetUsagePercent() != 0 || got.GetMemory().GetTotalMb() != 0 || got.GetNetwork() == nil {
 			t.Errorf("got %v", got)
 		}
 	}
-	if lines := strings.Count(log.String(), "\n"); lines != 7 {
-		t.Errorf("%d log lines, want one for each of 7 figures:\n%s", lines, log.String())
+	if lines := strings.Count(log.String(), "\n"); lines != 9 {
+		t.Errorf("%d log lines, want one for each of 9 figures:\n%s", lines, log.String())
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 
 // Readers are where a Probe gets its raw figures from. Counters only grow.
 type Readers struct {
-	// Cores counts logical processors.
+	// Cores counts logical processors, where /sys does not list them.
 	Cores func(context.Context) (int, error)
-	// CPUTimes are the times of all processors together.
-	CPUTimes func(context.Context) (cpu.TimesStat, error)
+	// CPUTimes are the times of each processor; they are called cpu0, cpu1, ...
+	CPUTimes func(context.Context) ([]cpu.TimesStat, error)
 	// Load is the load average of one minute.
 	Load func(context.Context) (float64, error)
 	// Memory of the machine.
@@ -32,20 +32,20 @@ type Readers struct {
 	NetIO func(context.Context) ([]net.IOCountersStat, error)
 	// Interfaces are the network interfaces with their flags.
 	Interfaces func(context.Context) (net.InterfaceStatList, error)
-	// Sys is the file system at /sys.
-	Sys fs.FS
+	// Processes are the names of the programs that run.
+	Processes func(context.Context) ([]string, error)
+	// Command runs nvidia-smi.
+	Command Command
+	// Sys is the file system at /sys, Proc the one at /proc; empty where there is none.
+	Sys, Proc fs.FS
 }
 
 // SystemReaders read the machine that the process runs on.
 func SystemReaders() Readers {
 	return Readers{
 		Cores: func(ctx context.Context) (int, error) { return cpu.CountsWithContext(ctx, true) },
-		CPUTimes: func(ctx context.Context) (cpu.TimesStat, error) {
-			times, err := cpu.TimesWithContext(ctx, false)
-			if err != nil || len(times) == 0 {
-				return cpu.TimesStat{}, err
-			}
-			return times[0], nil
+		CPUTimes: func(ctx context.Context) ([]cpu.TimesStat, error) {
+			return cpu.TimesWithContext(ctx, true)
 		},
 		Load: func(ctx context.Context) (float64, error) {
 			avg, err := load.AvgWithContext(ctx)
@@ -66,6 +66,9 @@ func SystemReaders() Readers {
 			return net.IOCountersWithContext(ctx, true)
 		},
 		Interfaces: net.InterfacesWithContext,
+		Processes:  systemProcesses,
+		Command:    systemCommand,
 		Sys:        os.DirFS("/sys"),
+		Proc:       os.DirFS("/proc"),
 	}
 }

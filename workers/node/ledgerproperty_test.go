@@ -1,0 +1,262 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// oddMachine has a NUMA node without memory and one without processors, and GPU indices with a gap.
+var oddMachine = Size{Cores: 8, MemoryMB: 1000, GPUs: []int32{0, 1, 4}, NUMA: []NUMASize{
+	{Index: 0, Cores: 4, MemoryMB: 500}, {Index: 1, Cores: 4}, {Index: 3, MemoryMB: 500},
+}}
+
+// randomNeed is one that the odd machine can meet.
+func randomNeed(r *rand.Rand) Need {
+	n := Need{Cores: float64(r.IntN(41)) / 10, MemoryMB: float64(r.IntN(6) * 100)}
+	for _, gpu := range oddMachine.GPUs {
+		if r.IntN(4) == 0 {
+			n.GPUs = append(n.GPUs, gpu)
+		}
+	}
+	if r.IntN(2) == 0 {
+		numa := oddMachine.NUMA[r.IntN(3)]
+		n.NUMA = &numa.Index
+		n.Cores, n.MemoryMB = min(n.Cores, numa.Cores), min(n.MemoryMB, numa.MemoryMB)
+	}
+	return n
+}
+
+// tally adds up needs the plain way, as a check on the ledger's own accounts.
+type tally struct {
+	cores, memory float64
+	gpus          map[int32]int
+	numa          map[int32][2]float64
+	slots         map[*Ledger]int
+}
+
+func newTally() *tally {
+	return &tally{gpus: map[int32]int{}, numa: map[int32][2]float64{}, slots: map[*Ledger]int{}}
+}
+
+func (y *tally) change(l *Ledger, n Need, sign int) {
+	y.cores += float64(sign) * n.Cores
+	y.memory += float64(sign) * n.MemoryMB
+	y.slots[l] += sign
+	for _, gpu := range n.GPUs {
+		y.gpus[gpu] += sign
+	}
+	if n.NUMA != nil {
+		sum := y.numa[*n.NUMA]
+		y.numa[*n.NUMA] = [2]float64{sum[0] + float64(sign)*n.Cores, sum[1] + float64(sign)*n.MemoryMB}
+	}
+}
+
+// over says what there is too much of.
+func (y *tally) over(size Size) error {
+	const slack = 1e-9
+	if y.cores > size.Cores+slack || y.memory > size.MemoryMB {
+		return fmt.Errorf("%g cores and %g MiB of %v", y.cores, y.memory, size)
+	}
+	for gpu, n := range y.gpus {
+		if n > 1 || n > 0 && !slices.Contains(size.GPUs, gpu) {
+			return fmt.Errorf("GPU %d has %d attempts", gpu, n)
+		}
+	}
+	for _, numa := range size.NUMA {
+		if sum := y.numa[numa.Index]; sum[0] > numa.Cores+slack || sum[1] > numa.MemoryMB {
+			return fmt.Errorf("NUMA node %d: %v of %v", numa.Index, sum, numa)
+		}
+	}
+	for l, n := range y.slots {
+		if n > l.slots {
+			return fmt.Errorf("%d attempts in %d slots", n, l.slots)
+		}
+	}
+	return nil
+}
+
+// blocks says whether something that n asks for is not there.
+func (y *tally) blocks(n Need, size Size) bool {
+	const slack = 1e-9
+	none := func(asked, taken, all float64) bool { return asked > 0 && taken+asked > all+slack }
+	if none(n.Cores, y.cores, size.Cores) || none(n.MemoryMB, y.memory, size.MemoryMB) {
+		return true
+	}
+	if slices.ContainsFunc(n.GPUs, func(gpu int32) bool { return y.gpus[gpu] > 0 }) {
+		return true
+	}
+	return n.NUMA != nil && slices.ContainsFunc(size.NUMA, func(s NUMASize) bool {
+		sum := y.numa[s.Index]
+		return s.Index == *n.NUMA && (none(n.Cores, sum[0], s.Cores) || none(n.MemoryMB, sum[1], s.MemoryMB))
+	})
+}
+
+// leftover says what is still on the books of an idle machine.
+func leftover(m *Machine, ledgers ...*Ledger) error {
+	if !same(m.Reserved(), Need{}) || len(m.line) > 0 {
+		return fmt.Errorf("left over: %v reserved, %d waiting", m.Reserved(), len(m.line))
+	}
+	for index, sum := range m.reserved.numa {
+		if sum != (amount{}) {
+			return fmt.Errorf("left over on NUMA node %d: %v", index, sum)
+		}
+	}
+	for _, l := range ledgers {
+		if len(l.Running()) > 0 || len(l.ids) > 0 {
+			return fmt.Errorf("left over: %v running, %d ids", l.Running(), len(l.ids))
+		}
+	}
+	return nil
+}
+
+// Over 100,000 random sequences of reserving, releasing, giving up and
+// draining, in all of which the calls have come to the ledger in some order:
+// never over-subscribed in any way, whoever can start has started, and in the
+// end nothing is held.
+func TestLedgerProperty(t *testing.T) {
+	sequences := 1000 // for each of rapid's 100 seeds
+	if testing.Short() {
+		sequences = 50
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for range sequences {
+			if err := randomSequence(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func randomSequence(r *rand.Rand) error {
+	m := NewMachine(oddMachine)
+	ledgers := []*Ledger{NewLedger(m, 2), NewLedger(m, 4)}
+	var on []*waiter // holding or waiting
+	steps := 5 + r.IntN(20)
+	for i := 0; i < steps || len(on) > 0; i++ {
+		switch action := r.IntN(10); {
+		case i < steps && action < 5:
+			u, err := randomNeed(r).units()
+			if err != nil {
+				return err
+			}
+			l := ledgers[r.IntN(2)]
+			w := &waiter{ledger: l, held: &entry{id: fmt.Sprint(i), units: u}, ready: make(chan struct{})}
+			if err := l.enter(w); err == nil {
+				on = append(on, w)
+			} else if l.closed == nil || !errors.Is(err, ErrDraining) {
+				return err
+			}
+		case action == 5:
+			ledgers[0].Drain(nil)
+		case action == 6:
+			ledgers[0].Undrain()
+		case len(on) > 0:
+			w := on[r.IntN(len(on))]
+			w.ledger.leave(w)
+			on = slices.DeleteFunc(on, func(o *waiter) bool { return o == w })
+		}
+		on = slices.DeleteFunc(on, func(w *waiter) bool { return w.refusal != nil })
+		if err := consistent(m, on); err != nil {
+			return err
+		}
+	}
+	return leftover(m, ledgers...)
+}
+
+// consistent checks the books against those that are on them.
+func consistent(m *Machine, on []*waiter) error {
+	held, spoken := newTally(), newTally()
+	for _, w := range on {
+		if w.granted {
+			held.change(w.ledger, w.held.units.need(), 1)
+			spoken.change(w.ledger, w.held.units.need(), 1)
+		}
+	}
+	if err := held.over(m.size); err != nil {
+		return err
+	}
+	if got := m.Reserved(); got.Cores > held.cores+1e-9 || got.Cores < held.cores-1e-9 || got.MemoryMB != held.memory {
+		return fmt.Errorf("the books say %v, held are %g cores and %g MiB", got, held.cores, held.memory)
+	}
+	// Who waits does so for a slot, or for what is held or set aside for those before it.
+	for _, w := range m.line {
+		n := w.held.units.need()
+		if spoken.slots[w.ledger] >= w.ledger.slots {
+			continue
+		}
+		if !spoken.blocks(n, m.size) {
+			return fmt.Errorf("%v waits for nothing", n)
+		}
+		spoken.change(w.ledger, n, 1)
+	}
+	return nil
+}
+
+// The same with real calls that race.
+func TestLedgerRaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		m := NewMachine(oddMachine)
+		ledgers := []*Ledger{NewLedger(m, 2), NewLedger(m, 4)}
+		var mu sync.Mutex
+		held := newTally()
+		change := func(l *Ledger, n Need, sign int) {
+			mu.Lock()
+			defer mu.Unlock()
+			held.change(l, n, sign)
+			if err := held.over(m.size); err != nil {
+				t.Error(err)
+			}
+		}
+		// Holding the whole machine at first gives the others a line to wait in.
+		unblock, err := ledgers[0].Acquire(context.Background(), "blocker", Need{Cores: 8, MemoryMB: 1000, GPUs: oddMachine.GPUs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 1 + r.IntN(40) {
+			l, need, cancels := ledgers[r.IntN(2)], randomNeed(r), r.IntN(2) == 0
+			all.Go(func() {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				if cancels {
+					go cancel()
+				}
+				release, err := l.Acquire(ctx, fmt.Sprint(i), need)
+				if err != nil {
+					if !cancels && !errors.Is(err, ErrDraining) {
+						t.Errorf("attempt %d: %v", i, err)
+					}
+					return
+				}
+				change(l, need, 1)
+				runtime.Gosched()
+				change(l, need, -1)
+				release()
+				release()
+			})
+		}
+		all.Go(func() {
+			ledgers[1].Drain(nil)
+			if err := ledgers[1].Idle(context.Background()); err != nil {
+				t.Error(err)
+			}
+			ledgers[1].Undrain()
+		})
+		runtime.Gosched()
+		unblock()
+		all.Wait()
+		if err := leftover(m, ledgers...); err != nil {
+			t.Error(err)
+		}
+	})
+}

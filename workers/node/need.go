@@ -1,0 +1,112 @@
+package node
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Need is what an attempt takes of a machine while it runs.
+type Need struct {
+	// Cores are CPU cores; fractions are counted in thousandths, rounded up.
+	Cores float64
+	// MemoryMB is memory in MiB, rounded up to whole ones.
+	MemoryMB float64
+	// GPUs are the indices of the GPUs that it gets, each for itself alone.
+	GPUs []int32
+	// NUMA is the NUMA node whose cores and memory it takes; nil: those of any.
+	NUMA *int32
+}
+
+// String is for messages, such as "2 cores, 512 MiB, GPUs 0 and 1".
+func (n Need) String() string {
+	s := fmt.Sprintf("%g cores, %g MiB", n.Cores, n.MemoryMB)
+	if len(n.GPUs) > 0 {
+		s += ", GPUs " + list(n.GPUs)
+	}
+	if n.NUMA != nil {
+		s += fmt.Sprintf(", on NUMA node %d", *n.NUMA)
+	}
+	return s
+}
+
+func list(indices []int32) string {
+	words := make([]string, len(indices))
+	for i, index := range indices {
+		words[i] = strconv.Itoa(int(index))
+	}
+	return strings.Join(words, ", ")
+}
+
+// amount are cores and memory as whole numbers, whose sums are exact.
+type amount struct {
+	milliCores, memoryMB int64
+}
+
+func (a amount) plus(b amount) amount {
+	return amount{a.milliCores + b.milliCores, a.memoryMB + b.memoryMB}
+}
+
+func (a amount) minus(b amount) amount {
+	return amount{a.milliCores - b.milliCores, a.memoryMB - b.memoryMB}
+}
+
+// fits says whether what is taken of the whole leaves room for a. What a does
+// not ask for, it does not wait for.
+func (a amount) fits(taken, whole amount) bool {
+	return (a.milliCores == 0 || taken.milliCores+a.milliCores <= whole.milliCores) &&
+		(a.memoryMB == 0 || taken.memoryMB+a.memoryMB <= whole.memoryMB)
+}
+
+func (a amount) need() Need {
+	return Need{Cores: float64(a.milliCores) / 1000, MemoryMB: float64(a.memoryMB)}
+}
+
+// String is for messages, such as "2 cores, 512 MiB".
+func (a amount) String() string { return a.need().String() }
+
+func floor(cores, memoryMB float64) amount {
+	return amount{whole(math.Floor(max(cores, 0) * 1000)), whole(math.Floor(max(memoryMB, 0)))}
+}
+
+// whole converts to an integer that is small enough to be added up.
+func whole(x float64) int64 { return int64(min(x, 1<<50)) }
+
+// units are a Need in whole numbers.
+type units struct {
+	amount
+	gpus []int32 // sorted
+	numa *int32
+}
+
+func (n Need) units() (units, error) {
+	gpus := slices.Sorted(slices.Values(n.GPUs))
+	twice := len(slices.Compact(slices.Clone(gpus))) < len(gpus)
+	// Written so that NaN is refused too.
+	if !(n.Cores >= 0 && n.MemoryMB >= 0) || twice {
+		return units{}, fmt.Errorf("a need of %s makes no sense", n)
+	}
+	// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
+	const slack = 1e-6
+	u := units{gpus: gpus, amount: amount{
+		milliCores: whole(math.Ceil(n.Cores*1000 - slack)),
+		memoryMB:   whole(math.Ceil(n.MemoryMB - slack)),
+	}}
+	if n.NUMA != nil {
+		index := *n.NUMA
+		u.numa = &index
+	}
+	return u, nil
+}
+
+func (u units) need() Need {
+	n := u.amount.need()
+	n.GPUs = slices.Clone(u.gpus)
+	if u.numa != nil {
+		index := *u.numa
+		n.NUMA = &index
+	}
+	return n
+}
