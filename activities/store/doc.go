@@ -1,7 +1,13 @@
 // Package store keeps what is too large or lives too long for Temporal's
-// history: result records, statuses of ended runs, state carried from one
-// execution of a run to the next, and the chunks of logs. A store is a blob
-// bucket, named by a URL; keys.go lays out its keys.
+// history: result records, statuses of ended runs, their events, state carried
+// from one execution of a run to the next, and the chunks of logs. A store is a
+// folder, a blob bucket or a gateway, named by a URL; keys.go lays out its keys.
+//
+//	Store ── folder             files; several processes, first writer wins by link(2)
+//	      ── bucket             S3, GCS, memory
+//	      ── remote             a gateway's BlobService, which has one of the above
+//	      ── spooler ── remote  the same, with a spool on the node's disk
+//	                 └─ spool   while the gateway is away
 //
 // The package may import proto and libraries; it knows no Temporal and nothing
 // of what its values mean.

@@ -12,13 +12,17 @@ import (
 //	carry/<generation>.<n>                       state left by its n-th execution
 //	results/<task>.<generation>.<attempt>        result record of an attempt
 //	logs/<task>/<attempt>.<claim>.<chunk>        a chunk of what a dispatch printed
+//	events/<generation>.<n>                      n-th stored part of its events
+//	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //
 // Run ids hold no slash, task names neither slash nor dot. Results lie side by
 // side because in a folder a directory for each costs as much as the record;
 // logs have a directory a task because they are listed by task.
 
+const runsPrefix = "runs/"
+
 // RunPrefix is how all keys of a run start.
-func RunPrefix(run string) string { return "runs/" + run + "/" }
+func RunPrefix(run string) string { return runsPrefix + run + "/" }
 
 // StatusKey is the key of a v1.StatusResponse: the status that a run ended with.
 func StatusKey(run string, generation int32) string {
@@ -50,6 +54,42 @@ func LogPrefix(run, task string, attempt, claim int32) string {
 func LogChunkKey(run, task string, attempt, claim int32, chunk int64) string {
 	// Eight digits keep the chunks in order for whoever looks at a folder.
 	return LogPrefix(run, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
+}
+
+// EventsKey is the key of a v1.EventPart: the n-th part, from 0, of the events
+// of a generation of a run.
+func EventsKey(run string, generation, n int32) string {
+	// Six digits keep the parts in order in a list.
+	return EventsPrefix(run, generation) + fmt.Sprintf("%06d", n)
+}
+
+// EventsPrefix is how the keys of the events of a generation start.
+func EventsPrefix(run string, generation int32) string {
+	return RunPrefix(run) + "events/" + itoa(generation) + "."
+}
+
+// PurgedKey is the key of the mark that takes the dead letter
+// of a task in a generation off the list.
+func PurgedKey(run string, generation int32, task string) string {
+	return PurgedPrefix(run) + itoa(generation) + "." + segment(task)
+}
+
+// PurgedPrefix is how the keys of the marks of a run's purged dead letters start.
+func PurgedPrefix(run string) string { return RunPrefix(run) + "purged/" }
+
+// ParsePurgedKey is the inverse of PurgedKey.
+func ParsePurgedKey(key string) (run string, generation int32, task string, ok bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) != 4 {
+		return "", 0, "", false
+	}
+	number, name, _ := strings.Cut(parts[3], ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	run, generation, task = parts[1], int32(n), unsegment(name)
+	if err != nil || key != PurgedKey(run, generation, task) {
+		return "", 0, "", false
+	}
+	return run, generation, task, true
 }
 
 // ParseLogChunkKey is the inverse of LogChunkKey.
@@ -84,11 +124,3 @@ func segment(task string) string   { return strings.ReplaceAll(task, escapeLike,
 func unsegment(part string) string { return strings.ReplaceAll(part, defused, escapeLike) }
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
-
-// checkRun refuses what is no run id and would widen a prefix to other runs.
-func checkRun(run string) error {
-	if run == "" || strings.Trim(run, ".") == "" || strings.ContainsAny(run, `/\`) {
-		return fmt.Errorf("%q is no run id", run)
-	}
-	return nil
-}

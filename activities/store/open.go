@@ -7,17 +7,31 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/gcsblob" // gs://
 	"gocloud.dev/blob/memblob"
+	_ "gocloud.dev/blob/s3blob" // s3://
 )
 
 // Open opens the store that a URL names:
 //
 //	/dir, dir, file:///dir   a folder, which is made if need be; several processes may share it
+//	s3://bucket, gs://bucket a bucket of S3 or Google Cloud Storage, with the options of gocloud.dev as query,
+//	                         such as ?prefix=switchyard/ or ?region=eu-west-1; credentials come from their
+//	                         own standard places
+//	http://host:7280, https  a gateway, which keeps the values of runs in its own store
 //	mem://                   memory of this process; gone when it ends
 //
-// The context is for the opening alone; neither of these needs it.
-func Open(_ context.Context, location string) (*Store, error) {
+// The context is for the opening alone. Nothing is asked of a gateway yet.
+func Open(ctx context.Context, location string) (*Store, error) {
+	b, err := openBackend(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(b), nil
+}
+
+func openBackend(ctx context.Context, location string) (backend, error) {
 	scheme, rest, isURL := strings.Cut(location, "://")
 	switch {
 	case location == "":
@@ -25,37 +39,40 @@ func Open(_ context.Context, location string) (*Store, error) {
 	case !isURL:
 		return openFolder(location)
 	case scheme == "mem" && rest == "":
-		return newStore(memblob.OpenBucket(nil), ""), nil
+		return &bucket{Bucket: memblob.OpenBucket(nil), url: location}, nil
 	case scheme == "mem":
 		return nil, fmt.Errorf("open store %q: a store in memory is just mem://", location)
-	case scheme == "file":
-		u, err := url.Parse(location)
-		if err != nil {
-			return nil, fmt.Errorf("open store: %w", err)
-		}
+	case IsGateway(location):
+		return openRemote(location)
+	}
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	switch scheme {
+	case "file":
 		if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
 			return nil, fmt.Errorf("open store %q: write a folder as a path, or as file:///absolute/path", location)
 		}
 		return openFolder(filepath.FromSlash(u.Path))
-	default:
-		return nil, fmt.Errorf("open store %q: unknown scheme %q; a store is a folder (a path, or file:///absolute/path) or mem://", location, scheme)
+	case "s3", "gs":
+		if u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			return nil, fmt.Errorf("open store %q: write %s://bucket, and for a part of the bucket %s://bucket?prefix=part/", location, scheme, scheme)
+		}
+		b, err := blob.OpenBucket(ctx, location)
+		if err != nil {
+			return nil, fmt.Errorf("open store %q: %w", location, err)
+		}
+		chunk := 0
+		if scheme == "gs" {
+			chunk = gcsChunk
+		}
+		return &bucket{Bucket: b, url: location, chunk: chunk}, nil
 	}
+	return nil, fmt.Errorf("open store %q: unknown scheme %q; a store is a folder (a path, or file:///absolute/path), s3://bucket, gs://bucket, a gateway (http://host:7280) or mem://", location, scheme)
 }
 
-func openFolder(dir string) (*Store, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", dir, err)
-	}
-	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
-		CreateDir: true,
-		// Without it, each value has a second file of attributes that nobody reads.
-		Metadata: fileblob.MetadataDontWrite,
-		// A file cannot be renamed into place from another file system.
-		NoTempDir: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", dir, err)
-	}
-	return newStore(bucket, dir), nil
+// IsGateway says whether a location of Open names a gateway.
+func IsGateway(location string) bool {
+	return strings.HasPrefix(location, "http://") || strings.HasPrefix(location, "https://")
 }

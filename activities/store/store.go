@@ -1,85 +1,65 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
+	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 	"google.golang.org/protobuf/proto"
 )
 
 // ErrNotFound is in the chain of the error of a Get whose key has no value.
 var ErrNotFound = errors.New("not found")
 
+// MaxValueBytes is the largest value that a gateway takes as a store.
+const MaxValueBytes = 12 << 20
+
 // Store holds values under keys. A value is there whole or not at all: a reader
 // never sees half of one, and neither does a later reader when the writer is
 // killed half-way. The last Put of a key wins. Its methods may be called from
 // several goroutines and, on one bucket, from several processes at once.
 type Store struct {
-	bucket *blob.Bucket
-	// dir is the bucket's folder; empty when it is not one.
-	dir   string
-	close func() error
+	backend backend
+	close   func() error
 }
 
-// temporary is how the names of files end that a writer to a folder has not
-// finished; a writer that is killed leaves such a file behind.
-const temporary = ".tmp"
-
-func newStore(bucket *blob.Bucket, dir string) *Store {
-	return &Store{bucket: bucket, dir: dir, close: sync.OnceValue(bucket.Close)}
-}
+func newStore(b backend) *Store { return &Store{backend: b, close: sync.OnceValue(b.close)} }
 
 // Put stores value under key.
 func (s *Store) Put(ctx context.Context, key string, value []byte) error {
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	// Bucket.WriteAll would compute an MD5 sum of the value, twice.
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{DisableContentTypeDetection: true})
-	if err != nil {
-		return fmt.Errorf("store %s: %w", key, err)
-	}
-	_, err = w.Write(value)
-	if err != nil {
-		// Close would keep the half of the value that was written.
-		abort()
-		_ = w.Close()
-	} else {
-		err = w.Close()
-	}
-	if err != nil {
+	if err := s.backend.put(ctx, key, value); err != nil {
 		return fmt.Errorf("store %s: %w", key, err)
 	}
 	return nil
 }
 
+// PutIfAbsent stores value under a key of keys.go that has none, and says
+// whether it had one, which then stays. Of several writers at once, in several
+// processes, one is the first. When an answer of the store was lost on the way,
+// existed may be said of the very value that this call has stored: whoever
+// needs the winner reads it.
+//
+// A store that spools stores the value for now when the gateway does not answer
+// before ctx ends, or for some seconds without a deadline; a value that was
+// there then wins later.
+func (s *Store) PutIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
+	if existed, err = s.backend.putIfAbsent(ctx, key, value); err != nil {
+		return false, fmt.Errorf("store %s: %w", key, err)
+	}
+	return existed, nil
+}
+
 // Get returns the value under key. Without one the error is ErrNotFound, and
 // that answer is cheap.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
-	r, err := s.bucket.NewReader(ctx, key, nil)
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		err = ErrNotFound
-	}
+	value, err := s.backend.get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
-	var b bytes.Buffer
-	// The size is that of another version when the key is being overwritten.
-	b.Grow(int(r.Size()) + bytes.MinRead)
-	_, err = b.ReadFrom(r)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return b.Bytes(), nil
+	return value, nil
 }
 
 // PutMessage stores m, in the binary form of protobuf, under key.
@@ -89,6 +69,15 @@ func (s *Store) PutMessage(ctx context.Context, key string, m proto.Message) err
 		return fmt.Errorf("store %s: %w", key, err)
 	}
 	return s.Put(ctx, key, value)
+}
+
+// PutMessageIfAbsent is PutIfAbsent of m in the binary form of protobuf.
+func (s *Store) PutMessageIfAbsent(ctx context.Context, key string, m proto.Message) (existed bool, err error) {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return false, fmt.Errorf("store %s: %w", key, err)
+	}
+	return s.PutIfAbsent(ctx, key, value)
 }
 
 // GetMessage reads into m what PutMessage stored under key. Without a value the
@@ -106,58 +95,57 @@ func (s *Store) GetMessage(ctx context.Context, key string, m proto.Message) err
 
 // Keys yields, in their order, the keys that start with prefix, and ends after
 // the first error. In a folder it costs a look at each file below the last
-// slash of prefix.
+// slash of prefix. A gateway lists only what starts with RunPrefix.
 func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		list := s.bucket.List(&blob.ListOptions{Prefix: prefix})
-		for {
-			object, err := list.Next(ctx)
-			switch {
-			case errors.Is(err, io.EOF):
-				return
-			case err != nil:
-				yield("", fmt.Errorf("list %s: %w", prefix, err))
-				return
-			case s.dir != "" && strings.HasSuffix(object.Key, temporary):
-			case !yield(object.Key, nil):
-				return
-			}
-		}
-	}
+	return wrapped(s.backend.keys(ctx, prefix), "list "+prefix)
 }
 
-// DeleteRun removes every value of a run. A run without values is no error.
+// Runs yields, in their order, the ids of the runs that have values, and ends
+// after the first error. It looks at no value. A gateway does not tell.
+func (s *Store) Runs(ctx context.Context) iter.Seq2[string, error] {
+	return wrapped(s.backend.runs(ctx), "list the runs of the store")
+}
+
+// Newest is when the newest value of a run was stored; the zero time when it has
+// none. It costs a look at each of them. A gateway does not tell.
+func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
+	newest, err := s.backend.newest(ctx, run)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for the newest value of run %s: %w", run, err)
+	}
+	return newest, nil
+}
+
+// DeleteRun removes every value of a run. A run without values is no error. A
+// gateway does not delete.
 func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	if err := checkRun(run); err != nil {
 		return fmt.Errorf("delete the values of a run: %w", err)
 	}
-	if s.dir != "" {
-		// The bucket would leave the directories behind, and look at each of
-		// the files anew for every thousand.
-		if err := os.RemoveAll(filepath.Join(s.dir, filepath.FromSlash(RunPrefix(run)))); err != nil {
-			return fmt.Errorf("delete the values of run %s: %w", run, err)
-		}
-		return nil
-	}
-	for key, err := range s.Keys(ctx, RunPrefix(run)) {
-		if err == nil {
-			err = s.bucket.Delete(ctx, key)
-		}
-		if err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-			return fmt.Errorf("delete the values of run %s: %w", run, err)
-		}
+	if err := s.backend.deleteRun(ctx, run); err != nil {
+		return fmt.Errorf("delete the values of run %s: %w", run, err)
 	}
 	return nil
 }
 
 // Location is what Open opens this store by, from another process too unless it
 // is mem://.
-func (s *Store) Location() string {
-	if s.dir == "" {
-		return "mem://"
-	}
-	return s.dir
-}
+func (s *Store) Location() string { return s.backend.location() }
 
-// Close ends the use of the store. A second Close does nothing.
+// Close ends the use of the store. One that spools first stores what it can
+// within some seconds. A second Close does nothing.
 func (s *Store) Close() error { return s.close() }
+
+// wrapped tells what was being done in the error that ends a sequence.
+func wrapped(seq iter.Seq2[string, error], doing string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for text, err := range seq {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", doing, err)
+			}
+			if !yield(text, err) || err != nil {
+				return
+			}
+		}
+	}
+}

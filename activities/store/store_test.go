@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -38,6 +39,11 @@ func open(t testing.TB, location string) *store.Store {
 func onEach(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Run("folder", func(t *testing.T) { test(t, open(t, t.TempDir())) })
 	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
+	t.Run("S3", func(t *testing.T) {
+		s, _ := openS3(t)
+		test(t, s)
+	})
+	t.Run("GCS", func(t *testing.T) { test(t, openGCS(t)) })
 }
 
 func keysOf(t *testing.T, s *store.Store, prefix string) []string {
@@ -78,6 +84,10 @@ func TestOpen(t *testing.T) {
 		"file://relative/dir":  "file:///absolute/path",
 		"file:///a?metadata=x": "file:///absolute/path",
 		"mem://x":              "just mem://",
+		"s3://":                "s3://bucket",
+		"gs://bucket/part":     "?prefix=part/",
+		"http://":              "http://host:7280",
+		"http://host/?x=y":     "http://host:7280",
 		file:                   "is not a directory",
 	} {
 		_, err := store.Open(t.Context(), location)
@@ -174,6 +184,82 @@ func TestKeysGoesOverPages(t *testing.T) {
 			break
 		}
 	})
+}
+
+// Names in which the order of directories is not that of keys.
+func TestKeysAreInTheirOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		var want []string
+		for _, task := range []string{"a-b", "a", "a_b", "B"} {
+			for n := range int64(300) {
+				want = append(want, store.LogChunkKey("ci-0k", task, 0, 0, n))
+			}
+		}
+		want = append(want, store.StatusKey("ci-0k", 0), store.EventsKey("ci-0k", 0, 0))
+		for _, key := range want {
+			if err := s.Put(t.Context(), key, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(want)
+		if got := keysOf(t, s, store.RunPrefix("ci-0k")); !slices.Equal(got, want) {
+			t.Errorf("%d keys in another order than the %d that were stored", len(got), len(want))
+		}
+	})
+}
+
+func TestRunsAndTheirNewestValue(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		runs := func() (ids []string) {
+			for id, err := range s.Runs(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			return ids
+		}
+		if got := runs(); len(got) != 0 {
+			t.Errorf("an empty store has the runs %q", got)
+		}
+		if newest, err := s.Newest(t.Context(), "ci-0k"); err != nil || !newest.IsZero() {
+			t.Errorf("the newest value of no run is of %s, %v", newest, err)
+		}
+		before := time.Now().Add(-time.Second) // files have coarse times
+		for _, id := range []string{"ci-0k", "ci", "ci-0k.a"} {
+			for n := range int64(3) {
+				if err := s.Put(t.Context(), store.LogChunkKey(id, "build", 0, 0, n), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := runs(); !slices.Equal(got, []string{"ci", "ci-0k", "ci-0k.a"}) {
+			t.Errorf("runs %q", got)
+		}
+		newest, err := s.Newest(t.Context(), "ci-0k")
+		if err != nil || newest.Before(before) || newest.After(time.Now().Add(time.Second)) {
+			t.Errorf("the newest value is of %s, %v", newest, err)
+		}
+	})
+}
+
+func TestNewestIsTheNewest(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i, key := range []string{store.StatusKey("ci-0k", 0), store.LogChunkKey("ci-0k", "build", 0, 0, 0), store.ResultKey("ci-0k", 0, "build", 0)} {
+		if err := s.Put(t.Context(), key, nil); err != nil {
+			t.Fatal(err)
+		}
+		when := at.Add(-time.Duration(i*i-2*i) * time.Hour) // the second is the newest
+		if err := os.Chtimes(filepath.Join(dir, key), when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if newest, err := s.Newest(t.Context(), "ci-0k"); err != nil || !newest.Equal(at.Add(time.Hour)) {
+		t.Errorf("the newest value is of %s, %v", newest, err)
+	}
 }
 
 func TestKeysLeavesOutUnfinishedFiles(t *testing.T) {

@@ -1,0 +1,146 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestPutIfAbsentKeepsTheFirstValue(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		key := store.ResultKey("ci-0k", 0, "build", 0)
+		first := &v1.ExecuteResponse{State: "completed"}
+		for i, m := range []*v1.ExecuteResponse{first, {State: "failed"}} {
+			existed, err := s.PutMessageIfAbsent(t.Context(), key, m)
+			if err != nil || existed != (i > 0) {
+				t.Fatalf("writer %d: existed %t, %v", i, existed, err)
+			}
+		}
+		got := new(v1.ExecuteResponse)
+		if err := s.GetMessage(t.Context(), key, got); err != nil || !proto.Equal(got, first) {
+			t.Errorf("the value is %v, %v; want %v", got, err, first)
+		}
+		if keys := keysOf(t, s, ""); !slices.Equal(keys, []string{key}) {
+			t.Errorf("keys %q", keys)
+		}
+	})
+}
+
+func TestPutIfAbsentOfManyHasOneWinner(t *testing.T) {
+	onEach(t, func(t *testing.T, s *store.Store) {
+		for round := range int32(20) {
+			key := store.ResultKey("ci-0k", 0, "build", round)
+			var winner atomic.Int32
+			var writers sync.WaitGroup
+			for i := range int32(8) {
+				writers.Go(func() {
+					existed, err := s.PutIfAbsent(t.Context(), key, []byte(strings.Repeat(strconv.Itoa(int(i)), 5000)))
+					if err != nil {
+						t.Error(err)
+					}
+					if !existed && !winner.CompareAndSwap(0, i+1) {
+						t.Errorf("writers %d and %d were both the first", winner.Load()-1, i)
+					}
+				})
+			}
+			writers.Wait()
+			got, err := s.Get(t.Context(), key)
+			if want := strings.Repeat(strconv.Itoa(int(winner.Load())-1), 5000); err != nil || string(got) != want {
+				t.Fatalf("the value is of writer %.1s, %v; want %.1s", got, err, want)
+			}
+		}
+	})
+}
+
+// racerEnv makes the test binary a process that writes to a folder.
+const racerEnv = "STORE_TEST_RACER"
+
+// race writes values under the keys 0 to 99, prints which of them it was the
+// first to store, and waits to be killed.
+func race(dir, name string) error {
+	s, err := store.Open(context.Background(), dir)
+	if err != nil {
+		return err
+	}
+	for i := range int32(100) {
+		existed, err := s.PutIfAbsent(context.Background(), store.ResultKey("ci-0k", 0, "t", i), []byte(name))
+		if err != nil {
+			return err
+		}
+		if !existed {
+			fmt.Println(i)
+		}
+	}
+	return s.Close()
+}
+
+func TestPutIfAbsentOfProcessesHasOneWinner(t *testing.T) {
+	dir := t.TempDir()
+	const racers = 4
+	outputs := make([]strings.Builder, racers)
+	var processes []*exec.Cmd
+	for i := range racers {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), racerEnv+"="+dir+"\n"+strconv.Itoa(i))
+		cmd.Stdout, cmd.Stderr = &outputs[i], os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		processes = append(processes, cmd)
+	}
+	for _, cmd := range processes {
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, dir)
+	won := 0
+	for i := range outputs {
+		for number := range strings.Lines(outputs[i].String()) {
+			won++
+			n, _ := strconv.Atoi(strings.TrimSpace(number))
+			if got, err := s.Get(t.Context(), store.ResultKey("ci-0k", 0, "t", int32(n))); err != nil || string(got) != strconv.Itoa(i) {
+				t.Errorf("process %d was the first for %d, and the value is of %s, %v", i, n, got, err)
+			}
+		}
+	}
+	if won != 100 {
+		t.Errorf("%d processes were the first of 100 keys", won)
+	}
+	if n := len(keysOf(t, s, "")); n != 100 {
+		t.Errorf("%d keys", n)
+	}
+}
+
+func TestPutIfAbsentLeavesNoOtherFile(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	for range 2 {
+		if _, err := s.PutIfAbsent(t.Context(), store.StatusKey("ci-0k", 0), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.PutIfAbsent(ctx, store.StatusKey("ci-0k", 1), []byte("x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "runs", "ci-0k", "status", "*"))
+	if err != nil || len(files) != 1 {
+		t.Errorf("files %q, %v", files, err)
+	}
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// bucket keeps values in a bucket: memory, S3, GCS, and below folder.
+type bucket struct {
+	*blob.Bucket
+	url string
+	// chunk is of what a writer's buffer is a multiple, in bytes; 0: the bucket has
+	// none, or one of a sensible size.
+	chunk int
+}
+
+// gcsChunk is what the buffers of Google's client are multiples of; by default,
+// each takes 16 MiB.
+const gcsChunk = 256 << 10
+
+var _ backend = (*bucket)(nil)
+
+func (b *bucket) put(ctx context.Context, key string, value []byte) error {
+	return b.write(ctx, key, value, false)
+}
+
+// conflictPause is the wait before a conditional write that met another one is
+// made again.
+const conflictPause = 50 * time.Millisecond
+
+func (b *bucket) putIfAbsent(ctx context.Context, key string, value []byte) (bool, error) {
+	for {
+		err := b.write(ctx, key, value, true)
+		switch {
+		case gcerrors.Code(err) == gcerrors.FailedPrecondition:
+			return true, nil
+		case !isConflict(err):
+			return false, err
+		}
+		// S3 has not decided between two writes at once; it asks for another try.
+		select {
+		case <-time.After(conflictPause):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// isConflict says that S3 answered 409 to a conditional write.
+func isConflict(err error) bool {
+	coded, ok := errors.AsType[interface {
+		error
+		ErrorCode() string
+	}](err)
+	return ok && coded.ErrorCode() == "ConditionalRequestConflict"
+}
+
+func (b *bucket) write(ctx context.Context, key string, value []byte, ifAbsent bool) error {
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	// Bucket.WriteAll would compute an MD5 sum of the value, twice.
+	w, err := b.NewWriter(ctx, key, &blob.WriterOptions{
+		DisableContentTypeDetection: true,
+		ContentType:                 "application/octet-stream",
+		IfNotExist:                  ifAbsent,
+		BufferSize:                  b.bufferFor(len(value)),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(value); err != nil {
+		// Close would keep the half of the value that was written.
+		abort()
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+// bufferFor is the size of a buffer that takes a whole value with room to spare,
+// so that it is stored with one request.
+func (b *bucket) bufferFor(bytes int) int {
+	if b.chunk == 0 {
+		return 0
+	}
+	return (bytes/b.chunk + 1) * b.chunk
+}
+
+func (b *bucket) get(ctx context.Context, key string) ([]byte, error) {
+	r, err := b.NewReader(ctx, key, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	var value bytes.Buffer
+	// The size is that of another version when the key is being overwritten.
+	value.Grow(int(r.Size()) + bytes.MinRead)
+	_, err = value.ReadFrom(r)
+	return value.Bytes(), errors.Join(err, r.Close())
+}
+
+func (b *bucket) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: prefix}) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !yield(object.Key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// objects yields what a list finds, and ends after the first error.
+func (b *bucket) objects(ctx context.Context, o *blob.ListOptions) iter.Seq2[*blob.ListObject, error] {
+	return func(yield func(*blob.ListObject, error) bool) {
+		list := b.List(o)
+		for {
+			object, err := list.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if !yield(object, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (b *bucket) runs(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: runsPrefix, Delimiter: "/"}) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			run := strings.TrimSuffix(strings.TrimPrefix(object.Key, runsPrefix), "/")
+			if object.IsDir && !yield(run, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (b *bucket) newest(ctx context.Context, run string) (time.Time, error) {
+	var newest time.Time
+	for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: RunPrefix(run)}) {
+		if err != nil {
+			return time.Time{}, err
+		}
+		if object.ModTime.After(newest) {
+			newest = object.ModTime
+		}
+	}
+	return newest, nil
+}
+
+func (b *bucket) deleteRun(ctx context.Context, run string) error {
+	for key, err := range b.keys(ctx, RunPrefix(run)) {
+		if err == nil {
+			err = b.Delete(ctx, key)
+		}
+		if err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bucket) location() string { return b.url }
+
+func (b *bucket) close() error { return b.Close() }

@@ -1,0 +1,71 @@
+package store_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"switchyard/activities/store"
+)
+
+func TestCheckKeyTakesAllOfKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run, task := runs.Draw(t, "run"), tasks.Draw(t, "task")
+		n := numbers.Draw(t, "number")
+		for _, key := range []string{
+			store.StatusKey(run, n), store.CarryKey(run, n, n), store.ResultKey(run, n, task, n),
+			store.LogChunkKey(run, task, n, n, int64(n)), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
+		} {
+			if err := store.CheckKey(key); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, task), store.EventsPrefix(run, n), store.PurgedPrefix(run), key} {
+				if err := store.CheckPrefix(prefix); err != nil {
+					t.Errorf("prefix %s: %v", prefix, err)
+				}
+			}
+		}
+	})
+}
+
+var badKeys = []string{
+	"", "/", "runs", "runs/", "runs//x", "runs/ci-0k", "/runs/ci-0k/x", "runs/../x", "runs/./x", "runs/.../x",
+	"runs/ci-0k/../../../etc/passwd", "runs/ci-0k/x/..", "runs/ci-0k/a../b", "runs/ci-0k/./x", "runs/ci-0k//x", "runs/ci-0k/a//b",
+	`runs/ci-0k/a\b`, "runs/ci-0k/a b", "runs/ci-0k/a\nb", "runs/ci-0k/a\x00b", "runs/ci-0k/ä", "runs/ci-0k/a:b",
+	"runs/ci-0k/a__0x2f__b", "other/ci-0k/x", "file:///runs/ci-0k/x", "runs/ci-0k/" + strings.Repeat("x", 1024),
+}
+
+func TestCheckKeyRefusesTheRest(t *testing.T) {
+	for _, key := range append(badKeys, "runs/ci-0k/", "runs/ci-0k/a.1.tmp", "runs/ci-0k/a/") {
+		if store.CheckKey(key) == nil {
+			t.Errorf("%q is taken for a key", key)
+		}
+	}
+	for _, prefix := range badKeys {
+		if strings.HasSuffix(prefix, "..") {
+			continue // may go on with something else
+		}
+		if err := store.CheckPrefix(prefix); err == nil && !strings.HasSuffix(prefix, "a__0x2f__b") {
+			t.Errorf("%q is taken for a prefix", prefix)
+		}
+	}
+}
+
+func FuzzCheckKey(f *testing.F) {
+	f.Add(store.LogChunkKey("ci-0k", "build", 1, 4, 17))
+	for _, key := range badKeys {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		if store.CheckKey(key) != nil {
+			return
+		}
+		run := strings.Split(key, "/")[1]
+		inside, err := filepath.Rel(filepath.FromSlash("/s/runs/"+run), filepath.Join("/s", filepath.FromSlash(key)))
+		if err != nil || !filepath.IsLocal(inside) || inside == "." {
+			t.Errorf("%q is at %q of the folder of run %q", key, inside, run)
+		}
+	})
+}

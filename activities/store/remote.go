@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// remote keeps values with a gateway. A call that cannot get through is made
+// again until its context ends, or for patience when that has no deadline.
+type remote struct {
+	calls     switchyardv1connect.BlobServiceClient
+	transport *http.Transport
+	url       string
+}
+
+var _ backend = (*remote)(nil)
+
+const (
+	// patience is how long calls without a deadline go on trying; a gateway that
+	// is started anew is back by then.
+	patience = 15 * time.Second
+	// The wait between tries: doubling from the first to the longest.
+	firstPause, longestPause = 50 * time.Millisecond, time.Second
+	// dialTimeout bounds one try to connect.
+	dialTimeout = 5 * time.Second
+	// maxMessageBytes leaves room for a key beside the largest value.
+	maxMessageBytes = MaxValueBytes + 64<<10
+	listPage        = 1000
+)
+
+// errTooLarge is the error of a value above MaxValueBytes.
+var errTooLarge = fmt.Errorf("a gateway takes values of at most %d MiB", MaxValueBytes>>20)
+
+func openRemote(location string) (*remote, error) {
+	u, err := url.Parse(location)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("open store %q: the URL of a gateway is such as http://host:7280", location)
+	}
+	transport := &http.Transport{
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		Protocols:   new(http.Protocols),
+		// A gateway that has gone without a word is noticed by pings.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
+	}
+	if u.Scheme == "http" {
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		transport.Protocols.SetHTTP1(true)
+		transport.Protocols.SetHTTP2(true)
+	}
+	base := strings.TrimSuffix(location, "/")
+	return &remote{
+		calls: switchyardv1connect.NewBlobServiceClient(&http.Client{Transport: transport}, base,
+			connect.WithReadMaxBytes(maxMessageBytes),
+			// Packing logs would cost the gateway more than it saves on a network of machines.
+			connect.WithAcceptCompression("gzip", nil, nil)),
+		transport: transport,
+		url:       base,
+	}, nil
+}
+
+func (r *remote) put(ctx context.Context, key string, value []byte) error {
+	_, err := r.store(ctx, &v1.PutBlobRequest{Key: key, Data: value})
+	return err
+}
+
+func (r *remote) putIfAbsent(ctx context.Context, key string, value []byte) (bool, error) {
+	return r.store(ctx, &v1.PutBlobRequest{Key: key, Data: value, IfAbsent: true})
+}
+
+func (r *remote) store(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error) {
+	if len(req.GetData()) > MaxValueBytes {
+		return false, errTooLarge
+	}
+	res, err := insist(ctx, r, r.calls.PutBlob, req)
+	return res.GetExists(), err
+}
+
+// storeOnce makes one try.
+func (r *remote) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error) {
+	if len(req.GetData()) > MaxValueBytes {
+		return false, errTooLarge
+	}
+	res, err := r.calls.PutBlob(ctx, connect.NewRequest(req))
+	if err != nil {
+		return false, r.failed(err)
+	}
+	return res.Msg.GetExists(), nil
+}
+
+func (r *remote) get(ctx context.Context, key string) ([]byte, error) {
+	res, err := insist(ctx, r, r.calls.GetBlob, &v1.GetBlobRequest{Key: key})
+	return res.GetData(), err
+}
+
+func (r *remote) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		req := &v1.ListBlobsRequest{Prefix: prefix, PageSize: listPage}
+		for {
+			page, err := insist(ctx, r, r.calls.ListBlobs, req)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, key := range page.GetKeys() {
+				if !yield(key, nil) {
+					return
+				}
+			}
+			if req.PageToken = page.GetNextPageToken(); req.PageToken == "" {
+				return
+			}
+		}
+	}
+}
+
+// errNotOffered is the error of what is the gateway's own business.
+var errNotOffered = errors.New("a gateway does not offer that; it looks after its own store")
+
+func (r *remote) runs(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield("", errNotOffered) }
+}
+
+func (r *remote) newest(context.Context, string) (time.Time, error) {
+	return time.Time{}, errNotOffered
+}
+
+func (r *remote) deleteRun(context.Context, string) error { return errNotOffered }
+
+func (r *remote) location() string { return r.url }
+
+func (r *remote) close() error {
+	r.transport.CloseIdleConnections()
+	return nil
+}
+
+// insist makes a call until it gets through. Every call may be made twice: that
+// of a value stores the same again, or finds its own.
+func insist[Req, Res any](ctx context.Context, r *remote, call func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {
+	ctx, cancel := orPatience(ctx)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		res, err := call(ctx, connect.NewRequest(req))
+		if err == nil {
+			return res.Msg, nil
+		}
+		if !isAway(err) {
+			return nil, r.failed(err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, r.failed(err)
+		}
+	}
+}
+
+// orPatience gives a context without a deadline one.
+func orPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, patience)
+}
+
+// failed gives the error of a call its meaning here.
+func (r *remote) failed(err error) error {
+	if connect.CodeOf(err) == connect.CodeNotFound && connect.IsWireError(err) {
+		return ErrNotFound
+	}
+	return fmt.Errorf("gateway %s: %w", r.url, err)
+}
+
+// isAway says that a gateway did not answer, or that it has no time for an
+// answer, as opposed to one that has refused the call.
+func isAway(err error) bool {
+	if !connect.IsWireError(err) {
+		return true
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeResourceExhausted, connect.CodeAborted:
+		return true
+	}
+	return false
+}

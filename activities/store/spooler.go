@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// SpoolOptions say where values are kept while the gateway is away.
+type SpoolOptions struct {
+	// Dir is a folder on the node for this process alone; it is made if need be.
+	// What a process that was killed has left there is stored first.
+	Dir string
+	// LimitBytes bounds what is kept there; 0: 1 GiB.
+	LimitBytes int64
+	Logger     *slog.Logger
+}
+
+const defaultSpoolBytes = 1 << 30
+
+// OpenSpooled is Open, for a worker: of a gateway it opens a store that does not
+// wait for it. While the gateway cannot be reached, Put keeps values in files on
+// the node, and a loop stores them in their order when it is back; Get and Keys
+// know them meanwhile. The Put that finds out that the gateway is away takes some
+// seconds at most, those after it only what a file takes.
+func OpenSpooled(ctx context.Context, location string, o SpoolOptions) (*Store, error) {
+	b, err := openBackend(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	if up, ok := b.(upstream); ok {
+		if b, err = newSpooler(ctx, up, o); err != nil {
+			return nil, errors.Join(err, up.close())
+		}
+	}
+	return newStore(b), nil
+}
+
+// upstream is where a spooler stores values in the end.
+type upstream interface {
+	backend
+	// storeOnce stores a value with one try, and says whether there was one
+	// already that was to stay.
+	storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error)
+}
+
+var _ upstream = (*remote)(nil)
+
+// spooler keeps values upstream, and those that cannot be stored there in a
+// spool. The values of a group go upstream in the order in which they came:
+// while some of them are in the spool, so does the next.
+type spooler struct {
+	upstream
+	spool *spool
+	log   *slog.Logger
+	// away says that the newest try has not got through.
+	away atomic.Bool
+
+	// added tells the loop of a value in the spool, closing of the end.
+	added   chan struct{}
+	closing chan struct{}
+	ended   chan struct{}
+	cancel  context.CancelFunc
+}
+
+var _ backend = (*spooler)(nil)
+
+func newSpooler(ctx context.Context, up upstream, o SpoolOptions) (*spooler, error) {
+	if o.LimitBytes <= 0 {
+		o.LimitBytes = defaultSpoolBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	files, err := openSpool(ctx, o.Dir, o.LimitBytes)
+	if err != nil {
+		return nil, err
+	}
+	if n, bytes := files.size(); n > 0 {
+		o.Logger.Info("values are left of an earlier process, which could not store them", "spool", o.Dir, "values", n, "bytes", bytes)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &spooler{
+		upstream: up, spool: files, log: o.Logger,
+		added: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
+	}
+	go s.upload(ctx)
+	return s, nil
+}
+
+// tryTimeout is how long a gateway may take for a value before it counts as
+// away: some seconds, and one for each MiB.
+func tryTimeout(bytes int) time.Duration {
+	return 3*time.Second + time.Duration(bytes>>20)*time.Second
+}
+
+func (s *spooler) put(ctx context.Context, key string, value []byte) error {
+	if len(value) > MaxValueBytes {
+		return errTooLarge
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !s.away.Load() && !s.spool.waits(key) {
+		try, cancel := context.WithTimeout(ctx, tryTimeout(len(value)))
+		_, err := s.storeOnce(try, &v1.PutBlobRequest{Key: key, Data: value})
+		cancel()
+		if err == nil || !isAway(err) {
+			return err
+		}
+		if ctx.Err() == nil {
+			s.lost(err)
+		}
+	}
+	// Also when ctx has ended meanwhile: it takes no time to keep the value.
+	_, err := s.keep(key, value, false)
+	return err
+}
+
+func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
+	if len(value) > MaxValueBytes {
+		return false, errTooLarge
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return false, ctx.Err()
+	}
+	ctx, cancel := orPatience(ctx)
+	defer cancel()
+	for pause := firstPause; !s.spool.waits(key) && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		try, cancel := context.WithTimeout(ctx, tryTimeout(len(value)))
+		existed, err := s.storeOnce(try, &v1.PutBlobRequest{Key: key, Data: value, IfAbsent: true})
+		cancel()
+		if err == nil {
+			s.found()
+			return existed, nil
+		}
+		if !isAway(err) {
+			return false, err
+		}
+		if ctx.Err() == nil {
+			s.lost(err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return s.keep(key, value, true)
+}
+
+// keep spools a value.
+func (s *spooler) keep(key string, value []byte, ifAbsent bool) (existed bool, err error) {
+	existed, err = s.spool.add(key, value, ifAbsent)
+	select {
+	case s.added <- struct{}{}:
+	default:
+	}
+	return existed, err
+}
+
+// lost notes that a try has not got through, found that one has.
+func (s *spooler) lost(err error) {
+	if !s.away.Swap(true) {
+		s.log.Warn("the gateway is away; values are kept on this node until it is back", "spool", s.spool.dir, "error", err)
+	}
+}
+
+func (s *spooler) found() {
+	if s.away.Swap(false) {
+		values, bytes := s.spool.size()
+		s.log.Info("the gateway is back", "spooled", values, "bytes", bytes)
+	}
+}
+
+func (s *spooler) get(ctx context.Context, key string) ([]byte, error) {
+	value, err := s.spool.get(key)
+	if !errors.Is(err, ErrNotFound) {
+		return value, err
+	}
+	return s.upstream.get(ctx, key)
+}
+
+// keys merges those of the spool into those upstream.
+func (s *spooler) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		// Before the list upstream, so that none is missed that moves there meanwhile.
+		spooled := s.spool.keys(prefix)
+		for key, err := range s.upstream.keys(ctx, prefix) {
+			for err == nil && len(spooled) > 0 && spooled[0] <= key {
+				if spooled[0] < key && !yield(spooled[0], nil) {
+					return
+				}
+				spooled = spooled[1:]
+			}
+			if !yield(key, err) || err != nil {
+				return
+			}
+		}
+		for _, key := range spooled {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// closeTimeout is what close takes at most to store what is in the spool.
+const closeTimeout = 5 * time.Second
+
+func (s *spooler) close() error {
+	close(s.closing)
+	select {
+	case <-s.ended:
+	case <-time.After(closeTimeout):
+	}
+	s.cancel()
+	<-s.ended
+	if values, bytes := s.spool.size(); values > 0 {
+		s.log.Warn("values stay on this node until a worker is started here with the same spool",
+			"spool", s.spool.dir, "values", values, "bytes", bytes)
+	}
+	if err := errors.Join(s.spool.close(), s.upstream.close()); err != nil {
+		return fmt.Errorf("close the store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,484 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"gocloud.dev/blob/memblob"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// gateway is an upstream in memory that can go away.
+type gateway struct {
+	*bucket
+	mu     sync.Mutex
+	away   bool
+	stuck  bool // does not even refuse
+	refuse map[string]bool
+	stored []string // keys in the order in which they came
+	tries  int
+}
+
+func newGateway() *gateway {
+	return &gateway{bucket: &bucket{Bucket: memblob.OpenBucket(nil), url: "http://gateway"}, refuse: map[string]bool{}}
+}
+
+func (g *gateway) set(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+}
+
+func (g *gateway) order() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.stored)
+}
+
+func (g *gateway) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error) {
+	g.mu.Lock()
+	g.tries++
+	if g.stuck {
+		g.mu.Unlock()
+		<-ctx.Done()
+		return false, ctx.Err()
+	}
+	defer g.mu.Unlock()
+	switch {
+	case g.away:
+		return false, connect.NewError(connect.CodeUnavailable, errors.New("connection refused"))
+	case g.refuse[req.GetKey()]:
+		return false, connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	}
+	if req.GetIfAbsent() {
+		existed, err = g.putIfAbsent(ctx, req.GetKey(), req.GetData())
+	} else {
+		err = g.put(ctx, req.GetKey(), req.GetData())
+	}
+	if err == nil && !existed {
+		g.stored = append(g.stored, req.GetKey())
+	}
+	return existed, err
+}
+
+// close leaves the values for the next spooler.
+func (g *gateway) close() error { return nil }
+
+// waitLimit is far beyond what anything here takes.
+const waitLimit = time.Minute
+
+func spoolTo(t testing.TB, g *gateway, dir string, change ...func(*SpoolOptions)) *spooler {
+	t.Helper()
+	o := SpoolOptions{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := newSpooler(t.Context(), g, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// crash ends a spooler as a kill of its process does, as far as files go.
+func (s *spooler) crash(t testing.TB) {
+	t.Helper()
+	s.cancel()
+	<-s.ended
+	if err := s.spool.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *spooler) awaitEmpty(t rapid.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(waitLimit); ; time.Sleep(time.Millisecond) {
+		if n, bytes := s.spool.size(); n == 0 {
+			if bytes != 0 {
+				t.Fatalf("an empty spool holds %d bytes", bytes)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the spool does not become empty")
+		}
+	}
+}
+
+func mustPut(t rapid.TB, b backend, key, value string) {
+	t.Helper()
+	if err := b.put(context.Background(), key, []byte(value)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkValue(t testing.TB, b backend, key, want string) {
+	t.Helper()
+	if got, err := b.get(t.Context(), key); err != nil || string(got) != want {
+		t.Errorf("%s is %.40q, %v; want %.40q", key, got, err, want)
+	}
+}
+
+func chunk(n int) string { return LogChunkKey("ci-0k", "build", 0, 1, int64(n)) }
+
+func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
+	g := newGateway()
+	s := spoolTo(t, g, t.TempDir())
+	mustPut(t, s, chunk(0), "zero")
+	checkValue(t, g, chunk(0), "zero")
+	g.set(func() { g.away = true })
+	mustPut(t, s, chunk(1), "one")
+	mustPut(t, s, chunk(2), "two")
+	mustPut(t, s, StatusKey("ci-0k", 0), "old")
+	mustPut(t, s, StatusKey("ci-0k", 0), "new")
+	for key, want := range map[string]string{chunk(0): "zero", chunk(1): "one", chunk(2): "two", StatusKey("ci-0k", 0): "new"} {
+		checkValue(t, s, key, want)
+	}
+	var keys []string
+	for key, err := range s.keys(t.Context(), LogsPrefix("ci-0k", "build")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	if want := []string{chunk(0), chunk(1), chunk(2)}; !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	g.set(func() { g.away = false })
+	s.awaitEmpty(t)
+	for key, want := range map[string]string{chunk(1): "one", chunk(2): "two", StatusKey("ci-0k", 0): "new"} {
+		checkValue(t, g, key, want)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(s.spool.dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("files in the spool besides its lock: %v, %v", files, err)
+	}
+}
+
+func TestSpooledPutsDoNotWait(t *testing.T) {
+	g := newGateway()
+	g.stuck = true
+	s := spoolTo(t, g, t.TempDir())
+	defer s.crash(t)
+	// The first finds out.
+	mustPut(t, s, chunk(0), "x")
+	tries := func() (n int) { g.set(func() { n = g.tries }); return n }
+	before := tries()
+	for n := range 200 {
+		mustPut(t, s, chunk(n+1), "x")
+	}
+	// The loop may have tried meanwhile, the puts have not.
+	if n := tries() - before; n > 3 {
+		t.Errorf("200 puts made %d tries", n)
+	}
+}
+
+func TestSpoolKeepsTheOrderOfALog(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := newGateway()
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := spoolTo(t, g, dir)
+		want := map[string][]string{}
+		next := map[string]int64{}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				g.set(func() { g.away = !g.away })
+			case 1:
+				s.crash(t)
+				s = spoolTo(t, g, dir)
+			default:
+				task := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "task")
+				key := LogChunkKey("ci-0k", task, 0, 0, next[task])
+				next[task]++
+				want[task] = append(want[task], key)
+				mustPut(rt, s, key, key)
+			}
+		}
+		g.set(func() { g.away = false })
+		s.awaitEmpty(rt)
+		if err := s.close(); err != nil {
+			rt.Fatal(err)
+		}
+		for task, keys := range want {
+			var got []string
+			for _, key := range g.order() {
+				// A crash between a value's arrival and its removal brings it twice.
+				if strings.HasPrefix(key, LogsPrefix("ci-0k", task)) && !slices.Contains(got, key) {
+					got = append(got, key)
+				}
+			}
+			if !slices.Equal(got, keys) {
+				rt.Fatalf("stored %q, want %q", got, keys)
+			}
+		}
+	})
+}
+
+func TestSpoolOfADeadProcessIsStored(t *testing.T) {
+	g, dir := newGateway(), t.TempDir()
+	g.away = true
+	s := spoolTo(t, g, dir)
+	mustPut(t, s, chunk(0), "zero")
+	if _, err := s.putIfAbsent(expired(t), ResultKey("ci-0k", 0, "build", 0), []byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	s.crash(t)
+	// What a kill in the middle of a write leaves, and a file of somebody else.
+	for _, name := range []string{fileName(7) + temporary, fileName(8), "README"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("put"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	s = spoolTo(t, g, dir)
+	checkValue(t, s, ResultKey("ci-0k", 0, "build", 0), "record")
+	g.set(func() { g.away = false })
+	mustPut(t, s, chunk(1), "one")
+	s.awaitEmpty(t)
+	checkValue(t, g, chunk(0), "zero")
+	checkValue(t, g, chunk(1), "one")
+	checkValue(t, g, ResultKey("ci-0k", 0, "build", 0), "record")
+	if got := g.order(); slices.Index(got, chunk(0)) > slices.Index(got, chunk(1)) {
+		t.Errorf("the order is %q", got)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTornValueIsDropped(t *testing.T) {
+	g, dir := newGateway(), t.TempDir()
+	g.away = true
+	s := spoolTo(t, g, dir)
+	mustPut(t, s, chunk(0), "zero")
+	mustPut(t, s, chunk(1), "one")
+	s.crash(t)
+	path := filepath.Join(dir, fileName(0))
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, bytes.Replace(text, []byte("zero"), make([]byte, 4), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.away = false
+	s = spoolTo(t, g, dir)
+	s.awaitEmpty(t)
+	if got := g.order(); !slices.Equal(got, []string{chunk(1)}) {
+		t.Errorf("stored: %q", got)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expired is a context whose deadline is over.
+func expired(t testing.TB) context.Context {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestSpooledRecordGivesWay(t *testing.T) {
+	g := newGateway()
+	s := spoolTo(t, g, t.TempDir())
+	record := func(task string) string { return ResultKey("ci-0k", 0, task, 0) }
+	if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("mine")); err != nil || existed {
+		t.Fatalf("existed %t, %v", existed, err)
+	}
+	if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("late")); err != nil || !existed {
+		t.Fatalf("existed %t, %v", existed, err)
+	}
+	g.set(func() { g.away = true })
+	for i, value := range []string{"mine", "late"} {
+		if existed, err := s.putIfAbsent(expired(t), record("spooled"), []byte(value)); err != nil || existed != (i > 0) {
+			t.Fatalf("value %d: existed %t, %v", i, existed, err)
+		}
+	}
+	if _, err := s.putIfAbsent(expired(t), record("taken"), []byte("mine")); err != nil {
+		t.Fatal(err)
+	}
+	g.set(func() {
+		if err := g.put(t.Context(), record("taken"), []byte("theirs")); err != nil {
+			t.Error(err)
+		}
+		g.away = false
+	})
+	s.awaitEmpty(t)
+	checkValue(t, s, record("direct"), "mine")
+	checkValue(t, s, record("spooled"), "mine")
+	checkValue(t, s, record("taken"), "theirs")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.putIfAbsent(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a cancelled context: %v", err)
+	}
+	if err := s.put(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a cancelled context: %v", err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordWaitsForTheGateway(t *testing.T) {
+	g := newGateway()
+	g.away = true
+	s := spoolTo(t, g, t.TempDir())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.putIfAbsent(t.Context(), ResultKey("ci-0k", 0, "build", 0), []byte("record"))
+		done <- err
+	}()
+	for tried := 0; tried < 2; g.set(func() { tried = g.tries }) {
+		time.Sleep(time.Millisecond)
+	}
+	g.set(func() { g.away = false })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := g.order(); len(got) != 1 {
+		t.Errorf("stored: %q", got)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSpoolHasABound(t *testing.T) {
+	g := newGateway()
+	g.away = true
+	s := spoolTo(t, g, t.TempDir(), func(o *SpoolOptions) { o.LimitBytes = 16 << 10 })
+	value := strings.Repeat("x", 1<<10)
+	n := 0
+	for ; ; n++ {
+		err := s.put(t.Context(), chunk(n), []byte(value))
+		if errors.Is(err, ErrSpoolFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n < 10 || n > 14 {
+		t.Errorf("%d KiB of logs are in a spool of 16", n)
+	}
+	if _, err := s.putIfAbsent(expired(t), ResultKey("ci-0k", 0, "build", 0), []byte("record")); err != nil {
+		t.Errorf("a result has no room besides logs: %v", err)
+	}
+	g.set(func() { g.away = false })
+	s.awaitEmpty(t)
+	mustPut(t, s, chunk(n), value)
+	if err := s.put(t.Context(), chunk(n+1), make([]byte, MaxValueBytes+1)); !errors.Is(err, errTooLarge) {
+		t.Errorf("a value above the bound: %v", err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
+	g := newGateway()
+	g.away, g.refuse[chunk(0)] = true, true
+	s := spoolTo(t, g, t.TempDir())
+	mustPut(t, s, chunk(0), "bad")
+	mustPut(t, s, chunk(1), "good")
+	g.set(func() { g.away = false })
+	s.awaitEmpty(t)
+	if got := g.order(); !slices.Equal(got, []string{chunk(1)}) {
+		t.Errorf("stored: %q", got)
+	}
+	if err := s.put(t.Context(), "../etc", nil); err != nil {
+		t.Errorf("the gateway is to check the key: %v", err)
+	}
+	g.set(func() { g.away = true })
+	mustPut(t, s, chunk(2), "") // finds out
+	if err := s.put(t.Context(), "../etc", nil); err == nil {
+		t.Error("a key that leads out of the store is spooled")
+	}
+	g.set(func() { g.away = false })
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCloseStoresWhatItCan(t *testing.T) {
+	g, dir := newGateway(), t.TempDir()
+	g.away = true
+	s := spoolTo(t, g, dir)
+	for n := range 50 {
+		mustPut(t, s, chunk(n), "x")
+	}
+	g.set(func() { g.away = false })
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.order()); n != 50 {
+		t.Errorf("%d values are stored, want 50", n)
+	}
+}
+
+func TestSpoolBelongsToOneProcess(t *testing.T) {
+	g, dir := newGateway(), t.TempDir()
+	s := spoolTo(t, g, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := newSpooler(ctx, g, SpoolOptions{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second spool in the folder: %v", err)
+	}
+	opened := make(chan *spooler)
+	go func() {
+		next, err := newSpooler(context.Background(), g, SpoolOptions{Dir: dir})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- next
+	}()
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if next := <-opened; next != nil {
+		if err := next.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSpooledPut(b *testing.B) {
+	for _, size := range []int{200, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			g := newGateway()
+			g.stuck = true
+			s := spoolTo(b, g, b.TempDir(), func(o *SpoolOptions) { o.LimitBytes = 1 << 40 })
+			s.away.Store(true)
+			value := bytes.Repeat([]byte("x"), size)
+			n := 0
+			for b.Loop() {
+				mustPut(b, s, chunk(n%1000), string(value))
+				n++
+			}
+			s.crash(b)
+		})
+	}
+}

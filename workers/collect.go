@@ -1,0 +1,200 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"switchyard/activities/store"
+	"switchyard/workflows/names"
+)
+
+// DefaultRetention is how long the values of a run are kept after its end.
+const DefaultRetention = 30 * 24 * time.Hour
+
+const (
+	// A pass of a collector begins firstCollection after its start, and then every
+	// collectInterval, give or take a tenth.
+	firstCollection = time.Minute
+	collectInterval = time.Hour
+	// collectAtOnce is how many runs a pass looks at; the next one goes on from there.
+	collectAtOnce = 10_000
+	// collectPause is the wait between two runs, so that a pass is no load.
+	collectPause = 2 * time.Millisecond
+	// collectErrors is how many runs in a row may fail before a pass gives up.
+	collectErrors = 10
+	// collectTimeout bounds the work on one run.
+	collectTimeout = time.Minute
+)
+
+// collector removes from the store the values of runs that have been closed for
+// longer than the retention, or that Temporal does not know and that have had no
+// new value for as long; never those of an open run. One of a fleet is enough.
+type collector struct {
+	client    *Connection
+	store     *store.Store
+	retention time.Duration
+	log       *slog.Logger
+
+	now   func() time.Time
+	limit int
+	// last is the run that the pass before ended with; empty: it came to the end.
+	last string
+}
+
+// newCollector makes a collector; a retention of 0 is DefaultRetention.
+func newCollector(client *Connection, s *store.Store, retention time.Duration, log *slog.Logger) *collector {
+	if retention <= 0 {
+		retention = DefaultRetention
+	}
+	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce}
+}
+
+// run collects until ctx ends.
+func (c *collector) run(ctx context.Context) {
+	if err := c.warnOfServer(ctx); err != nil && ctx.Err() == nil {
+		c.log.Warn("the retention of the server is not known", "error", err)
+	}
+	for wait := firstCollection; ; wait = collectInterval {
+		// Of several fleets on one server, not all at the same minute.
+		if !pause(ctx, wait-wait/10+rand.N(wait/5)) {
+			return
+		}
+		removed, err := c.pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			c.log.Warn("the values of old runs are not all removed", "removed", removed, "error", err)
+		case removed > 0:
+			c.log.Info("the values of old runs are removed", "runs", removed, "retention", c.retention)
+		}
+	}
+}
+
+// pause waits, and says whether ctx has not ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// warnOfServer says when the server forgets runs before their values go.
+func (c *collector) warnOfServer(ctx context.Context) error {
+	d, err := c.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.client.Namespace})
+	if err != nil {
+		return err
+	}
+	kept := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	if kept > 0 && kept < c.retention {
+		c.log.Warn("the server forgets runs sooner than their output is removed; they will be missing in lists, and their dead letters cannot be put back",
+			"server", kept, "retention", c.retention,
+			"remedy", fmt.Sprintf("temporal operator namespace update -n %s --retention %s", c.client.Namespace, c.retention))
+	}
+	return nil
+}
+
+// pass looks at some of the runs in the store and removes the values of those
+// that are due. What is wrong with one run does not hold up the others.
+func (c *collector) pass(ctx context.Context) (removed int, err error) {
+	runs, err := c.next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	failed := 0
+	for _, run := range runs {
+		if !pause(ctx, collectPause) {
+			return removed, ctx.Err()
+		}
+		gone, err := c.collect(ctx, run)
+		switch {
+		case gone:
+			removed++
+			failed = 0
+		case err == nil:
+			failed = 0
+		default:
+			c.log.Warn("the values of a run are not collected", "run", run, "error", err)
+			if failed++; failed == collectErrors {
+				return removed, fmt.Errorf("%d runs in a row failed; the last: %w", failed, err)
+			}
+		}
+		c.last = run
+	}
+	return removed, nil
+}
+
+// next is the runs of a pass: as many as it may look at, from where the pass
+// before ended.
+func (c *collector) next(ctx context.Context) ([]string, error) {
+	var runs []string
+	for run, err := range c.store.Runs(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	slices.Sort(runs)
+	from, found := slices.BinarySearch(runs, c.last)
+	if found {
+		from++
+	}
+	if from == len(runs) {
+		from = 0
+	}
+	runs = runs[from:min(len(runs), from+c.limit)]
+	return runs, nil
+}
+
+// collect removes the values of a run if they are due.
+func (c *collector) collect(ctx context.Context, run string) (removed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	ended, err := c.ended(ctx, run)
+	if err != nil || ended.IsZero() || c.now().Sub(ended) <= c.retention {
+		return false, err
+	}
+	if err := c.store.DeleteRun(ctx, run); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// ended is when a run was closed, or when the newest value was stored of one
+// that Temporal does not know; zero when the run is open or has no values.
+func (c *collector) ended(ctx context.Context, run string) (time.Time, error) {
+	d, err := c.client.DescribeWorkflowExecution(ctx, run, "")
+	if unknown(err) {
+		return c.store.Newest(ctx, run)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	info := d.GetWorkflowExecutionInfo()
+	switch {
+	case info.GetType().GetName() != names.RunWorkflow:
+		return c.store.Newest(ctx, run)
+	case info.GetCloseTime() == nil:
+		return time.Time{}, nil
+	}
+	return info.GetCloseTime().AsTime(), nil
+}
+
+// unknown says that Temporal has no workflow, or could have none, of an id.
+func unknown(err error) bool {
+	_, missing := errors.AsType[*serviceerror.NotFound](err)
+	_, bad := errors.AsType[*serviceerror.InvalidArgument](err)
+	return missing || bad
+}

@@ -1,0 +1,186 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/store"
+)
+
+// collectorOf is a collector of a store of its own in a folder.
+func collectorOf(t *testing.T, y *yard) (*collector, string) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newCollector(y.conn, s, 0, y.logger), dir
+}
+
+// keep stores some values of a run that are so old.
+func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
+	t.Helper()
+	for _, key := range []string{store.StatusKey(run, 0), store.LogChunkKey(run, "a", 0, 0, 0)} {
+		if err := c.store.Put(t.Context(), key, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(filepath.Join(dir, key), when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept are the runs that have values.
+func kept(t *testing.T, c *collector) (runs []string) {
+	t.Helper()
+	for run, err := range c.store.Runs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	slices.Sort(runs)
+	return runs
+}
+
+func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	open := c.submit(c.input(`{name: waits, tasks: {a: {type: shell, spec: {command: x}, constraints: {nodeLabels: [nowhere]}}}}`)).id
+	c.start("a")
+	closed := c.do(`{name: over, tasks: {a: {type: shell, spec: {command: x}}}}`).GetId()
+
+	k, dir := collectorOf(t, c.yard)
+	const month = 30 * 24 * time.Hour
+	keep(t, k, dir, open, 3*month)
+	keep(t, k, dir, closed, 3*month) // its end counts
+	keep(t, k, dir, "nobody-knows01", month+time.Hour)
+	keep(t, k, dir, "nobody-knows02", month-time.Hour)
+	for _, step := range []struct {
+		later time.Duration
+		want  []string
+	}{
+		{0, []string{open, closed, "nobody-knows02"}},
+		{month - time.Hour, []string{open, closed}},
+		{month + time.Hour, []string{open}},
+		{12 * month, []string{open}},
+	} {
+		k.now = func() time.Time { return time.Now().Add(step.later) }
+		if _, err := k.pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(step.want)
+		if got := kept(t, k); !slices.Equal(got, step.want) {
+			t.Errorf("%s later the store has %q, want %q", step.later, got, step.want)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "runs", open, "*", "*"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("the open run has %q, %v", files, err)
+	}
+}
+
+func TestCollectorGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, shared(t))
+	k.limit = 4
+	for n := range 10 {
+		keep(t, k, dir, fmt.Sprintf("gone-%d", n), 10*DefaultRetention)
+		keep(t, k, dir, fmt.Sprintf("here-%d", n), time.Hour)
+	}
+	for range 5 {
+		if _, err := k.pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := kept(t, k); len(got) != 10 || strings.HasPrefix(got[0], "gone") {
+		t.Errorf("five passes of four runs leave %q", got)
+	}
+	// And from the start again.
+	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	for range 4 {
+		if _, err := k.pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := kept(t, k); len(got) != 10 {
+		t.Errorf("four more passes leave %q", got)
+	}
+}
+
+// What cannot be removed holds up nothing else, unless nothing works.
+func TestCollectorGoesOnAfterAnError(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, shared(t))
+	// A store does not remove what cannot be a run.
+	bad := func(n int) {
+		folder := filepath.Join(dir, "runs", fmt.Sprintf("a copy (%d)", n))
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, "x")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad(0)
+	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	if removed, err := k.pass(t.Context()); err != nil || removed != 1 {
+		t.Errorf("removed %d, %v", removed, err)
+	}
+	for n := range collectErrors {
+		bad(n)
+	}
+	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	if removed, err := k.pass(t.Context()); err == nil || removed != 0 {
+		t.Errorf("after as many errors as a pass bears: removed %d, %v", removed, err)
+	}
+	if removed, err := k.pass(t.Context()); err != nil || removed != 1 {
+		t.Errorf("the next pass: removed %d, %v", removed, err)
+	}
+}
+
+func TestCollectorEnds(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, shared(t))
+	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if removed, err := k.pass(ctx); err == nil || removed != 0 {
+		t.Errorf("removed %d, %v", removed, err)
+	}
+	k.run(ctx)
+}
+
+func TestCollectorWarnsOfAForgetfulServer(t *testing.T) {
+	t.Parallel()
+	for retention, want := range map[time.Duration]bool{DefaultRetention: false, DefaultRetention + time.Hour: true, time.Hour: false} {
+		k, _ := collectorOf(t, shared(t))
+		var said bytes.Buffer
+		k.retention, k.log = retention, slog.New(slog.NewTextHandler(&said, nil))
+		if err := k.warnOfServer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(said.String(), "level=WARN"); got != want {
+			t.Errorf("with a retention of %s: %q", retention, said.String())
+		}
+	}
+}
