@@ -3,115 +3,109 @@ package activities
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/activities/executor"
 )
 
 const (
-	// firstBeat is when an attempt that lasts shows that it has started. Shorter
-	// ones end without a beat: their end says more.
+	// firstBeat is how long after its start an attempt that lasts shows that it has
+	// started. Shorter ones end without a beat: their end says more.
 	firstBeat = 200 * time.Millisecond
-	// beatTimeout bounds one beat, so that a silent server delays the next one only.
+	// beatTimeout bounds one beat of what has no lease, so that a silent server
+	// delays the next one only.
 	beatTimeout = 4 * time.Second
 )
 
-// beat tells the server that an attempt is alive, and hears from it that the
-// attempt is not wanted any more. It goes through the client and not through
-// activity.RecordHeartbeat, which cancels an activity when the server was away
-// for a second: a transport error never ends a task.
-type beat struct {
-	progress atomic.Pointer[v1.ExecuteProgress]
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
-}
-
-func (n *Node) startBeat(ctx context.Context, stop context.CancelCauseFunc, token []byte, claim int32) *beat {
-	b := &beat{}
-	b.progress.Store(&v1.ExecuteProgress{Claim: claim})
-	stopping := activity.GetWorkerStopChannel(ctx)
-	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.done.Go(func() {
-		timer := time.NewTimer(firstBeat)
-		defer timer.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-stopping:
-				stop(errDraining)
-				stopping = nil
-				continue
-			case <-timer.C:
-			}
-			if cause := n.beatOnce(ctx, token, b.progress.Load()); cause != nil {
-				stop(cause)
-			}
-			timer.Reset(n.BeatInterval)
+// beats tells the server that an attempt is alive, hears from it when the attempt
+// is not wanted any more, renews its lease, and ends the attempt when the lease is
+// lost or when it has not started in time.
+func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
+	next := a.takenUp.Add(a.terms.beat)
+	timer := time.NewTimer(a.untilNext(next))
+	defer timer.Stop()
+	spawns := a.spawns
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-stopping:
+			a.stop(drained{"the node stops"})
+			stopping = nil
+		case <-spawns:
+			next = executor.Now().Add(firstBeat)
+			spawns = nil
+		case <-timer.C:
 		}
-	})
-	return b
+		now := executor.Now()
+		if a.lease.Lost() {
+			a.stop(errLeaseLost)
+			return
+		}
+		if a.waiting() && now >= a.startBy {
+			// An attempt that hangs beats no more, so that the server moves it.
+			a.stop(errNotStarted)
+			return
+		}
+		if now >= next {
+			next = now.Add(a.terms.beat)
+			switch err := a.beat(ctx); err {
+			case nil:
+			case errCancelled:
+				a.stop(err)
+			case errGone:
+				a.stop(err)
+				return
+			default:
+				next = executor.Now().Add(a.terms.again)
+			}
+		}
+		timer.Reset(a.untilNext(next))
+	}
 }
 
-// beatOnce returns why the attempt must stop, or nil.
-func (n *Node) beatOnce(ctx context.Context, token []byte, details any) error {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+// untilNext is how long nothing needs to be done for an attempt that beats next.
+func (a *attempt) untilNext(next executor.Instant) time.Duration {
+	if a.waiting() {
+		next = min(next, a.startBy)
+	}
+	return max(min(next, a.lease.StopAt()).Sub(executor.Now()), 0)
+}
+
+// beat sends a heartbeat, and renews the lease when it is acknowledged. The errors
+// are those of acknowledge.
+func (a *attempt) beat(ctx context.Context) error {
+	sent := executor.Now()
+	err := a.node.acknowledge(ctx, a.terms.answer, a.token, a.progress.Load())
+	if err == nil || err == errCancelled {
+		a.lease.Renew(sent)
+		a.known.Store(int64(sent))
+	}
+	return err
+}
+
+// acknowledge sends one heartbeat. The error is nil or errCancelled when the
+// server has taken it, errGone when it wants none, and any other when it is not
+// known what the server thinks: that ends nothing.
+//
+// It goes through the client and not through activity.RecordHeartbeat, which
+// cancels an activity when the server was away for a second.
+func (n *Node) acknowledge(ctx context.Context, timeout time.Duration, token []byte, details any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := n.Client.RecordActivityHeartbeat(ctx, token, details)
-	if err == nil {
+	switch {
+	case errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
 		return nil
-	}
-	if temporal.IsCanceledError(err) && ctx.Err() == nil {
+	case temporal.IsCanceledError(err) && ctx.Err() == nil:
 		return errCancelled
 	}
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return errGone
 	}
-	return nil
-}
-
-// spawned notes that the task's process has started.
-func (b *beat) spawned() {
-	b.progress.Store(&v1.ExecuteProgress{Claim: b.progress.Load().GetClaim(), Spawned: true, StartedAt: timestamppb.Now()})
-}
-
-// startedAt is when the process started, or nil.
-func (b *beat) startedAt() *timestamppb.Timestamp { return b.progress.Load().GetStartedAt() }
-
-func (b *beat) stop() {
-	b.cancel()
-	b.done.Wait()
-}
-
-// snapshotInterval is the time between the heartbeats of a node.
-const snapshotInterval = 2 * time.Second
-
-// Heartbeat keeps the node in the fleet: it beats with the node's snapshot
-// until its worker stops or the server knows it no more.
-func (n *Node) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
-	token := activity.GetInfo(ctx).TaskToken
-	stopping := activity.GetWorkerStopChannel(ctx)
-	ticker := time.NewTicker(snapshotInterval)
-	defer ticker.Stop()
-	for sequence := int64(1); ; sequence++ {
-		s := n.Snapshot(ctx)
-		s.Name, s.Incarnation, s.Sequence, s.TakenAt = n.Name, in.GetIncarnation(), sequence, timestamppb.Now()
-		if cause := n.beatOnce(ctx, token, s); cause != nil {
-			return cause
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-stopping:
-			return nil
-		case <-ticker.C:
-		}
-	}
+	return err
 }

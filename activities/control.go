@@ -97,12 +97,15 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 	return nil
 }
 
-// SaveStatus stores the final status of a run, has the placement queue forget
-// the run, and returns the status as it may be kept in the history: without
-// tasks when it is large.
-func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse) (*v1.StatusResponse, error) {
+// SaveStatus stores the final status of a run with the events that are not stored
+// yet, has the placement queue forget the run, and returns the status as it may be
+// kept in the history: without tasks when it is large.
+func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) (*v1.StatusResponse, error) {
 	run := status.GetRun()
 	c.Placement.Forget(run.GetId())
+	if err := c.SaveEvents(ctx, events); err != nil {
+		return nil, err
+	}
 	if err := c.Store.PutMessage(ctx, store.StatusKey(run.GetId(), run.GetGeneration()), status); err != nil {
 		return nil, err
 	}
@@ -119,16 +122,25 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse) (*v
 	}, nil
 }
 
+// SaveEvents stores a part of a run's events.
+func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) error {
+	if len(req.GetEvents()) == 0 {
+		return nil
+	}
+	key := store.EventsKey(req.GetRunId(), req.GetGeneration(), req.GetPart())
+	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
+}
+
 // SaveCarry stores the tasks and the context of a run's state in parts and
 // returns the state with the keys of the parts instead.
-func (c *Control) SaveCarry(ctx context.Context, run string, carry *v1.RunCarry) (*v1.RunCarry, error) {
+func (c *Control) SaveCarry(ctx context.Context, run string, generation int32, carry *v1.RunCarry) (*v1.RunCarry, error) {
 	kept := &v1.RunCarry{
 		CreatedAt: carry.GetCreatedAt(), FirstFailure: carry.GetFirstFailure(),
-		Cancelled: carry.GetCancelled(), Revision: carry.GetRevision(),
+		Cancelled: carry.GetCancelled(), Revision: carry.GetRevision(), EventParts: carry.GetEventParts(),
 	}
 	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
 	flush := func() error {
-		key := store.CarryKey(run, 0, int32(len(kept.GetStored())))
+		key := store.CarryKey(run, generation, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
 		err := c.Store.PutMessage(ctx, key, part)
 		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0
@@ -151,7 +163,7 @@ func (c *Control) SaveCarry(ctx context.Context, run string, carry *v1.RunCarry)
 // LoadCarry returns a part that SaveCarry has stored.
 func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
 	var part v1.RunCarry
-	if err := c.Store.GetMessage(ctx, req.GetKey(), &part); err != nil {
+	if err := c.load(ctx, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
 	return &part, nil

@@ -39,12 +39,12 @@ func TestCarryThroughTheStore(t *testing.T) {
 	c := newControl(t)
 	carry := &v1.RunCarry{
 		Context:      &structpb.Struct{Fields: map[string]*structpb.Value{"k": structpb.NewStringValue(strings.Repeat("c", 200<<10))}},
-		FirstFailure: "t1", Cancelled: true, Revision: 77, Tasks: map[string]*v1.TaskCarry{},
+		FirstFailure: "t1", Cancelled: true, Revision: 77, EventParts: 3, Tasks: map[string]*v1.TaskCarry{},
 	}
 	for i := range 100 {
 		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Claim: int32(i), Task: &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 20<<10)}}}
 	}
-	kept, err := c.SaveCarry(t.Context(), "r-1", carry)
+	kept, err := c.SaveCarry(t.Context(), "r-1", 2, carry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSaveStatus(t *testing.T) {
 	}{"small": {1000, true}, "large": {300 << 10, false}} {
 		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
 			"t": {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}}}}}
-		kept, err := c.SaveStatus(t.Context(), status)
+		kept, err := c.SaveStatus(t.Context(), status, &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +88,10 @@ func TestSaveStatus(t *testing.T) {
 		var stored v1.StatusResponse
 		if err := c.Store.GetMessage(t.Context(), store.StatusKey(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
 			t.Errorf("%s: the store has something else, error %v", name, err)
+		}
+		var part v1.EventPart
+		if err := c.Store.GetMessage(t.Context(), store.EventsKey(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
+			t.Errorf("%s: events %v, error %v", name, &part, err)
 		}
 	}
 }

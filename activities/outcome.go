@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
-	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,18 +18,39 @@ import (
 // a larger one is read from the attempt's record.
 const maxInlineOutput = 4 << 10
 
-// moved hands an attempt back: nothing ran, and the task is to be placed again.
+// Causes for which an attempt is stopped.
+var (
+	errTimeout    = errors.New("timeout")
+	errCancelled  = errors.New("cancelled")
+	errGone       = errors.New("the server knows the attempt no more")
+	errLeaseLost  = errors.New("the server did not answer for too long")
+	errNotStarted = errors.New("the attempt did not start in time")
+)
+
+// drained is the cause for which a node that drains, or stops, ends an attempt.
+type drained struct{ why string }
+
+func (d drained) Error() string { return d.why }
+
+// moved hands an attempt back: the task is to be placed again, and nothing counts
+// of what may have run of it.
 func moved(reason, text string) *v1.ExecuteResponse {
 	return &v1.ExecuteResponse{State: "moved", Reason: reason, Error: text}
 }
 
 // stopped is the answer of an attempt that ended because ctx did.
 func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout):
+	cause := context.Cause(ctx)
+	switch cause {
+	case errTimeout:
 		return &v1.ExecuteResponse{State: "failed", Reason: "timeout", Error: "the attempt took longer than its timeout", Result: result}
-	case errors.Is(cause, errDraining):
-		return moved("draining", "the node stops")
+	case errLeaseLost:
+		return moved("lease_lost", cause.Error())
+	case errNotStarted:
+		return moved("not_started", cause.Error())
+	}
+	if d, ok := errors.AsType[drained](cause); ok {
+		return moved("draining", d.why)
 	}
 	return &v1.ExecuteResponse{State: "cancelled", Reason: "cancelled", Result: result}
 }
@@ -112,33 +131,6 @@ func explain(res *v1.ExecuteResponse) {
 		line = string(runes[:maxErrorLine]) + "..."
 	}
 	res.Error += ": " + line
-}
-
-// keep stores an answer that is too large to travel, and cuts it to what may.
-func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
-	r := res.GetResult()
-	limit := int(req.GetInlineLimit())
-	if output := proto.Size(r.GetOutput()); output <= maxInlineOutput && output+len(r.Stdout)+len(r.Stderr) <= limit {
-		return res, nil
-	}
-	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), req.GetTask(), req.GetAttempt())
-	if err := n.Store.PutMessage(ctx, key, res); err != nil {
-		return nil, fmt.Errorf("store the result of %s: %w", req.GetTask(), err)
-	}
-	cut := proto.CloneOf(res)
-	cut.Record = key
-	r = cut.GetResult()
-	room := limit
-	if size := proto.Size(r.GetOutput()); size <= min(maxInlineOutput, limit) {
-		room -= size
-	} else {
-		r.Output = nil
-	}
-	// Standard error gets up to half: it is what explains a failure.
-	errRoom := min(len(r.Stderr), max(room/2, room-len(r.Stdout)))
-	r.Stderr, r.StderrTruncated = cutFront(r.Stderr, errRoom, r.StderrTruncated)
-	r.Stdout, r.StdoutTruncated = cutFront(r.Stdout, room-errRoom, r.StdoutTruncated)
-	return cut, nil
 }
 
 // cutFront keeps the last n bytes of s, from the start of a character on.

@@ -44,7 +44,9 @@ func TestInterpret(t *testing.T) {
 		"cancelled":           {ctx: endedBy(errCancelled), result: stopped, state: "cancelled", reason: "cancelled", exitCode: 143},
 		"cancelled by worker": {ctx: endedBy(nil), result: stopped, state: "cancelled", reason: "cancelled", exitCode: 143},
 		"not known any more":  {ctx: endedBy(errGone), result: stopped, state: "cancelled", reason: "cancelled", exitCode: 143},
-		"drained":             {ctx: endedBy(errDraining), result: stopped, state: "moved", reason: "draining", text: "the node stops"},
+		"drained":             {ctx: endedBy(drained{"node a is draining"}), result: stopped, state: "moved", reason: "draining", text: "node a is draining"},
+		"lease lost":          {ctx: endedBy(errLeaseLost), result: stopped, state: "moved", reason: "lease_lost", text: "the server did not answer for too long"},
+		"not started":         {ctx: endedBy(errNotStarted), result: stopped, state: "moved", reason: "not_started", text: "the attempt did not start in time"},
 		// It ended by itself before the cancel reached it.
 		"ended in time": {ctx: endedBy(errCancelled), state: "completed"},
 		"not found": {err: &executor.StartError{ExitCode: 127, Err: errors.New("nope: not found")},

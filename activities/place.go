@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -21,8 +22,9 @@ const (
 	// gather is how long AwaitPlacement goes on after its first news: what comes
 	// up together is told together.
 	gather = 5 * time.Millisecond
-	// awaitBeat is the time between the heartbeats of AwaitPlacement.
-	awaitBeat = 3 * time.Second
+	// awaitBeat is the time between the heartbeats of AwaitPlacement, well within the 5 s after which a run asks the
+	// next owner of the queue.
+	awaitBeat = 2 * time.Second
 	// maxReasons bounds the reasons for waiting in one answer, which all go into
 	// the history of the run.
 	maxReasons = 50
@@ -36,6 +38,9 @@ type Placement struct {
 	client client.Client
 	logger *slog.Logger
 	sweeps time.Duration
+	valid  func() bool
+
+	metrics *metrics.Metrics
 
 	mu      sync.Mutex
 	queue   *placement.Queue
@@ -55,13 +60,25 @@ type waiter struct {
 type PlacementOptions struct {
 	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
 	SweepInterval time.Duration
-	Logger        *slog.Logger
+	// Metrics counts what becomes of dispatches; nil: nobody does.
+	Metrics *metrics.Metrics
+	// Valid tells whether this is still the placement queue of the fleet; nil: always.
+	Valid  func() bool
+	Logger *slog.Logger
 }
+
+// errNotOwner is the answer of a placement queue that is not the fleet's any more.
+var errNotOwner = errors.New("this process does not own the placement queue")
 
 // NewPlacement returns a placement around a queue, which nobody else may touch.
 func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *Placement {
+	if o.Valid == nil {
+		o.Valid = func() bool { return true }
+	}
 	return &Placement{
 		client:  c,
+		valid:   o.Valid,
+		metrics: o.Metrics,
 		logger:  o.Logger,
 		sweeps:  cmp.Or(o.SweepInterval, defaultSweepInterval),
 		queue:   queue,
@@ -76,8 +93,16 @@ func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceR
 	execution := activity.GetInfo(ctx).WorkflowExecution.RunID
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.valid() {
+		return nil, errNotOwner
+	}
 	if w := p.waiters[req.GetRunId()]; w == nil || w.execution != execution {
 		p.attend(req.GetRunId(), execution)
+	}
+	for _, claim := range req.GetReleased() {
+		if o := claim.GetOutcome(); o != "" && o != "done" {
+			p.metrics.Reassigned(o)
+		}
 	}
 	p.queue.Release(req.GetRunId(), req.GetReleased())
 	p.queue.Request(req.GetRunId(), req.GetRequests())
@@ -127,6 +152,13 @@ func (p *Placement) wanted(ctx context.Context, token []byte) bool {
 	return !gone && (!temporal.IsCanceledError(err) || ctx.Err() != nil)
 }
 
+// Counts tells how many tasks wait for a node, and how many hold a place on one.
+func (p *Placement) Counts() (waiting, placed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Counts()
+}
+
 // Forget drops a run with all it holds and waits for.
 func (p *Placement) Forget(run string) {
 	p.mu.Lock()
@@ -140,11 +172,29 @@ func (p *Placement) Forget(run string) {
 }
 
 // SetNodes replaces the fleet.
-func (p *Placement) SetNodes(nodes []*v1.NodeSnapshot) {
+func (p *Placement) SetNodes(nodes []placement.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue.SetNodes(nodes)
 	p.pass()
+}
+
+// Benched are the nodes that get nothing because their attempts kept failing,
+// with until when.
+func (p *Placement) Benched() map[string]time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Benched()
+}
+
+// Explain is a local activity: it says what the queue thinks of a task.
+func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.valid() {
+		return nil, errNotOwner
+	}
+	return p.queue.Explain(req.GetRunId(), req.GetRequest()), nil
 }
 
 // Run keeps the time-outs of requests, and forgets runs that have ended without
@@ -256,7 +306,7 @@ func (p *Placement) attend(run, execution string) *waiter {
 func (p *Placement) takeAs(w *waiter, run string) (res *v1.PlaceResponse, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiters[run] != w {
+	if p.waiters[run] != w || !p.valid() {
 		return &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, false
 	}
 	return p.take(run), true

@@ -53,8 +53,8 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	}
 
 	// News wake it, and a run that is forgotten has none.
-	p.SetNodes([]*v1.NodeSnapshot{{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
-		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}})
+	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
 	if !woken(second) {
 		t.Error("the waiter sleeps on")
 	}

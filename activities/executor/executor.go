@@ -22,8 +22,10 @@ type Executor interface {
 	// spawned has returned, so it must not take long.
 	//
 	// When ctx is done, Run asks the program to stop (SIGTERM), waits for the
-	// attempt's grace period, then ends by force whatever is left, and returns
-	// a Result with Stopped set. Why ctx ended is the caller's business.
+	// attempt's grace period, but not beyond the end of its lease, then ends by
+	// force whatever is left, and returns a Result with Stopped set. Why ctx ended
+	// is the caller's business. An attempt whose lease is lost does not start, and
+	// its Result has Stopped set, too.
 	//
 	// A program that fails is a Result, and the error is nil. A program that
 	// cannot be started through a fault of the task's own (no such command, no
@@ -50,6 +52,15 @@ type Attempt struct {
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
+	// Lease bounds the attempt; nil: nothing does.
+	Lease *Lease
+	// GPUs are the indices of the GPUs that the attempt gets. Empty and not nil:
+	// it gets none, and is to see none. Nil: nothing is said, it sees what there is.
+	GPUs []int32
+	// NUMANode is the NUMA node that the attempt is bound to; nil: none. With
+	// NUMAOptional, where it cannot be bound it runs unbound.
+	NUMANode     *int32
+	NUMAOptional bool
 }
 
 // Result is how a program ended.

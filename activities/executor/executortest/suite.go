@@ -46,6 +46,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("start errors", h.startErrors)
 	t.Run("spawned comes first", h.spawnedFirst)
 	t.Run("stop", h.stop)
+	t.Run("lease", h.lease)
 	t.Run("nothing survives", h.nothingSurvives)
 	t.Run("output", h.output)
 	t.Run("many at once", h.many)

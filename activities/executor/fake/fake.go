@@ -28,7 +28,7 @@ type Step struct {
 	Duration time.Duration
 	// Block makes it run until Release, or until it is stopped.
 	Block bool
-	// IgnoreTerm makes it run on, when it is stopped, to the end of the grace period.
+	// IgnoreTerm makes it run on, when it is stopped, to the end of the grace period or of the lease.
 	IgnoreTerm bool
 	// Err is returned instead of a result, as a fault of the node.
 	Err error
@@ -75,7 +75,7 @@ func (e *Executor) Type() string { return e.taskType }
 
 // Run does the next step of the attempt's task.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
 	}
 	task := taskOf(a)
@@ -90,7 +90,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 		return executor.Result{}, err
 	}
 	if !step.wait(ctx, gate) {
-		return step.stop(a.Grace), nil
+		return step.stop(a), nil
 	}
 	return step.Result, step.Err
 }
@@ -161,9 +161,9 @@ func (s Step) wait(ctx context.Context, gate <-chan struct{}) bool {
 }
 
 // stop is how the step ends when it is stopped.
-func (s Step) stop(grace time.Duration) executor.Result {
+func (s Step) stop(a executor.Attempt) executor.Result {
 	if s.IgnoreTerm {
-		time.Sleep(grace)
+		a.AwaitKill(nil)
 		return executor.Result{ExitCode: 137, Signal: "SIGKILL", Stopped: true}
 	}
 	return executor.Result{ExitCode: 143, Signal: "SIGTERM", Stopped: true}

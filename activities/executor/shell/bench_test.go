@@ -31,7 +31,7 @@ func BenchmarkTrue(b *testing.B) {
 			run := func() {
 				var out, errs bytes.Buffer
 				_, err := e.Run(b.Context(), executor.Attempt{
-					ID: "bench/true/c1", Spec: s, Stdout: &out, Stderr: &errs, Grace: time.Second,
+					ID: "bench/true/c1", Spec: s, Stdout: &out, Stderr: &errs, Grace: time.Second, Lease: executor.NewLease(executor.Now(), time.Hour, time.Hour),
 				}, func() {})
 				if err != nil {
 					b.Fatal(err)

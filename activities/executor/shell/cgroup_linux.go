@@ -13,11 +13,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
 )
 
 // cgroups hold each attempt in a directory of its own below one directory for
 // this Executor. No controller is needed.
 type cgroups struct {
+	guard  *watchdog
 	parent *cgroupParent
 	// memory says that directories have memory.events.
 	memory bool
@@ -26,7 +29,7 @@ type cgroups struct {
 	orphans *reaper
 }
 
-func newCgroups() (*cgroups, error) {
+func newCgroups(guard *watchdog) (*cgroups, error) {
 	base, err := ownCgroup()
 	if err != nil {
 		return nil, err
@@ -36,7 +39,7 @@ func newCgroups() (*cgroups, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroups{parent: parent}
+	c := &cgroups{guard: guard, parent: parent}
 	if adopts() {
 		c.orphans = newReaper()
 	}
@@ -49,7 +52,7 @@ func newCgroups() (*cgroups, error) {
 // probe forks a process in a cgroup, since leave to make directories is not
 // leave to put processes there, and old kernels and seccomp filters lack calls.
 func (c *cgroups) probe() error {
-	t, err := c.enclose("")
+	t, err := c.enclose("", nil)
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (c *cgroups) close() error {
 	return err
 }
 
-func (c *cgroups) enclose(string) (tree, error) {
+func (c *cgroups) enclose(_ string, lease *executor.Lease) (tree, error) {
 	name := strconv.FormatInt(c.next.Add(1), 10)
 	parent := c.parent.fd
 	if err := unix.Mkdirat(parent, name, 0o755); err != nil {
@@ -85,7 +88,13 @@ func (c *cgroups) enclose(string) (tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open cgroup: %w", err), unix.Unlinkat(parent, name, unix.AT_REMOVEDIR))
 	}
-	return &cgroup{all: c, name: name, path: filepath.Join(c.parent.path, name), fd: fd}, nil
+	g := &cgroup{all: c, name: name, path: filepath.Join(c.parent.path, name), fd: fd, leased: lease != nil}
+	if g.leased {
+		if err := c.guard.add(name, lease); err != nil {
+			return nil, errors.Join(err, g.end())
+		}
+	}
+	return g, nil
 }
 
 // cgroup is the directory of one attempt.
@@ -96,6 +105,8 @@ type cgroup struct {
 	fd      int
 	leader  int
 	removed bool
+	// leased says that the watchdog knows of it by itself.
+	leased bool
 }
 
 func (c *cgroup) attr() *syscall.SysProcAttr {
@@ -112,6 +123,9 @@ func (c *cgroup) started(pid int) {
 // terminate signals the group at once, which misses no child that is being
 // forked, and then those that have left it.
 func (c *cgroup) terminate() {
+	if c.leased {
+		c.all.guard.stopping(c.name)
+	}
 	signalGroup(c.leader, syscall.SIGTERM)
 	for _, pid := range c.pids() {
 		if group, err := unix.Getpgid(pid); err == nil && group != c.leader {
@@ -163,6 +177,9 @@ func (c *cgroup) end() error {
 	}, func() error { return fmt.Errorf("cgroup %s: processes %v survive SIGKILL", c.path, c.pids()) })
 	c.all.orphans.forget(c.leader)
 	c.all.orphans.sweep()
+	if c.leased {
+		c.all.guard.remove(c.name)
+	}
 	return err
 }
 

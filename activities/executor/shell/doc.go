@@ -10,6 +10,10 @@
 // session of its own: Ctrl-C in the worker's terminal does not reach it, and it
 // cannot stop to ask at that terminal.
 //
+// CUDA_VISIBLE_DEVICES holds the indices of the GPUs that the attempt was given,
+// whatever the task sets, and is empty when the node has GPUs and it was given
+// none. A program that is bound to a NUMA node is started by numactl.
+//
 // # How it ends
 //
 //	          exits                        no process left
@@ -41,10 +45,13 @@
 //     wipes its environment, starts a session and is orphaned, all three, is missed.
 //   - group: the process group alone, on systems other than Linux.
 //
-// # When the worker dies
+// # When the worker dies, or is held up
 //
 // The parent-death signal ends the program itself; it follows the thread that
 // forked, so one thread that lives as long as the Executor forks for all
 // attempts. It is not inherited, so the rest is the business of a watchdog
-// process, see RunWatchdogIfAsked.
+// process, see RunWatchdogIfAsked. It also holds the leases of the attempts, which
+// the worker tells it of whenever they are renewed: a worker that is stopped
+// (SIGSTOP, a debugger, a frozen machine) renews none, and the watchdog ends its
+// attempts before another node may be given their tasks.
 package shell

@@ -5,14 +5,16 @@ package shell
 import (
 	"os"
 	"syscall"
+
+	"switchyard/activities/executor"
 )
 
 // groups know only the program itself: these systems have no process groups to signal.
 type groups struct{}
 
-func (groups) mechanism() Mechanism         { return Group }
-func (groups) enclose(string) (tree, error) { return &group{}, nil }
-func (groups) close() error                 { return nil }
+func (groups) mechanism() Mechanism                          { return Group }
+func (groups) enclose(string, *executor.Lease) (tree, error) { return &group{}, nil }
+func (groups) close() error                                  { return nil }
 
 type group struct{ pid int }
 

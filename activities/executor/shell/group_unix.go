@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"switchyard/activities/executor"
 )
 
 // killWait is how long processes may take to be gone after SIGKILL. One that
@@ -16,9 +18,9 @@ const killWait = 10 * time.Second
 // groups hold each attempt in the process group that its program leads.
 type groups struct{}
 
-func (groups) mechanism() Mechanism         { return Group }
-func (groups) enclose(string) (tree, error) { return &group{}, nil }
-func (groups) close() error                 { return nil }
+func (groups) mechanism() Mechanism                          { return Group }
+func (groups) enclose(string, *executor.Lease) (tree, error) { return &group{}, nil }
+func (groups) close() error                                  { return nil }
 
 type group struct{ leader int }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
 )
 
 // marks find the processes of attempts in /proc.
@@ -38,8 +40,8 @@ func (m *marks) close() error {
 	return nil
 }
 
-func (m *marks) enclose(id string) (tree, error) {
-	if err := m.guard.add(id); err != nil {
+func (m *marks) enclose(id string, lease *executor.Lease) (tree, error) {
+	if err := m.guard.add(id, lease); err != nil {
 		return nil, err
 	}
 	return &marked{all: m, id: id, finder: newFinder(id)}, nil
@@ -95,6 +97,7 @@ func (m *marked) pids() []int {
 }
 
 func (m *marked) terminate() {
+	m.all.guard.stopping(m.id)
 	signalGroup(m.leader, syscall.SIGTERM)
 	for _, p := range m.find() {
 		if p.group != m.leader {

@@ -26,7 +26,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if e.closed.Load() {
 		return executor.Result{}, errors.New("shell executor is closed")
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
 	}
 	p, err := e.program(a)
@@ -36,12 +36,12 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err := e.guard.ensure(e.trees); err != nil {
 		return executor.Result{}, err
 	}
-	t, err := e.trees.enclose(a.ID)
+	t, err := e.trees.enclose(a.ID, a.Lease)
 	if err != nil {
 		return executor.Result{}, fmt.Errorf("enclose %s: %w", a.ID, err)
 	}
-	r := &running{tree: t, grace: a.Grace, done: make(chan struct{})}
-	result, err := r.run(ctx, e, p, a, spawned)
+	r := &running{tree: t, attempt: a, done: make(chan struct{})}
+	result, err := r.run(ctx, e, p, spawned)
 	return result, errors.Join(err, r.endErr)
 }
 
@@ -62,7 +62,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
 		return program{}, cannotRun(err)
 	}
-	if p.environ, err = environment(e.environ, a.Env, p.dir, a.ID); err != nil {
+	if p.environ, err = environment(e.environ, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
 		return program{}, cannotRun(err)
 	}
 	if c.argv != nil {
@@ -70,6 +70,9 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 		if p.path, err = lookPath(c.argv[0], p.dir, p.environ); err != nil {
 			return program{}, err
 		}
+	}
+	if a.NUMANode != nil {
+		return e.bind(p, *a.NUMANode, a.NUMAOptional)
 	}
 	return p, nil
 }
@@ -80,8 +83,8 @@ func cannotRun(err error) error {
 
 // running is one attempt from its start to its end.
 type running struct {
-	tree  tree
-	grace time.Duration
+	tree    tree
+	attempt executor.Attempt
 
 	// done is closed when the tree is empty or killed.
 	done   chan struct{}
@@ -92,7 +95,8 @@ type running struct {
 	endErr error
 }
 
-func (r *running) run(ctx context.Context, e *Executor, p program, a executor.Attempt, spawned func()) (executor.Result, error) {
+func (r *running) run(ctx context.Context, e *Executor, p program, spawned func()) (executor.Result, error) {
+	a := r.attempt
 	out, err := newStream(a.Stdout, &e.buffers)
 	if err != nil {
 		return executor.Result{}, errors.Join(err, r.tree.end())
@@ -105,6 +109,12 @@ func (r *running) run(ctx context.Context, e *Executor, p program, a executor.At
 	}
 	defer errs.read.Close()
 
+	if a.Lease.Lost() {
+		// This process was held up since Run began.
+		out.write.Close()
+		errs.write.Close()
+		return executor.Result{ExitCode: -1, Stopped: true}, r.tree.end()
+	}
 	process, err := e.forker.start(p.path, p.argv, &os.ProcAttr{
 		Dir: p.dir, Env: p.environ, Files: []*os.File{e.null, out.write, errs.write}, Sys: r.tree.attr(),
 	})
@@ -146,28 +156,26 @@ func (r *running) run(ctx context.Context, e *Executor, p program, a executor.At
 	}
 
 	result := resultOf(state)
-	result.Stopped = !r.stopAt.IsZero()
+	// With the lease lost, the watchdog may have ended it.
+	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
 	result.OOMKilled = oom
 	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
 	return result, errors.Join(named("standard output", out.err), named("standard error", errs.err))
 }
 
-// stop asks the processes to end, and ends them when the grace period is over.
+// stop asks the processes to end, and ends them when the grace period or the
+// lease is over.
 func (r *running) stop() {
 	r.mu.Lock()
 	if r.exited {
 		r.mu.Unlock()
 		return
 	}
-	r.stopAt = time.Now().Add(r.grace)
+	r.stopAt = time.Now().Add(r.attempt.Grace)
 	r.mu.Unlock()
 	r.tree.terminate()
-	timer := time.NewTimer(r.grace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if r.attempt.AwaitKill(r.done) {
 		r.tree.kill()
-	case <-r.done:
 	}
 }
 

@@ -32,7 +32,8 @@ type Options struct {
 	// Mechanism asks for one; when it does not work here, New fails. Auto never fails for this.
 	Mechanism Mechanism
 	// Watchdog starts a process with the first attempt that ends all of them
-	// when this process is killed. To set it, main must call RunWatchdogIfAsked
+	// when this process is killed, and each by the end of its lease when this
+	// process is held up. To set it, main must call RunWatchdogIfAsked
 	// before it does anything else. Linux only; ignored elsewhere.
 	Watchdog bool
 	// Environ is the node's environment, as KEY=value; nil: that of this process.

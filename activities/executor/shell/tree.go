@@ -1,12 +1,17 @@
 package shell
 
-import "syscall"
+import (
+	"syscall"
+
+	"switchyard/activities/executor"
+)
 
 // trees make an enclosure for each attempt. Safe for concurrent use.
 type trees interface {
 	mechanism() Mechanism
-	// enclose makes the enclosure of the attempt with this id.
-	enclose(id string) (tree, error)
+	// enclose makes the enclosure of the attempt with this id, and has the
+	// watchdog hold its lease.
+	enclose(id string, lease *executor.Lease) (tree, error)
 	// close gives back what the trees share; no tree is in use any more.
 	close() error
 }

@@ -26,9 +26,12 @@ const (
 // watchdog is this side of the watchdog process: what it must know about is
 // written to a pipe whose other end it reads. A nil watchdog does nothing.
 //
-// One message a line: a verb and a quoted argument. "cgroup DIR" names the
-// directory of all attempts, "add ID" and "remove ID" an attempt that is found
-// by its mark, "bye" comes before a clean end.
+// One message a line. "cgroup DIR" names the directory of all attempts; without
+// it they are found by their marks. "add NAME STOP KILL" tells of an attempt by the
+// name of its directory or by its mark, and when its lease ends, "lease NAME STOP
+// KILL" that this has changed, "remove NAME" that the attempt has ended, and "bye"
+// comes before a clean end. Strings are quoted; instants are those of
+// executor.Now, which is the same clock in all processes.
 type watchdog struct {
 	logger *slog.Logger
 
@@ -37,8 +40,10 @@ type watchdog struct {
 	pipe    *os.File
 	process *os.Process
 	exited  chan struct{}
-	marks   map[string]bool
+	held    map[string]*held
 	cgroup  string
+	// tick is nil unless attempts with leases run.
+	tick *time.Timer
 	// path is the program to start, this one; left is how often it still may be.
 	path    string
 	left    int
@@ -49,7 +54,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	if !wanted {
 		return nil
 	}
-	w := &watchdog{logger: logger, marks: make(map[string]bool), path: "/proc/self/exe", left: mostWatchdogs}
+	w := &watchdog{logger: logger, held: make(map[string]*held), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogName {
 		// Main does not call RunWatchdogIfAsked: this is a watchdog that goes on as a worker.
 		w.left = 0
@@ -126,51 +131,22 @@ func (w *watchdog) start() error {
 	w.process, w.pipe, w.exited, w.started = process, write, exited, time.Now()
 	// When it is dead already, the next attempt finds out.
 	if w.cgroup != "" {
-		_ = w.tell("cgroup", w.cgroup)
+		_ = w.tell("cgroup " + strconv.Quote(w.cgroup))
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.marks)) {
-		_ = w.tell("add", id)
+	for _, name := range slices.Sorted(maps.Keys(w.held)) {
+		_ = w.tellLease("add", name)
 	}
 	return nil
 }
 
-// add tells of an attempt that can only be found by its mark.
-func (w *watchdog) add(id string) error {
-	if w == nil {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.marks[id] = true
-	if w.tell("add", id) == nil {
-		return nil
-	}
-	w.drop()
-	return w.keepRunning()
-}
-
-// remove tells that an attempt has ended. When the watchdog cannot hear it any
-// more, the next attempt starts another.
-func (w *watchdog) remove(id string) {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.marks, id)
-	if w.tell("remove", id) != nil {
-		w.drop()
-	}
-}
-
 // tell does not block for long: a watchdog that does not read, because
 // somebody has stopped it, is as good as dead.
-func (w *watchdog) tell(verb, argument string) error {
+func (w *watchdog) tell(message string) error {
 	if w.pipe == nil {
 		return nil
 	}
 	w.pipe.SetWriteDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(w.pipe, verb+" "+strconv.Quote(argument)+"\n"); err != nil {
+	if _, err := io.WriteString(w.pipe, message+"\n"); err != nil {
 		return fmt.Errorf("tell watchdog: %w", err)
 	}
 	return nil
@@ -194,10 +170,11 @@ func (w *watchdog) close() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unfollow()
 	if w.pipe == nil {
 		return nil
 	}
-	if w.tell("bye", "") == nil {
+	if w.tell("bye") == nil {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {

@@ -21,7 +21,11 @@ import (
 const (
 	helperMechanism = "SHELL_TEST_MECHANISM"
 	helperWatchdog  = "SHELL_TEST_WATCHDOG"
+	helperLease     = "SHELL_TEST_LEASE"
 	helperClaim     = "helper/task/c1"
+
+	// The lease of a helper's task, which it renews all the time.
+	helperStop, helperKill = 3 * time.Second, 4 * time.Second
 )
 
 // stubborn is a task with a grandchild that no signal but SIGKILL ends, in a
@@ -45,11 +49,18 @@ func runHelperIfAsked() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	s, _ := specOf(map[string]any{"command": stubborn})
-	_, err = e.Run(context.Background(), executor.Attempt{
-		ID: os.Getenv("HELPER_PREFIX") + helperClaim, Spec: s, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second,
-	}, func() {})
-	fmt.Println("ended", err)
+	a := executor.Attempt{ID: os.Getenv("HELPER_PREFIX") + helperClaim, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second}
+	a.Spec, _ = specOf(map[string]any{"command": stubborn})
+	if os.Getenv(helperLease) != "" {
+		a.Lease = executor.NewLease(executor.Now(), helperStop, helperKill)
+		go func() {
+			for range time.Tick(20 * time.Millisecond) {
+				a.Lease.Renew(executor.Now())
+			}
+		}()
+	}
+	r, err := e.Run(context.Background(), a, func() {})
+	fmt.Println("ended", r.Stopped, err)
 	os.Exit(1)
 }
 
@@ -58,13 +69,15 @@ type helper struct {
 	*exec.Cmd
 	id         string
 	grandchild int
+	output     *bufio.Scanner
 }
 
-func startHelper(t *testing.T, m Mechanism, watchdog string) *helper {
+func startHelper(t *testing.T, m Mechanism, watchdog string, env ...string) *helper {
 	t.Helper()
 	prefix := fmt.Sprintf("%d-%d-", os.Getpid(), time.Now().UnixNano())
 	h := &helper{Cmd: exec.Command("/proc/self/exe"), id: prefix + helperClaim}
 	h.Env = append(os.Environ(), helperMechanism+"="+string(m), helperWatchdog+"="+watchdog, "HELPER_PREFIX="+prefix)
+	h.Env = append(h.Env, env...)
 	h.Stderr = os.Stderr
 	out, err := h.StdoutPipe()
 	if err != nil {
@@ -83,6 +96,7 @@ func startHelper(t *testing.T, m Mechanism, watchdog string) *helper {
 		}
 	})
 	lines := bufio.NewScanner(out)
+	h.output = lines
 	for lines.Scan() {
 		if lines.Text() == "ready" {
 			if h.grandchild == 0 {
@@ -235,21 +249,21 @@ func TestWatchdogThatDoesNotStay(t *testing.T) {
 }
 
 func TestWatchdogHears(t *testing.T) {
-	w := watched{marks: make(map[string]bool)}
-	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1"`, `add "odd\n\"id"`, `remove "run/x/c1"`} {
-		if bye, err := w.hear(line + "\n"); bye || err != nil {
+	w := newWatched()
+	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2`, `add "odd\n\"id" 3 4`, `lease "odd\n\"id" 5 6`, `remove "run/x/c1"`} {
+		if bye, err := w.hear(line); bye || err != nil {
 			t.Errorf("%s: bye %v, error %v", line, bye, err)
 		}
 	}
-	if w.cgroup != "/a b" || len(w.marks) != 1 || !w.marks["odd\n\"id"] {
+	if a := w.attempts["odd\n\"id"]; w.cgroup != "/a b" || len(w.attempts) != 1 || a == nil || a.stopAt != 5 || a.killAt != 6 {
 		t.Errorf("heard %+v", w)
 	}
-	for _, line := range []string{"", "add", "add x", `what "x"`} {
-		if _, err := w.hear(line + "\n"); err == nil {
+	for _, line := range []string{"", "add", "add x", `add "x"`, `add "x" 1`, `add "x" soon later`, `what "x"`} {
+		if _, err := w.hear(line); err == nil {
 			t.Errorf("%q is no error", line)
 		}
 	}
-	if bye, err := w.hear("bye \"\"\n"); !bye || err != nil {
+	if bye, err := w.hear("bye"); !bye || err != nil {
 		t.Errorf("bye %v, error %v", bye, err)
 	}
 }

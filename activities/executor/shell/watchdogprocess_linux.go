@@ -1,21 +1,26 @@
 package shell
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // watchdogName is the watchdog's argv[0]; it is how a process knows that it is
 // one, and what `ps` shows.
 const watchdogName = "switchyard-watchdog"
+
+// watchdogPipe is the descriptor that a watchdog reads from.
+const watchdogPipe = 3
 
 // RunWatchdogIfAsked runs the watchdog and exits when this process was started
 // to be one, and returns at once otherwise. It is the first call of main, and of
@@ -23,14 +28,15 @@ const watchdogName = "switchyard-watchdog"
 // should do nothing else.
 //
 // The watchdog reads from a pipe what there is to watch. When the pipe is closed
-// without a good-bye, the worker has died, and it ends all attempts.
+// without a good-bye, the worker has died, and it ends all attempts. When a lease
+// ends, the worker is held up, and it ends that attempt.
 func RunWatchdogIfAsked() {
 	if os.Args[0] != watchdogName {
 		return
 	}
 	// Whoever ends the worker politely gets a good-bye from it.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := keepWatch(os.NewFile(3, "pipe")); err != nil {
+	if err := keepWatch(watchdogPipe); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -38,31 +44,77 @@ func RunWatchdogIfAsked() {
 
 // watched is what the watchdog ends when the worker dies.
 type watched struct {
-	cgroup string
-	marks  map[string]bool
+	cgroup   string
+	attempts map[string]*watchedAttempt
 }
 
-func keepWatch(pipe io.Reader) error {
-	w := watched{marks: make(map[string]bool)}
-	lines := bufio.NewReader(pipe)
+func newWatched() *watched { return &watched{attempts: make(map[string]*watchedAttempt)} }
+
+// keepWatch reads from a pipe, given by its descriptor, to the end.
+func keepWatch(pipe int) error {
+	w := newWatched()
+	buffer := make([]byte, 64<<10)
+	var text []byte
 	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return w.endAll()
+		// A lease ends only when all was heard: its renewal may be in the pipe,
+		// where this process is the one that was held up.
+		if ready, err := readable(pipe, 0); err != nil || !ready {
+			if err == nil {
+				_, err = readable(pipe, w.enforce())
+			}
+			if err != nil {
+				return errors.Join(err, w.endAll())
+			}
+			continue
 		}
-		bye, err := w.hear(line)
-		if err != nil {
+		n, err := unix.Read(pipe, buffer)
+		if err == unix.EINTR || err == unix.EAGAIN {
+			continue
+		}
+		if err != nil || n == 0 {
 			return errors.Join(err, w.endAll())
 		}
-		if bye {
-			return nil
+		text = append(text, buffer[:n]...)
+		for {
+			line, rest, whole := bytes.Cut(text, []byte{'\n'})
+			if !whole {
+				break
+			}
+			text = rest
+			bye, err := w.hear(string(line))
+			if err != nil {
+				return errors.Join(err, w.endAll())
+			}
+			if bye {
+				return nil
+			}
 		}
 	}
 }
 
+// readable waits until there is something to read, the end included, or the time is over; -1: for ever.
+func readable(fd int, wait time.Duration) (bool, error) {
+	ms := -1
+	if wait >= 0 {
+		ms = int((wait + time.Millisecond - 1) / time.Millisecond)
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, ms)
+	if err == unix.EINTR {
+		return false, nil
+	}
+	return n > 0, err
+}
+
 // hear takes one message.
 func (w *watched) hear(line string) (bye bool, err error) {
-	verb, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	verb, rest, _ := strings.Cut(line, " ")
+	if verb == "bye" {
+		return true, nil
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return false, fmt.Errorf("message %q: %w", line, err)
+	}
 	argument, err := strconv.Unquote(quoted)
 	if err != nil {
 		return false, fmt.Errorf("message %q: %w", line, err)
@@ -70,12 +122,17 @@ func (w *watched) hear(line string) (bye bool, err error) {
 	switch verb {
 	case "cgroup":
 		w.cgroup = argument
-	case "add":
-		w.marks[argument] = true
+	case "add", "lease":
+		a := w.attempts[argument]
+		if a == nil {
+			a = &watchedAttempt{}
+			w.attempts[argument] = a
+		}
+		if _, err := fmt.Sscan(rest[len(quoted):], &a.stopAt, &a.killAt); err != nil {
+			return false, fmt.Errorf("message %q: %w", line, err)
+		}
 	case "remove":
-		delete(w.marks, argument)
-	case "bye":
-		return true, nil
+		delete(w.attempts, argument)
 	default:
 		return false, fmt.Errorf("message %q: unknown verb", line)
 	}
@@ -83,17 +140,17 @@ func (w *watched) hear(line string) (bye bool, err error) {
 }
 
 func (w *watched) endAll() error {
-	var wait sync.WaitGroup
-	errs := make(chan error, len(w.marks))
-	for id := range w.marks {
-		wait.Go(func() { errs <- endMarked(id) })
-	}
-	var err error
 	if w.cgroup != "" {
-		err = clearCgroup(w.cgroup)
+		return clearCgroup(w.cgroup)
+	}
+	var wait sync.WaitGroup
+	errs := make(chan error, len(w.attempts))
+	for id := range w.attempts {
+		wait.Go(func() { errs <- endMarked(id) })
 	}
 	wait.Wait()
 	close(errs)
+	var err error
 	for e := range errs {
 		err = errors.Join(err, e)
 	}

@@ -1,0 +1,139 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// attempt is one call of Execute, from when the node takes it up to its answer.
+//
+//	waiting ──start──▶ starting ──spawned──▶ running ──▶ answering
+//
+// While it waits, a drain hands it back at once; from start on it may finish until
+// the drain's deadline. Without a process in time it is handed back, too.
+type attempt struct {
+	node  *Node
+	req   *v1.ExecuteRequest
+	token []byte
+	// stop ends the attempt; the first cause counts.
+	stop context.CancelCauseFunc
+	// gpuLane says that it came by the queue for tasks that use GPUs.
+	gpuLane bool
+
+	terms terms
+	lease *executor.Lease
+	// takenUp is when it came, and startBy when its process must have started.
+	takenUp, startBy executor.Instant
+	takenUpAt        *timestamppb.Timestamp
+	// known is the newest executor.Instant at which the server wanted it for certain.
+	known atomic.Int64
+
+	progress atomic.Pointer[v1.ExecuteProgress]
+	spawns   chan struct{} // closed when the process has started
+	beating  sync.WaitGroup
+	endBeats context.CancelFunc
+
+	// started is guarded by the mutex of the node's attempts.
+	started bool
+}
+
+// delivery is how an attempt came from the server.
+type delivery struct {
+	token []byte
+	queue string
+	// sent is when the server gave it away, by its clock.
+	sent time.Time
+	// heartbeat is its heartbeat time-out.
+	heartbeat time.Duration
+	// stopping is closed when the worker stops.
+	stopping <-chan struct{}
+}
+
+func deliveryOf(ctx context.Context) delivery {
+	info := activity.GetInfo(ctx)
+	return delivery{
+		token: info.TaskToken, queue: info.TaskQueue, sent: info.StartedTime,
+		heartbeat: info.HeartbeatTimeout, stopping: activity.GetWorkerStopChannel(ctx),
+	}
+}
+
+// takeUp begins an attempt, whose end must be called. The context that it
+// returns ends when the attempt must.
+func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
+	t := termsOf(d.heartbeat, n.BeatInterval)
+	a := &attempt{
+		node: n, req: req, token: d.token, gpuLane: isGPULane(n.Name, d.queue),
+		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}),
+	}
+	a.startBy = a.takenUp.Add(n.startTimeout())
+	// The server counts from when it gave the task away. How long that is ago is
+	// not known for one that was under way for long; such a one is confirmed before
+	// it starts, which renews the lease.
+	a.lease = executor.NewLease(a.takenUp.Add(-t.fresh), t.stop, t.kill)
+	if n.arrivals.fresh(d.sent, a.takenUp, t.fresh) {
+		a.known.Store(int64(a.takenUp))
+	}
+	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim()})
+	ctx, a.stop = context.WithCancelCause(ctx)
+	n.attempts.enter(a)
+	// Beats go on while a cancelled attempt ends: they hold its lease.
+	var beats context.Context
+	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))
+	a.beating.Go(func() { a.beats(beats, d.stopping) })
+	return ctx, a
+}
+
+// end is called when nothing of the attempt is left but its answer.
+func (a *attempt) end() {
+	a.endBeats()
+	a.beating.Wait()
+	a.node.attempts.leave(a)
+	a.stop(nil)
+}
+
+// spawned notes that the task's process has started.
+func (a *attempt) spawned() {
+	a.progress.Store(&v1.ExecuteProgress{Claim: a.req.GetClaim(), Spawned: true, StartedAt: timestamppb.Now()})
+	close(a.spawns)
+}
+
+// waiting tells whether no process has started yet.
+func (a *attempt) waiting() bool { return !a.progress.Load().GetSpawned() }
+
+// confirm returns when the server is known to want the attempt, now or a moment
+// ago, or when ctx has ended, and why ctx has if so.
+func (a *attempt) confirm(ctx context.Context) error {
+	for ctx.Err() == nil {
+		known := executor.Instant(a.known.Load())
+		if known > 0 && executor.Now().Sub(known) <= a.terms.fresh {
+			return nil
+		}
+		switch err := a.beat(ctx); err {
+		case nil:
+			// An answer that took long is old news, too, but news of now.
+			return context.Cause(ctx)
+		case errCancelled, errGone:
+			a.stop(err)
+		default:
+			select {
+			case <-ctx.Done():
+			case <-time.After(a.terms.again):
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// stamp says where and when, as this node knows it.
+func (a *attempt) stamp(res *v1.ExecuteResponse) {
+	res.Node, res.AssignedAt = a.node.Name, a.takenUpAt
+	res.StartedAt, res.CompletedAt = a.progress.Load().GetStartedAt(), timestamppb.Now()
+}

@@ -1,0 +1,308 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func blocking() map[string][]fake.Step { return map[string][]fake.Step{"a": {{Block: true}}} }
+
+// A server that does not answer ends the attempt when its lease is over, and the
+// attempt is not counted.
+func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]fake.Step{"polite": {Block: true}, "deaf": {Block: true, IgnoreTerm: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, map[string][]fake.Step{"a": {step}})
+			b.heartbeat = 2 * time.Second
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+			away := time.Now()
+			res := e.answer()
+			want(t, res, "moved", "lease_lost")
+			lease := b.fake.Calls()[0].Attempt.Lease
+			if !lease.Lost() || step.IgnoreTerm && !lease.Over() {
+				t.Error("it ended before its time")
+			}
+			if took := time.Since(away); took > stopGrace {
+				t.Errorf("took %v, the whole grace period", took)
+			}
+			if res.GetNode() != "n" || res.GetAssignedAt() == nil {
+				t.Errorf("answer %v", res)
+			}
+		})
+	}
+}
+
+// A transport error ends nothing, and the next answer renews the lease.
+func TestTransportErrorsEndNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 6 * time.Second
+	e := b.start(t.Context(), request("a"))
+	b.runs("a")
+	before := b.fake.Calls()[0].Attempt.Lease.KillAt()
+	failures := 0
+	b.server.say(func(int, *v1.ExecuteProgress) error {
+		if failures++; failures <= 3 {
+			return errAway
+		}
+		return nil
+	})
+	eventually(t, "the lease is renewed", func() bool { return b.fake.Calls()[0].Attempt.Lease.KillAt() > before })
+	if failures < 4 {
+		t.Errorf("renewed after %d beats", failures)
+	}
+	b.fake.Release("a")
+	want(t, e.answer(), "completed", "")
+}
+
+func TestServerEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ err error }{
+		"cancel":    {temporal.NewCanceledError()},
+		"not found": {serviceerror.NewNotFound("no such activity")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, blocking())
+			b.heartbeat = 15 * time.Second
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			want(t, e.answer(), "cancelled", "cancelled")
+		})
+		t.Run(name+" before the start", func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			want(t, b.start(t.Context(), request("a")).answer(), "cancelled", "cancelled")
+			if len(b.fake.Calls()) != 0 {
+				t.Error("it has started nevertheless")
+			}
+		})
+	}
+}
+
+// A cancelled attempt holds its lease while it cleans up.
+func TestLeaseIsHeldWhileStopping(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, IgnoreTerm: true}}})
+	b.heartbeat = 6 * time.Second // the lease is over after 4.8 s
+	e := b.start(t.Context(), request("a"))
+	b.runs("a")
+	b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+	cancelled := time.Now()
+	want(t, e.answer(), "cancelled", "cancelled")
+	if took := time.Since(cancelled); took < stopGrace {
+		t.Errorf("it was ended after %v, before the grace period was over", took)
+	}
+}
+
+// unconfirmed counts the beats of an attempt before its process.
+func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
+	for _, p := range beats {
+		if !p.GetSpawned() {
+			n++
+		}
+	}
+	return n
+}
+
+// Where it is not certain that an attempt has just come from the server, the
+// server is asked before it starts; where it is, that is spared.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	beats := func() int {
+		before := len(b.server.heard())
+		want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
+		return unconfirmed(b.server.heard()[before:])
+	}
+	for i := range fewArrivals {
+		if n := beats(); n < 1 {
+			t.Errorf("task %d, of which nothing is known, started without a question", i)
+		}
+	}
+	// A busy machine is slow now and then, which is a reason to ask.
+	eventually(t, "a task starts without a question", func() bool { return beats() == 0 })
+	b.late = 20 * time.Second
+	if n := beats(); n < 1 {
+		t.Error("a task that was under way for long started without a question")
+	}
+	b.late = 0
+	eventually(t, "a task starts without a question again", func() bool { return beats() == 0 })
+	b.heartbeat = 3 * time.Second // 200 ms are old
+	b.Room = testRoom(func(context.Context) error { time.Sleep(210 * time.Millisecond); return nil })
+	if n := beats(); n < 1 {
+		t.Error("a task that waited for room started without a question")
+	}
+}
+
+// Without an answer, an attempt does not start.
+func TestNoStartUnconfirmed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.StartTimeout = 100 * time.Millisecond
+	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	want(t, b.start(t.Context(), request("a")).answer(), "moved", "not_started")
+	if len(b.fake.Calls()) != 0 {
+		t.Error("it has started nevertheless")
+	}
+	b.StartTimeout, b.heartbeat = 0, time.Second
+	want(t, b.start(t.Context(), request("a")).answer(), "moved", "lease_lost")
+	b.StartTimeout, b.heartbeat = time.Hour, time.Hour
+	b.server.say(func(int, *v1.ExecuteProgress) error { return nil })
+	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
+}
+
+func TestNotStartedInTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.StartTimeout = 50 * time.Millisecond
+	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	res := b.start(t.Context(), request("a")).answer()
+	want(t, res, "moved", "no_room")
+	if res.GetError() != "node n had no room within 50ms" {
+		t.Errorf("says %q", res.GetError())
+	}
+	b.Room = testRoom(func(context.Context) error { return errors.New("more than the machine has") })
+	res = b.start(t.Context(), request("a")).answer()
+	want(t, res, "moved", "no_room")
+	if res.GetError() != "more than the machine has" {
+		t.Errorf("says %q", res.GetError())
+	}
+}
+
+// An attempt that hangs before its start, deaf to everything, beats no more, so
+// that the server moves it.
+func TestHangingAttemptFallsSilent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.StartTimeout = 300 * time.Millisecond
+	ctx, a := b.takeUp(t.Context(), delivery{heartbeat: 15 * time.Second}, request("a"))
+	defer a.end()
+	a.beating.Wait()
+	if cause := context.Cause(ctx); cause != errNotStarted {
+		t.Errorf("it ended for %v", cause)
+	}
+}
+
+// The server hears soon that the process has started, also when that took long.
+func TestSpawnIsToldSoon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 10 * time.Minute
+	b.Room = testRoom(func(context.Context) error { time.Sleep(300 * time.Millisecond); return nil })
+	e := b.start(t.Context(), request("a"))
+	eventually(t, "a beat says spawned", func() bool {
+		beats := b.server.heard()
+		return len(beats) > 0 && beats[len(beats)-1].GetSpawned() && beats[len(beats)-1].GetStartedAt() != nil
+	})
+	b.fake.Release("a")
+	want(t, e.answer(), "completed", "")
+}
+
+// idle does nothing, for longer than it has leave to.
+type idle struct{ executor.Executor }
+
+func (idle) Run(_ context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	spawned()
+	for !a.Lease.Lost() {
+		time.Sleep(time.Millisecond)
+	}
+	return executor.Result{}, nil
+}
+
+// What ends by itself after the lease was lost is not counted: a watchdog may have
+// ended it, and this process, that was held up, did not see that.
+func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.heartbeat = 100 * time.Millisecond
+	b.Executors = map[string]executor.Executor{"shell": idle{}}
+	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
+		if p.GetSpawned() {
+			return errAway
+		}
+		return nil
+	})
+	var res *v1.ExecuteResponse
+	eventually(t, "it has started", func() bool { // on a busy machine, not in time
+		res = b.start(t.Context(), request("a")).answer()
+		return res.GetStartedAt() != nil
+	})
+	want(t, res, "moved", "lease_lost")
+	for key, err := range b.Store.Keys(t.Context(), "runs/r-1/results/") {
+		t.Errorf("a record: %s, %v", key, err)
+	}
+}
+
+func TestOtherIncarnation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.Incarnation = "second"
+	req := request("a")
+	req.Incarnation = "first"
+	want(t, b.start(t.Context(), req).answer(), "moved", "incarnation")
+	if len(b.fake.Calls()) != 0 {
+		t.Error("it has started nevertheless")
+	}
+	for _, same := range []string{"second", ""} {
+		req.Incarnation = same
+		want(t, b.start(t.Context(), req).answer(), "completed", "")
+	}
+}
+
+func TestAnswerHasTheNodesTimes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"a": {{Duration: 20 * time.Millisecond}}, "b": {fake.Exit(3)}})
+	for _, task := range []string{"a", "b"} {
+		before := time.Now()
+		res := b.start(t.Context(), request(task)).answer()
+		times := []time.Time{before, res.GetAssignedAt().AsTime(), res.GetStartedAt().AsTime(), res.GetCompletedAt().AsTime(), time.Now()}
+		for i := range len(times) - 1 {
+			if times[i].After(times[i+1]) {
+				t.Errorf("the order is wrong from %d on: %v", i, times)
+			}
+		}
+		if res.GetNode() != "n" {
+			t.Errorf("ran on %q", res.GetNode())
+		}
+	}
+}
+
+func TestGPUsOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		has, lane bool
+		given     []int32
+		want      []int32
+	}{
+		"given":                      {has: true, given: []int32{1, 3}, want: []int32{1, 3}},
+		"given, though none is seen": {given: []int32{1}, want: []int32{1}},
+		"none":                       {has: true, want: []int32{}},
+		"a node without":             {},
+		"a node with GPUs, any":      {has: true, lane: true},
+	} {
+		n := &Node{HasGPUs: func() bool { return test.has }}
+		got := n.gpus(&attempt{req: &v1.ExecuteRequest{Gpus: test.given}, gpuLane: test.lane})
+		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+	if !isGPULane("n", "node:n:gpu") || isGPULane("n", "node:n:cpu") {
+		t.Error("the lane is not known")
+	}
+}

@@ -1,0 +1,108 @@
+//go:build unix
+
+package shell
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+func TestGPUs(t *testing.T) {
+	e := newExecutor(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "CUDA_VISIBLE_DEVICES=7"}})
+	own := map[string]string{"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
+	for name, test := range map[string]struct {
+		gpus []int32
+		env  map[string]string
+		want string
+	}{
+		"two":                             {gpus: []int32{0, 3}, want: "0,3 PCI_BUS_ID"},
+		"two, but the task wants more":    {gpus: []int32{2, 3}, env: own, want: "2,3 PCI_BUS_ID"},
+		"none of those that there are":    {gpus: []int32{}, want: " PCI_BUS_ID"},
+		"none, but the task wants some":   {gpus: []int32{}, env: own, want: " PCI_BUS_ID"},
+		"nothing is said":                 {want: "7 unset"},
+		"nothing is said but by the task": {env: own, want: "0,1,2,3 unset"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			a := executor.Attempt{
+				ID: "t/gpus/c1", Env: test.env, GPUs: test.gpus, Stdout: &out, Grace: time.Second,
+				Spec: spec(t, map[string]any{"command": `echo "$CUDA_VISIBLE_DEVICES ${CUDA_DEVICE_ORDER-unset}"`}),
+			}
+			if _, err := e.Run(t.Context(), a, func() {}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.TrimSuffix(out.String(), "\n"); got != test.want {
+				t.Errorf("the program sees %q, want %q", got, test.want)
+			}
+			if _, changed := own["CUDA_DEVICE_ORDER"]; changed {
+				t.Error("the task's own environment was changed")
+			}
+		})
+	}
+}
+
+// fakeNumactl prints its options and then does what numactl does after them.
+const fakeNumactl = `#!/bin/sh
+echo "$1 $2 $3"
+shift 3
+exec "$@"
+`
+
+func TestNUMA(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "numactl"), []byte(fakeNumactl), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "data"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	with := newExecutor(t, Options{Environ: []string{"PATH=" + bin + ":/usr/bin:/bin"}})
+	without := newExecutor(t, Options{Environ: []string{"PATH=" + t.TempDir()}})
+	const bound = "--cpunodebind=1 --membind=1 --\n"
+	for name, test := range map[string]struct {
+		executor *Executor
+		command  any
+		out, err string
+		code     int
+		optional bool
+	}{
+		"a line":                                {with, "echo $0 and more", bound + "/bin/sh and more\n", "", 0, false},
+		"words":                                 {with, []any{"echo", "--membind=7", "b c"}, bound + "--membind=7 b c\n", "", 0, false},
+		"exit code":                             {with, "exit 3", bound, "", 3, false},
+		"a path from the folder":                {with, []any{"./numactl", "1", "2", "3", "true"}, bound + "1 2 3\n", "", 0, false},
+		"no such program":                       {with, []any{"switchyard-no-such-program"}, "", "switchyard-no-such-program: command not found", 127, false},
+		"no such path":                          {with, []any{"./nope"}, "", "./nope: no such file or directory", 127, false},
+		"a file":                                {with, []any{"./data"}, "", "./data: permission denied", 126, false},
+		"numactl is not there":                  {without, "true", "", "numactl is not installed on node n-1; install it there, or do not bind the task to a NUMA node", 127, false},
+		"numactl is not there, and need not be": {without, "echo $0", "sh\n", "", 0, true},
+		"optional":                              {with, "echo $0", bound + "/bin/sh\n", "", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			a := executor.Attempt{
+				ID: "t/numa/c1", BaseDir: bin, Stdout: &out, Grace: time.Second, NUMANode: new(int32(1)), NUMAOptional: test.optional,
+				Env: map[string]string{"SWITCHYARD_NODE": "n-1"}, Spec: spec(t, map[string]any{"command": test.command}),
+			}
+			r, err := test.executor.Run(t.Context(), a, func() {})
+			if test.err != "" {
+				start := executor.AsStartError(err)
+				if start == nil || start.Error() != test.err || start.ExitCode != test.code {
+					t.Fatalf("error %v, want %q with exit code %d", err, test.err, test.code)
+				}
+				return
+			}
+			if err != nil || r.ExitCode != test.code {
+				t.Fatalf("result %+v, error %v", r, err)
+			}
+			if got := strings.ReplaceAll(out.String(), "/usr/bin/sh", "/bin/sh"); got != test.out {
+				t.Errorf("printed %q, want %q", got, test.out)
+			}
+		})
+	}
+}

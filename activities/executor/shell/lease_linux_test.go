@@ -1,0 +1,248 @@
+package shell
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// A worker that is stopped cannot end its attempts; the watchdog does, and the
+// worker knows when it goes on.
+func TestWatchdogEndsTheTreeOfAStoppedWorker(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			h := startHelper(t, m, "yes", helperLease+"=yes")
+			if len(leftOf(t, h.id)) < 3 {
+				t.Fatalf("the task has only %v, the test is void", leftOf(t, h.id))
+			}
+			stopped := time.Now()
+			if err := h.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the task's processes are dead", func() bool {
+				return gone(h.grandchild) && len(livingMarked(h.id)) == 0
+			})
+			// The watchdog had heard of a renewal when the worker was stopped, or not long before.
+			if took := time.Since(stopped); took < helperStop/2 {
+				t.Errorf("it was ended %v after the worker was stopped", took)
+			}
+			if err := h.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if !h.output.Scan() || h.output.Text() != "ended true <nil>" {
+				t.Errorf("the worker says %q, %v", h.output.Text(), h.output.Err())
+			}
+		})
+	}
+}
+
+// livingMarked lists the processes that bear the mark of an attempt and live.
+func livingMarked(id string) []process {
+	living, _ := newFinder(id).find()
+	return living
+}
+
+// What is written to the pipe of a watchdog, line by line.
+func hearing(t *testing.T) (*watchdog, func() string) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close(); write.Close() })
+	w := newWatchdog(true, slog.New(slog.DiscardHandler))
+	w.pipe, w.exited = write, make(chan struct{})
+	t.Cleanup(w.unfollow)
+	lines := bufio.NewScanner(read)
+	return w, func() string {
+		_ = read.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if !lines.Scan() {
+			t.Fatalf("nothing comes: %v", lines.Err())
+		}
+		return lines.Text()
+	}
+}
+
+// The watchdog is told of a lease when it begins, is renewed, and is the watchdog's
+// alone no more because the worker has asked the attempt to stop.
+func TestWatchdogIsToldOfLeases(t *testing.T) {
+	w, next := hearing(t)
+	begin := executor.Now()
+	lease := executor.NewLease(begin, time.Hour, 2*time.Hour)
+	want := func(verb string, from executor.Instant, stopping bool) {
+		t.Helper()
+		stop, kill := from.Add(time.Hour+15*time.Minute), from.Add(2*time.Hour)
+		if stopping {
+			stop = kill
+		}
+		if got, want := next(), fmt.Sprintf(`%s "a" %d %d`, verb, stop, kill); got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+	}
+	if err := w.add("a", lease); err != nil {
+		t.Fatal(err)
+	}
+	want("add", begin, false)
+	lease.Renew(begin.Add(1))
+	want("lease", begin.Add(1), false)
+	lease.Renew(begin.Add(2))
+	want("lease", begin.Add(2), false)
+	w.stopping("a")
+	want("lease", begin.Add(2), true)
+	lease.Renew(begin.Add(3))
+	want("lease", begin.Add(3), true)
+	w.remove("a")
+	if got := next(); got != `remove "a"` {
+		t.Errorf("told %s", got)
+	}
+	// Without a lease it is never over.
+	if err := w.add("b", nil); err != nil {
+		t.Fatal(err)
+	}
+	w.stopping("b")
+	w.remove("b")
+	if got, want := next(), fmt.Sprintf(`add "b" %d %d`, executor.Never, executor.Never); got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+	if got := next(); got != `remove "b"` {
+		t.Errorf("told %s", got)
+	}
+}
+
+// marked starts a program that bears the mark of an attempt and has printed ready.
+func markedProgram(t *testing.T, id, script string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env = append(os.Environ(), claimVariable+"="+id)
+	// Something to wait for that makes no further process.
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("printed %q, %v", line, err)
+	}
+	return cmd
+}
+
+func say(t *testing.T, w *watched, format string, args ...any) {
+	t.Helper()
+	if _, err := w.hear(fmt.Sprintf(format, args...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An attempt is asked to stop once, at its time, and ended at its time, again and
+// again: what is about to fork may do so late.
+func TestWatchdogEnforcesLeases(t *testing.T) {
+	id := fmt.Sprintf("%d-%d/enforced/c1", os.Getpid(), time.Now().UnixNano())
+	cmd := markedProgram(t, id, "n=0; trap 'n=$((n+1)); echo $n >&2' TERM; echo ready; while :; do read x; done")
+	w := newWatched()
+	soon := executor.Now().Add(time.Hour)
+	say(t, w, `add %q %d %d`, id, soon, soon)
+	if wait := w.enforce(); wait <= 0 || wait > enforceStep || len(livingMarked(id)) == 0 {
+		t.Fatalf("acts before its time: wait %v", wait)
+	}
+	say(t, w, `lease %q %d %d`, id, executor.Now(), soon)
+	w.enforce()
+	a := w.attempts[id]
+	if !a.stopped || a.killed != 0 || len(livingMarked(id)) == 0 {
+		t.Fatalf("at the time to stop: %+v, living %v", a, livingMarked(id))
+	}
+	say(t, w, `lease %q %d %d`, id, executor.Now(), executor.Now())
+	w.enforce()
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("ended with %v", err)
+	}
+	late := markedProgram(t, id, "echo ready; exec sleep 1000")
+	eventually(t, "what was forked late is ended too", func() bool {
+		w.enforce()
+		return len(livingMarked(id)) == 0
+	})
+	_ = late.Wait()
+	say(t, w, `remove %q`, id)
+	if wait := w.enforce(); wait != -1 {
+		t.Errorf("without attempts it waits %v", wait)
+	}
+}
+
+func TestWatchdogAsksToStop(t *testing.T) {
+	id := fmt.Sprintf("%d-%d/asked/c1", os.Getpid(), time.Now().UnixNano())
+	cmd := markedProgram(t, id, "trap 'exit 7' TERM; echo ready; while :; do read x; done")
+	w := newWatched()
+	say(t, w, `add %q %d %d`, id, executor.Now(), executor.Now().Add(time.Hour))
+	w.enforce()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 7 {
+		t.Errorf("exit code %d, want that of its own handler", code)
+	}
+}
+
+// A watchdog that was held up itself first hears what it was told meanwhile.
+func TestWatchdogHearsBeforeItActs(t *testing.T) {
+	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
+	markedProgram(t, id, "echo ready; exec sleep 1000")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	for _, line := range []string{
+		fmt.Sprintf(`add %q %d %d`, id, 1, 2), fmt.Sprintf(`lease %q %d %d`, id, executor.Never-1, executor.Never-1), "bye",
+	} {
+		if _, err := fmt.Fprintln(write, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := keepWatch(int(read.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	if len(livingMarked(id)) == 0 {
+		t.Error("an attempt was ended whose lease had been renewed")
+	}
+}
+
+// An attempt whose lease ended while the worker was held up before the fork does not start.
+func TestNoStartWithoutLease(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			lease := executor.NewLease(executor.Now(), time.Hour, time.Hour)
+			tr, err := e.trees.enclose("t/late/c1", lease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := executor.Attempt{ID: "t/late/c1", Lease: executor.NewLease(0, 1, 2), Grace: time.Second,
+				Spec: spec(t, map[string]any{"command": "true"})}
+			p, err := e.program(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &running{tree: tr, attempt: a, done: make(chan struct{})}
+			result, err := r.run(context.Background(), e, p, func() { t.Error("it has started") })
+			if err != nil || !result.Stopped {
+				t.Errorf("result %+v, error %v", result, err)
+			}
+		})
+	}
+}

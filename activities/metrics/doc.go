@@ -1,0 +1,30 @@
+// Package metrics has the figures of a process for Prometheus: of placement on
+// the process that owns the queue, of attempts and the ledger on a node, and the
+// Temporal SDK's own on both. It knows the libraries of OpenTelemetry and
+// Prometheus and nothing of Switchyard, so that every part may use it.
+//
+// # Names
+//
+// What a scrape shows is named here and nowhere else; dev/grafana draws it, and a
+// test holds the two together. A label "node" is a node's name, "type" the type of
+// a task, "state" a word of the data model.
+//
+//	switchyard_task_attempts_total{type,state}          attempts that ended on nodes, by how
+//	switchyard_task_queue_seconds{type}                 from ready to placed
+//	switchyard_task_run_seconds{type,state}             from the start of the process to its end
+//	switchyard_placement_tasks{state}                   tasks that wait, or hold a place
+//	switchyard_placement_decisions_total{type}          tasks that were given to a node
+//	switchyard_placement_reassignments_total{reason}    dispatches that ended without an attempt, or lost with a node
+//	switchyard_placement_owner                          1 while this process owns the queue
+//	switchyard_nodes{state}                             nodes of the fleet
+//	switchyard_node_heartbeat_age_seconds{node}         age of the newest heartbeat
+//	switchyard_node_slots{node,kind}                    total and used
+//	switchyard_ledger{node,resource,kind}               total and reserved cores, memory_mb, gpus
+//	worker_claims_total{node}                           attempts that a node took up
+//	worker_claim_contention_total{node}                 attempts that it handed back, as another held or wanted the place
+//	worker_lease_expirations_total{node}                attempts that it ended because their lease was over
+//	temporal_*                                          the SDK's
+//
+// Times are in seconds. All methods are safe for concurrent use, and a nil
+// *Metrics takes everything and keeps nothing.
+package metrics

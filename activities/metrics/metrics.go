@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.temporal.io/sdk/client"
+)
+
+// Metrics are the figures of one process.
+type Metrics struct {
+	registry *prometheus.Registry
+	sdk      client.MetricsHandler
+	observed *observed
+
+	attempts         *prometheus.CounterVec
+	queueTime        *prometheus.HistogramVec
+	runTime          *prometheus.HistogramVec
+	decisions        *prometheus.CounterVec
+	reassignments    *prometheus.CounterVec
+	claims           *prometheus.CounterVec
+	contention       *prometheus.CounterVec
+	leaseExpirations *prometheus.CounterVec
+}
+
+// Bounds of histograms in seconds: from what a short task takes to what a build
+// does, and from a placement at once to a fleet that is full for an hour.
+var (
+	runBounds   = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}
+	queueBounds = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600}
+)
+
+// New returns the metrics of this process.
+func New() (*Metrics, error) {
+	m := &Metrics{registry: prometheus.NewRegistry(), observed: &observed{now: time.Now, ledgers: map[string]func() Ledger{}}}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.registry.MustRegister(c) // the names differ
+		return c
+	}
+	histogram := func(name, help string, bounds []float64, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: bounds}, labels)
+		m.registry.MustRegister(h)
+		return h
+	}
+	m.attempts = counter("switchyard_task_attempts_total", "Attempts that have ended on nodes, by how they ended.", "type", "state")
+	m.queueTime = histogram("switchyard_task_queue_seconds", "Time from the moment a task was ready until it had a node.", queueBounds, "type")
+	m.runTime = histogram("switchyard_task_run_seconds", "Time from the start of an attempt's process until its end.", runBounds, "type", "state")
+	m.decisions = counter("switchyard_placement_decisions_total", "Tasks that were given to a node.", "type")
+	m.reassignments = counter("switchyard_placement_reassignments_total", "Dispatches that did not lead to an attempt, or were lost with their node.", "reason")
+	m.claims = counter("worker_claims_total", "Attempts that a node took up.", "node")
+	m.contention = counter("worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node")
+	m.leaseExpirations = counter("worker_lease_expirations_total", "Attempts that a node ended because their lease was over.", "node")
+	m.registry.MustRegister(m.observed, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	if m.sdk, err = newSDK(m.registry); err != nil {
+		return nil, fmt.Errorf("metrics of the Temporal SDK: %w", err)
+	}
+	return m, nil
+}
+
+// SDK takes the figures of the Temporal SDK.
+func (m *Metrics) SDK() client.MetricsHandler {
+	if m == nil {
+		return client.MetricsNopHandler
+	}
+	return m.sdk
+}
+
+// Handler serves the figures in the formats of Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	if m == nil {
+		return http.NotFoundHandler()
+	}
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Placed notes that a task was given to a node, waited after it was ready.
+func (m *Metrics) Placed(taskType string, waited time.Duration) {
+	if m == nil {
+		return
+	}
+	m.decisions.WithLabelValues(taskType).Inc()
+	m.queueTime.WithLabelValues(taskType).Observe(max(waited, 0).Seconds())
+}
+
+// Reassigned notes that a dispatch led to no attempt, or was lost: reason is the
+// outcome of its claim, "refused", "system" or "moved".
+func (m *Metrics) Reassigned(reason string) {
+	if m == nil {
+		return
+	}
+	m.reassignments.WithLabelValues(reason).Inc()
+}
+
+// Claimed notes that a node took up an attempt.
+func (m *Metrics) Claimed(node string) {
+	if m == nil {
+		return
+	}
+	m.claims.WithLabelValues(node).Inc()
+}
+
+// Contended notes that a node handed an attempt back because another held the place.
+func (m *Metrics) Contended(node string) {
+	if m == nil {
+		return
+	}
+	m.contention.WithLabelValues(node).Inc()
+}
+
+// LeaseExpired notes that a node ended an attempt because its lease was over.
+func (m *Metrics) LeaseExpired(node string) {
+	if m == nil {
+		return
+	}
+	m.leaseExpirations.WithLabelValues(node).Inc()
+}
+
+// AttemptEnded notes how an attempt ended, and how long its process ran; 0: none did.
+func (m *Metrics) AttemptEnded(taskType, state string, ran time.Duration) {
+	if m == nil {
+		return
+	}
+	m.attempts.WithLabelValues(taskType, state).Inc()
+	if ran > 0 {
+		m.runTime.WithLabelValues(taskType, state).Observe(ran.Seconds())
+	}
+}

@@ -1,0 +1,185 @@
+package metrics
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// filled has every figure of its own once, and some of the Temporal SDK.
+func filled(t *testing.T) *Metrics {
+	t.Helper()
+	m, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Placed("shell", 20*time.Millisecond)
+	m.Reassigned("refused")
+	m.Claimed("a")
+	m.Contended("a")
+	m.LeaseExpired("a")
+	m.AttemptEnded("shell", "completed", time.Second)
+	m.AttemptEnded("shell", "moved", 0)
+	now := time.Unix(1_800_000_000, 0)
+	m.observed.now = func() time.Time { return now }
+	m.WatchFleet(func() Fleet {
+		return Fleet{Waiting: 3, Placed: 2, Nodes: []FleetNode{{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second)}, {Name: "b", State: "offline"}}}
+	})
+	m.WatchLedger("a", func() Ledger {
+		return Ledger{Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryMB: Amount{1024, 512}, GPUs: Amount{2, 1}}
+	})
+	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request").Inc(1)
+	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request_failure").Inc(1)
+	m.SDK().WithTags(map[string]string{"workflow_type": "Run"}).Timer("temporal_workflow_task_execution_latency").Record(time.Millisecond)
+	return m
+}
+
+// scrape returns the lines of a scrape that are no comments.
+func scrape(t *testing.T, m *Metrics) []string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", Path, nil))
+	if w.Code != 200 {
+		t.Fatalf("a scrape gives %d: %s", w.Code, w.Body)
+	}
+	var lines []string
+	for line := range strings.Lines(w.Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// ours are the lines of a scrape but buckets and what the libraries tell of
+// themselves.
+func ours(lines []string) []string {
+	var kept []string
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "go_") && !strings.HasPrefix(line, "process_") && !strings.Contains(line, "_bucket{") {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
+
+func TestScrape(t *testing.T) {
+	t.Parallel()
+	want := strings.Split(strings.TrimSpace(`
+switchyard_ledger{kind="reserved",node="a",resource="cores"} 2.5
+switchyard_ledger{kind="reserved",node="a",resource="gpus"} 1
+switchyard_ledger{kind="reserved",node="a",resource="memory_mb"} 512
+switchyard_ledger{kind="total",node="a",resource="cores"} 8
+switchyard_ledger{kind="total",node="a",resource="gpus"} 2
+switchyard_ledger{kind="total",node="a",resource="memory_mb"} 1024
+switchyard_node_heartbeat_age_seconds{node="a"} 2
+switchyard_node_slots{kind="total",node="a"} 4
+switchyard_node_slots{kind="used",node="a"} 1
+switchyard_nodes{state="active"} 1
+switchyard_nodes{state="draining"} 0
+switchyard_nodes{state="offline"} 1
+switchyard_nodes{state="stale"} 0
+switchyard_placement_decisions_total{type="shell"} 1
+switchyard_placement_owner 1
+switchyard_placement_reassignments_total{reason="refused"} 1
+switchyard_placement_tasks{state="placed"} 2
+switchyard_placement_tasks{state="waiting"} 3
+switchyard_task_attempts_total{state="completed",type="shell"} 1
+switchyard_task_attempts_total{state="moved",type="shell"} 1
+switchyard_task_queue_seconds_sum{type="shell"} 0.02
+switchyard_task_queue_seconds_count{type="shell"} 1
+switchyard_task_run_seconds_sum{state="completed",type="shell"} 1
+switchyard_task_run_seconds_count{state="completed",type="shell"} 1
+temporal_request_failure_total{operation="StartWorkflowExecution"} 1
+temporal_request_total{operation="StartWorkflowExecution"} 1
+temporal_workflow_task_execution_latency_seconds_sum{workflow_type="Run"} 0.001
+temporal_workflow_task_execution_latency_seconds_count{workflow_type="Run"} 1
+worker_claim_contention_total{node="a"} 1
+worker_claims_total{node="a"} 1
+worker_lease_expirations_total{node="a"} 1
+`), "\n")
+	if diff := cmp.Diff(want, ours(scrape(t, filled(t)))); diff != "" {
+		t.Errorf("a scrape (-want +got):\n%s", diff)
+	}
+}
+
+// TestTerms holds that the end of an earlier term of this process does not hide
+// what a later one shows.
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	m, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := func() string {
+		for _, line := range scrape(t, m) {
+			if value, ok := strings.CutPrefix(line, "switchyard_placement_owner "); ok {
+				return value
+			}
+		}
+		return "none"
+	}
+	none := func() Fleet { return Fleet{} }
+	if got := owner(); got != "0" {
+		t.Errorf("before its first term: owner %s", got)
+	}
+	first := m.WatchFleet(none)
+	second := m.WatchFleet(none)
+	first()
+	if got := owner(); got != "1" {
+		t.Errorf("in its second term: owner %s", got)
+	}
+	second()
+	if got := owner(); got != "0" {
+		t.Errorf("after its second term: owner %s", got)
+	}
+	stop := m.WatchLedger("a", func() Ledger { return Ledger{} })
+	stop()
+	if lines := ours(scrape(t, m)); len(lines) != 1 {
+		t.Errorf("after the node has stopped: %v", lines)
+	}
+}
+
+// TestNil holds that a process without metrics needs no conditions.
+func TestNil(t *testing.T) {
+	t.Parallel()
+	var m *Metrics
+	m.Placed("shell", 1)
+	m.Reassigned("moved")
+	m.Claimed("a")
+	m.Contended("a")
+	m.LeaseExpired("a")
+	m.AttemptEnded("shell", "failed", 1)
+	m.WatchFleet(nil)()
+	m.WatchLedger("a", nil)()
+	m.SDK().Counter("x").Inc(1)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", Path, nil))
+	if w.Code != 404 {
+		t.Errorf("a scrape gives %d", w.Code)
+	}
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	s, err := m.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := get(t, s.URL())
+	if !strings.Contains(body, `worker_claims_total{node="a"} 1`) {
+		t.Errorf("a scrape says %s", body)
+	}
+	if _, err := m.Listen(t.Context(), s.listener.Addr().String()); err == nil {
+		t.Error("the same port is taken twice")
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Fleet are the figures of the placement queue and the fleet as its owner sees them.
+type Fleet struct {
+	// Waiting are the tasks that wait for a node, Placed those that hold a place on one.
+	Waiting, Placed int
+	// Nodes are the nodes by name.
+	Nodes []FleetNode
+}
+
+// FleetNode is a node of the fleet.
+type FleetNode struct {
+	Name  string
+	State string
+	// LastBeat is when its newest heartbeat was taken; zero: never.
+	LastBeat time.Time
+}
+
+// Ledger is what a node has and what its attempts have reserved of it.
+type Ledger struct {
+	Slots, Cores, MemoryMB, GPUs Amount
+}
+
+// Amount is how much there is of something.
+type Amount struct{ Total, Used float64 }
+
+// Descriptions of what is looked at when somebody asks.
+var (
+	ownerDesc    = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
+	tasksDesc    = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
+	nodesDesc    = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
+	beatDesc     = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
+	slotsDesc    = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
+	reservedDesc = prometheus.NewDesc("switchyard_ledger", "What a node's machine has, and what attempts have reserved of it.", []string{"node", "resource", "kind"}, nil)
+)
+
+// observed are the figures that are looked at when somebody asks.
+type observed struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	owns    int // grows with each term
+	fleet   func() Fleet
+	ledgers map[string]func() Ledger // by node
+}
+
+// WatchFleet has each scrape show the fleet until stop is called: for as long as
+// this process owns the placement queue. figures is called from any goroutine.
+func (m *Metrics) WatchFleet(figures func() Fleet) (stop func()) {
+	if m == nil {
+		return func() {}
+	}
+	o := m.observed
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.owns++
+	term := o.owns
+	o.fleet = figures
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.owns == term { // and not a later one of this process
+			o.fleet = nil
+		}
+	}
+}
+
+// WatchLedger has each scrape show the ledger of a node until stop is called.
+// figures is called from any goroutine.
+func (m *Metrics) WatchLedger(node string, figures func() Ledger) (stop func()) {
+	if m == nil {
+		return func() {}
+	}
+	o := m.observed
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ledgers[node] = figures
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.ledgers, node)
+	}
+}
+
+// Describe tells nothing, because what there is depends on the moment.
+func (o *observed) Describe(chan<- *prometheus.Desc) {}
+
+// Collect looks at what is watched.
+func (o *observed) Collect(out chan<- prometheus.Metric) {
+	o.mu.Lock()
+	fleet, ledgers := o.fleet, maps.Clone(o.ledgers)
+	o.mu.Unlock()
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	owner := 0.0
+	if fleet != nil {
+		owner = 1
+		o.collectFleet(fleet(), gauge)
+	}
+	gauge(ownerDesc, owner)
+	for node, figures := range ledgers {
+		l := figures()
+		gauge(slotsDesc, l.Slots.Total, node, "total")
+		gauge(slotsDesc, l.Slots.Used, node, "used")
+		for resource, amount := range map[string]Amount{"cores": l.Cores, "memory_mb": l.MemoryMB, "gpus": l.GPUs} {
+			gauge(reservedDesc, amount.Total, node, resource, "total")
+			gauge(reservedDesc, amount.Used, node, resource, "reserved")
+		}
+	}
+}
+
+func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, ...string)) {
+	gauge(tasksDesc, float64(f.Waiting), "waiting")
+	gauge(tasksDesc, float64(f.Placed), "placed")
+	// All states, so that none vanishes from a graph with its last node.
+	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "offline": 0}
+	for _, n := range f.Nodes {
+		states[n.State]++
+		if !n.LastBeat.IsZero() {
+			gauge(beatDesc, o.now().Sub(n.LastBeat).Seconds(), n.Name)
+		}
+	}
+	for state, n := range states {
+		gauge(nodesDesc, n, state)
+	}
+}

@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// defaultOfflineAfter is how long a node may be silent that did not say another time.
+	defaultOfflineAfter = 15 * time.Second
+	// staleShare is the part of that time after which the node gets nothing new: 6 s of 15.
+	staleShare = 0.4
+)
+
+// Entry is what the registry holds of a node: its record, and its newest heartbeat.
+type Entry struct {
+	Record *v1.NodeRecord
+	// Snapshot of the newest heartbeat of the registered incarnation; nil: it has not beaten yet, or is offline.
+	Snapshot *v1.NodeSnapshot
+	// BeatAt is when the server took that heartbeat, by the server's clock; zero without one.
+	BeatAt time.Time
+}
+
+// StaleAfter is how long the node may be silent before it gets nothing new.
+func (e *Entry) StaleAfter() time.Duration {
+	after := e.Record.GetRegistration().GetOfflineAfter().AsDuration()
+	if after <= 0 {
+		after = defaultOfflineAfter
+	}
+	return time.Duration(staleShare * float64(after))
+}
+
+// Known is the newest that is known of the node's figures: its snapshot, or what
+// the worker said when it registered. It may be nil.
+func (e *Entry) Known() *v1.NodeSnapshot {
+	if e.Snapshot != nil {
+		return e.Snapshot
+	}
+	return e.Record.GetRegistration().GetSnapshot()
+}
+
+// State tells the node's state, and why it is in it, when its newest heartbeat
+// is as old as silence says. Without a heartbeat, silence counts from the
+// registration.
+func (e *Entry) State(silence time.Duration) (state, reason string) {
+	switch {
+	case e.Record.GetState() == names.NodeOffline:
+		return names.NodeOffline, e.Record.GetReason()
+	case silence >= e.StaleAfter() && e.Snapshot == nil:
+		return names.NodeStale, "no beat yet"
+	case silence >= e.StaleAfter():
+		return names.NodeStale, fmt.Sprintf("last beat %s ago", silence.Round(time.Second))
+	case e.Record.GetDrain() != nil:
+		return names.NodeDraining, e.Record.GetReason()
+	case e.Snapshot.GetDraining():
+		return names.NodeDraining, "its worker stops"
+	}
+	return names.NodeActive, ""
+}
+
+// entryOf reads an entry from the description of its workflow.
+func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) (*Entry, error) {
+	record, err := recordOf(name, d.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil, err
+	}
+	e := &Entry{Record: record}
+	if record.GetState() == names.NodeOffline {
+		return e, nil
+	}
+	incarnation := record.GetRegistration().GetIncarnation()
+	for _, a := range d.GetPendingActivities() {
+		if a.GetActivityType().GetName() != names.HeartbeatActivity || a.GetHeartbeatDetails() == nil {
+			continue
+		}
+		var s v1.NodeSnapshot
+		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &s); err != nil {
+			return nil, fmt.Errorf("heartbeat of node %s: %w", name, err)
+		}
+		// The activity of an earlier start stays until its time-out.
+		if incarnation != "" && s.GetIncarnation() != incarnation || s.GetSequence() <= e.Snapshot.GetSequence() && e.Snapshot != nil {
+			continue
+		}
+		e.Snapshot, e.BeatAt = &s, a.GetLastHeartbeatTime().AsTime()
+	}
+	return e, nil
+}
+
+// recordOf reads the record in a workflow's memo. An entry that an older version
+// has opened has none.
+func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) (*v1.NodeRecord, error) {
+	payload := info.GetMemo().GetFields()[names.NodeMemo]
+	if payload == nil {
+		return &v1.NodeRecord{Name: name, State: names.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}, nil
+	}
+	var record v1.NodeRecord
+	if err := decode([]*commonpb.Payload{payload}, &record); err != nil {
+		return nil, fmt.Errorf("record of node %s: %w", name, err)
+	}
+	return &record, nil
+}
+
+func decode(payloads []*commonpb.Payload, into any) error {
+	return converter.GetDefaultDataConverter().FromPayloads(&commonpb.Payloads{Payloads: payloads}, into)
+}

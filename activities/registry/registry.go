@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// callTimeout bounds one call to the server.
+	callTimeout = 5 * time.Second
+	// readers is the number of entries that are read at once.
+	readers = 16
+	// pageSize is how many entries visibility lists in one answer.
+	pageSize = 1000
+)
+
+// Registry is the fleet's registry. It is safe for concurrent use.
+type Registry struct {
+	client client.Client
+}
+
+// New returns the registry of the client's namespace.
+func New(c client.Client) *Registry { return &Registry{client: c} }
+
+// List returns all nodes by name, those that are offline too, without snapshots.
+// What is stale is told by the clock of this process against that of the server.
+func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
+	known, err := r.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	benched := r.benched(ctx)
+	var mu sync.Mutex
+	var nodes []*v1.Node
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for _, name := range known {
+		group.Go(func() error {
+			e, err := r.Entry(groupCtx, name)
+			if errors.Is(err, ErrUnknown) {
+				return nil // visibility is behind
+			}
+			if err != nil {
+				return err
+			}
+			n := View(e, time.Now(), benched[name])
+			n.Snapshot = nil
+			mu.Lock()
+			defer mu.Unlock()
+			nodes = append(nodes, n)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(nodes, func(a, b *v1.Node) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return nodes, nil
+}
+
+// Get returns a node with its snapshot; ErrUnknown: there is none of that name.
+func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
+	e, err := r.Entry(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return View(e, time.Now(), r.benched(ctx)[name]), nil
+}
+
+// Names lists the nodes that are registered, sorted, as visibility knows them: a
+// new one shows up late.
+func (r *Registry) Names(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var nodes []string
+	req := &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: pageSize,
+		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", names.NodeWorkflow),
+	}
+	for {
+		page, err := r.client.ListWorkflow(ctx, req)
+		if err != nil {
+			return nil, fmt.Errorf("list the nodes: %w", err)
+		}
+		for _, e := range page.GetExecutions() {
+			if node, ok := names.ParseNodeWorkflowID(e.GetExecution().GetWorkflowId()); ok {
+				nodes = append(nodes, node)
+			}
+		}
+		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
+			slices.Sort(nodes)
+			return slices.Compact(nodes), nil
+		}
+	}
+}
+
+// Entry reads what the registry holds of a node; ErrUnknown: it is not registered.
+func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := r.client.DescribeWorkflowExecution(ctx, names.NodeWorkflowID(name), "")
+	if err != nil {
+		return nil, translate(ctx, name, err)
+	}
+	if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil, &Error{ErrUnknown, fmt.Sprintf("there is no node %q", name)}
+	}
+	return entryOf(name, d)
+}
+
+// Owner returns the newest heartbeat of the owner of the placement queue, and
+// when the server took it; nil: nobody owns it.
+func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := r.client.DescribeWorkflowExecution(ctx, names.OwnerWorkflowID, "")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return nil, time.Time{}, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("read who owns the placement queue: %w", err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		// Between two owners the beat of the last one is still there.
+		if a.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetHeartbeatDetails() == nil {
+			continue
+		}
+		var beat v1.OwnerBeat
+		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &beat); err != nil {
+			return nil, time.Time{}, fmt.Errorf("heartbeat of the owner of the placement queue: %w", err)
+		}
+		return &beat, a.GetLastHeartbeatTime().AsTime(), nil
+	}
+	return nil, time.Time{}, nil
+}
+
+// benched are the nodes that get nothing because their attempts kept failing,
+// with the time until when. Only the owner knows, and tells it when it can.
+func (r *Registry) benched(ctx context.Context) map[string]*timestamppb.Timestamp {
+	beat, _, err := r.Owner(ctx)
+	if err != nil {
+		return nil
+	}
+	return beat.GetBenched()
+}

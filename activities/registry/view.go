@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// View is the entry as people see it, with its snapshot. benched is until when
+// the node gets nothing because its attempts kept failing; nil: it is not benched.
+func View(e *Entry, now time.Time, benched *timestamppb.Timestamp) *v1.Node {
+	r, s := e.Record, e.Known()
+	heard := e.BeatAt
+	if heard.IsZero() {
+		heard = r.GetRegisteredAt().AsTime()
+	}
+	n := &v1.Node{
+		Name:          r.GetName(),
+		Labels:        s.GetLabels(),
+		Capabilities:  s.GetCapabilities(),
+		Executors:     s.GetExecutors(),
+		Running:       int32(len(s.GetRunning())),
+		MaxParallel:   s.GetMaxParallel(),
+		RegisteredAt:  r.GetRegisteredAt(),
+		StateSince:    r.GetStateSince(),
+		Machine:       s.GetMachine(),
+		Incarnation:   r.GetRegistration().GetIncarnation(),
+		DrainDeadline: r.GetDrain().GetDeadline(),
+		Drained:       r.GetDrained(),
+		Snapshot:      s,
+	}
+	n.State, n.Reason = e.State(now.Sub(heard))
+	if benched.AsTime().After(now) {
+		n.BenchedUntil = benched
+	}
+	if n.State == names.NodeStale {
+		n.StateSince = timestamppb.New(heard.Add(e.StaleAfter()))
+	}
+	if !e.BeatAt.IsZero() {
+		n.LastBeatAt = timestamppb.New(e.BeatAt)
+	} else if n.State == names.NodeOffline {
+		n.LastBeatAt = s.GetTakenAt()
+	}
+	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
+	if n.State == names.NodeOffline {
+		n.Running = 0
+		for _, a := range []*v1.NodeAmount{n.Cores, n.MemoryMb, n.DiskGb, n.Gpus} {
+			a.Free = 0
+		}
+	}
+	return n
+}
+
+// amounts are what a node has and what is free of it.
+func amounts(s *v1.NodeSnapshot) (cores, memory, disk, gpus *v1.NodeAmount) {
+	amount := func(total, free float64) *v1.NodeAmount {
+		return &v1.NodeAmount{Total: total, Free: min(max(free, 0), total)}
+	}
+	held := map[int32]bool{}
+	for _, r := range s.GetRunning() {
+		for _, g := range r.GetGpus() {
+			held[g] = true
+		}
+	}
+	free := float64(len(s.GetGpus()) - len(held))
+	if s.GetGaming() {
+		free = 0
+	}
+	return amount(float64(s.GetCpu().GetCores()), float64(s.GetCpu().GetCores())-s.GetReservedCores()),
+		amount(s.GetMemory().GetTotalMb(), min(s.GetMemory().GetAvailableMb(), s.GetMemory().GetTotalMb()-s.GetReservedMemoryMb())),
+		amount(s.GetDisk().GetTotalGb(), s.GetDisk().GetAvailableGb()),
+		amount(float64(len(s.GetGpus())), free)
+}
