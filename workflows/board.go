@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"container/list"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -16,6 +17,9 @@ import (
 // Temporal carries 2 MB, and as JSON a byte of output may take six.
 const maxAnswerBytes = 256 << 10
 
+// maxAttempts is how many attempts of a task are shown.
+const maxAttempts = 100
+
 // board is the run as people see it. Each change has a revision of its own, so
 // that a watcher is told only what is new; it costs what has changed, not what
 // the run holds. Messages that the board has given away are never changed again:
@@ -23,6 +27,7 @@ const maxAnswerBytes = 256 << 10
 type board struct {
 	run             *v1.Run // without tasks
 	graph           *dag.Graph
+	log             *eventLog
 	entries         []entry
 	order           *list.List // task indices, the longest unchanged first
 	revision        int64
@@ -34,8 +39,12 @@ type entry struct {
 	task     *v1.Task
 	claim    int32
 	record   string // key of the whole result, empty when the board has all of it
-	lostOn   string // node that failed under the newest attempt
+	avoid    string // node that failed under the newest dispatch, or handed it back
+	why      string // why the newest dispatch went to its node
 	queuedAt time.Time
+	refusals int32       // how often in a row a node had no room
+	unheard  []int32     // attempts whose end nobody heard of, each once
+	ended    *v1.Attempt // a dispatch that has ended, until the core has made something of it
 	revision int64
 	place    *list.Element
 }
@@ -43,14 +52,16 @@ type entry struct {
 func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *board {
 	b := &board{
 		run: &v1.Run{
-			Id:        id,
-			Name:      in.GetDefinition().GetName(),
-			State:     "running",
-			CreatedAt: timestamppb.New(created),
-			Context:   cloneStruct(in.GetDefinition().GetContext()),
-			Input:     cloneStruct(in.GetInput()),
+			Id:         id,
+			Name:       in.GetDefinition().GetName(),
+			State:      "running",
+			CreatedAt:  timestamppb.New(created),
+			Context:    cloneStruct(in.GetDefinition().GetContext()),
+			Input:      cloneStruct(in.GetInput()),
+			Generation: in.GetGeneration(),
 		},
 		graph:   graph,
+		log:     &eventLog{graph: graph},
 		entries: make([]entry, graph.Len()),
 		order:   list.New(),
 	}
@@ -91,20 +102,30 @@ func (b *board) change(i int, f func(*v1.Task)) {
 		State: old.State, Reason: old.Reason, Type: old.Type, Node: old.Node, Attempt: old.Attempt,
 		Error: old.Error, Result: old.Result, DependsOn: old.DependsOn, AssignedAt: old.AssignedAt,
 		StartedAt: old.StartedAt, CompletedAt: old.CompletedAt, ScheduledAfter: old.ScheduledAfter,
+		Attempts: old.Attempts, Suspicions: old.Suspicions,
 	}
 	f(e.task)
 	b.touch(i)
 }
 
-// update shows what the core knows of task i.
+// update shows what the core knows of task i, and tells what has happened.
 func (b *board) update(i int, rec dag.Record, now time.Time) {
 	e := &b.entries[i]
+	end := e.ended
+	e.ended = nil
+	b.tell(i, rec, end, now)
 	e.claim = rec.Claim
 	b.change(i, func(t *v1.Task) {
 		if rec.State == dag.StateAssigned && t.State != dag.StateAssigned {
 			t.AssignedAt, t.StartedAt, t.ScheduledAfter = timestamppb.New(now), nil, nil
 		}
-		if dag.Terminal(rec.State) && t.CompletedAt == nil {
+		switch {
+		case !dag.Terminal(rec.State) && dag.Terminal(t.State): // it was put back, or waits for one that was
+			t.AssignedAt, t.StartedAt, t.CompletedAt = nil, nil, nil
+			e.queuedAt, e.refusals = time.Time{}, 0
+		case dag.Terminal(rec.State) && end != nil && end.State != dag.StateMoved:
+			t.CompletedAt = end.CompletedAt
+		case dag.Terminal(rec.State) && t.CompletedAt == nil:
 			t.CompletedAt = timestamppb.New(now)
 		}
 		t.State, t.Reason, t.Error = rec.State, rec.Reason, rec.Error
@@ -122,8 +143,18 @@ func (b *board) queue(i int, now time.Time) {
 
 func (b *board) queuedAt(i int) time.Time { return b.entries[i].queuedAt }
 
-// lostOn is the node that failed under the newest attempt of task i, if one did.
-func (b *board) lostOn(i int) string { return b.entries[i].lostOn }
+// avoid is the node that failed under the newest dispatch of task i, or handed
+// it back; empty: none.
+func (b *board) avoid(i int) string { return b.entries[i].avoid }
+
+// refusals is how often in a row a node had no room for task i.
+func (b *board) refusals(i int) int32 { return b.entries[i].refusals }
+
+// unheard are the attempts of task i whose end nobody heard of.
+func (b *board) unheard(i int) []int32 { return b.entries[i].unheard }
+
+// place notes why the newest claim of task i goes to its node.
+func (b *board) place(i int, why string) { b.entries[i].why = why }
 
 // wait shows why task i has no node.
 func (b *board) wait(i int, reason string) {
@@ -131,33 +162,52 @@ func (b *board) wait(i int, reason string) {
 }
 
 // scheduleAfter shows when task i is tried again.
-func (b *board) scheduleAfter(i int, at time.Time) {
-	b.entries[i].queuedAt = time.Time{}
+func (b *board) scheduleAfter(i int, at time.Time, now time.Time) {
+	e := &b.entries[i]
+	e.queuedAt = time.Time{}
+	if e.task.GetScheduledAfter() == nil { // else an execution before has told it
+		b.log.add(now, eventRetried, i, "", e.task.GetAttempt(), e.claim, "waits until "+at.UTC().Format(time.RFC3339Nano))
+	}
 	b.change(i, func(t *v1.Task) { t.ScheduledAfter = timestamppb.New(at) })
 }
 
-// attemptEnded shows what an attempt of task i left; what the core makes of it
-// follows with update.
-func (b *board) attemptEnded(i int, node, state string, res *v1.ExecuteResponse) {
+// attemptEnded shows what a dispatch of task i left; what the core makes of it
+// follows with update. What the node does not say of it is as of now.
+func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 	e := &b.entries[i]
-	e.lostOn = ""
-	if state == dag.StateMoved || state == dag.StateLost {
-		e.lostOn = node
+	attempt := d.attempt(now)
+	e.ended, e.avoid = attempt, ""
+	if d.outcome != outcomeDone && d.outcome != "" {
+		e.avoid = d.node
 	}
-	if state == dag.StateMoved {
+	if e.refusals++; d.outcome != outcomeRefused {
+		e.refusals = 0
+	}
+	if d.unheard && !slices.Contains(e.unheard, d.number) {
+		e.unheard = append(e.unheard, d.number)
+	}
+	if d.ended.State == dag.StateMoved {
+		if d.ended.Reason == reasonNotStarted {
+			b.change(i, func(t *v1.Task) { t.Suspicions++ })
+		}
 		return
 	}
-	e.record = res.GetRecord()
+	e.record = d.res.GetRecord()
 	b.change(i, func(t *v1.Task) {
 		t.Result = nothingRan()
-		if res.GetResult() != nil {
-			t.Result = res.GetResult()
+		if d.res.GetResult() != nil {
+			t.Result = d.res.GetResult()
 		}
 		if t.Result.Output == nil {
 			t.Result.Output = &structpb.Struct{}
 		}
-		t.StartedAt = res.GetStartedAt()
-		t.CompletedAt = nil
+		if attempt.AssignedAt != nil {
+			t.AssignedAt = attempt.AssignedAt
+		}
+		t.StartedAt, t.CompletedAt = attempt.StartedAt, nil
+		if t.Attempts = append(t.Attempts, attempt); len(t.Attempts) > maxAttempts {
+			t.Attempts = t.Attempts[len(t.Attempts)-maxAttempts:]
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,11 @@ func TestAnswersTellEachChangeOnce(t *testing.T) {
 	})
 }
 
+// ending is the end of a dispatch of the first task.
+func ending(node, state string, res *v1.ExecuteResponse) dispatchEnd {
+	return dispatchEnd{assignment: assignment{claim: 1, node: node}, ended: dag.Ended{Claim: 1, State: state}, res: res, outcome: outcomeDone}
+}
+
 // What an answer holds is not changed by what happens later.
 func TestAnswersStayAsTheyAre(t *testing.T) {
 	t.Parallel()
@@ -119,7 +125,7 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 	}
 	kept := proto.CloneOf(before)
 	b.update(0, dag.Record{State: dag.StateAssigned, Node: "a"}, time.Unix(1, 0))
-	b.attemptEnded(0, "a", dag.StateCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}})
+	b.attemptEnded(0, ending("a", dag.StateCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
 	b.update(0, dag.Record{State: dag.StateCompleted, Node: "a"}, time.Unix(2, 0))
 	b.setContext(&structpb.Struct{})
 	if !proto.Equal(before, kept) {
@@ -134,7 +140,9 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 	b.update(0, dag.Record{State: dag.StateQueued, Claim: 1}, time.Unix(1, 0))
 	b.update(0, dag.Record{State: dag.StateAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
 	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
-	b.attemptEnded(0, "a", dag.StateFailed, failed)
+	end := ending("a", dag.StateFailed, failed)
+	end.unheard, end.outcome = true, outcomeSystem
+	b.attemptEnded(0, end, time.Unix(2, 5))
 	records := []dag.Record{
 		{State: dag.StateQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: dag.StateFailed, Reason: "exit_code", Error: "exit code 3"}},
 		{State: dag.StateSkipped, Reason: dag.ReasonUpstream, Error: "a parent failed", ExitCode: -1},
@@ -143,7 +151,7 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 	for i, rec := range records {
 		b.update(i, rec, time.Unix(3, 0))
 	}
-	b.scheduleAfter(0, time.Unix(4, 0))
+	b.scheduleAfter(0, time.Unix(4, 0), time.Unix(3, 0))
 
 	carry := b.carry(dag.Restore(b.graph, records))
 	if len(carry.GetTasks()) != 2 {
@@ -166,7 +174,8 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 			t.Errorf("task %d: %v, want %v", i, next.entries[i].task, want)
 		}
 	}
-	if _, record := next.result(0); record != "key" || next.entries[0].claim != 1 {
-		t.Errorf("record %q, claim %d", record, next.entries[0].claim)
+	e := next.entries[0]
+	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unheard, []int32{0}) || e.avoid != "a" || !e.queuedAt.Equal(b.entries[0].queuedAt) {
+		t.Errorf("the first task goes on as %+v", e)
 	}
 }

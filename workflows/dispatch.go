@@ -1,14 +1,10 @@
 package workflows
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -35,12 +31,12 @@ func (r *run) dispatch() {
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
 		if t := r.core.Task(a.task); t.State != "assigned" || t.Claim != a.claim {
-			r.release(a.task, a.claim)
+			r.release(a.task, a.claim, "")
 			continue
 		}
 		req := r.executeRequest(a)
 		if err := checkSize(req); err != nil {
-			r.release(a.task, a.claim)
+			r.release(a.task, a.claim, "")
 			r.events = append(r.events, dag.Ended{
 				Task: a.task, Claim: a.claim, State: dag.StateFailed, Reason: "payload", Error: err.Error(), ExitCode: -1, NoRetry: true,
 			})
@@ -71,7 +67,7 @@ func (r *run) stop(tasks []int) {
 	}
 	r.assignments = slices.DeleteFunc(r.assignments, func(a assignment) bool {
 		if unstarted[a.task] {
-			r.release(a.task, a.claim)
+			r.release(a.task, a.claim, "")
 			r.events = append(r.events, dag.Ended{Task: a.task, Claim: a.claim, State: dag.StateCancelled, ExitCode: -1})
 		}
 		return unstarted[a.task]
@@ -86,44 +82,11 @@ func (r *run) execute(a assignment, req *v1.ExecuteRequest) {
 	r.fly(workflow.ExecuteActivity(ctx, names.ExecuteActivity, req), func(f workflow.Future) {
 		cancel()
 		delete(r.attempts, a.task)
-		r.release(a.task, a.claim)
-		var res v1.ExecuteResponse
-		ended := dag.Ended{Task: a.task, Claim: a.claim}
-		if err := f.Get(r.ctx, &res); err != nil {
-			ended.State, ended.Reason, ended.Error, ended.NoRetry = brokenAttempt(err)
-			res.Reset()
-		} else if err := r.mergeContext(res.GetContextUpdate()); err != nil {
-			ended.State, ended.Reason, ended.Error, ended.NoRetry = "failed", "context", err.Error(), true
-		} else {
-			ended.State, ended.Reason, ended.Error = res.GetState(), res.GetReason(), res.GetError()
-		}
-		ended.ExitCode = cmp.Or(res.GetResult(), nothingRan()).GetExitCode()
-		r.board.attemptEnded(a.task, a.node, ended.State, &res)
-		r.events = append(r.events, ended)
+		end := r.landed(a, f)
+		r.release(a.task, a.claim, end.outcome)
+		r.board.attemptEnded(a.task, end, workflow.Now(r.ctx))
+		r.events = append(r.events, end.ended)
 	})
-}
-
-// brokenAttempt says what became of an attempt whose activity did not return an
-// answer: the task itself has neither succeeded nor failed.
-func brokenAttempt(err error) (state, reason, text string, noRetry bool) {
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		switch timeout.TimeoutType() {
-		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-			return "moved", "not_picked_up", "the node did not pick it up", false
-		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
-			return "lost", "node_lost", "the node was lost while the task ran", false
-		default:
-			return "failed", "timeout", "the node did not end the task in time", false
-		}
-	}
-	if temporal.IsCanceledError(err) {
-		return "cancelled", "cancelled", "", true
-	}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return "failed", "system", app.Message(), app.NonRetryable()
-	}
-	// The answer could not be decoded.
-	return "failed", "payload", err.Error(), true
 }
 
 func (r *run) executeRequest(a assignment) *v1.ExecuteRequest {
@@ -141,6 +104,11 @@ func (r *run) executeRequest(a assignment) *v1.ExecuteRequest {
 		Input:       task.GetInput(),
 		Resources:   task.GetResources(),
 		InlineLimit: int32(min(maxInlineResult, maxInlineTotal/r.graph.Len())),
+		Generation:  r.in.GetGeneration(),
+		Incarnation: a.incarnation,
+		Gpus:        a.gpus,
+		NumaNode:    a.numaNode,
+		Unheard:     r.board.unheard(a.task),
 	}
 	if t := definition.Timeout(task); t > 0 {
 		req.Timeout = durationpb.New(t)

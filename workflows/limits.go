@@ -14,13 +14,17 @@ type Limits struct {
 	// HistoryEvents and HistoryBytes are the size of the history after which the
 	// run goes on in a fresh one; 35,000 and 24 MiB.
 	HistoryEvents, HistoryBytes int
+	// UnstoredEvents is the most events of tasks that are kept in memory before they
+	// are stored; 8,000, which take about 1 MB.
+	UnstoredEvents int
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		InFlight:      cmp.Or(l.InFlight, 1000),
-		ScheduleBytes: cmp.Or(l.ScheduleBytes, 1<<20),
-		HistoryEvents: cmp.Or(l.HistoryEvents, 35_000),
-		HistoryBytes:  cmp.Or(l.HistoryBytes, 24<<20),
+		InFlight:       cmp.Or(l.InFlight, 1000),
+		ScheduleBytes:  cmp.Or(l.ScheduleBytes, 1<<20),
+		HistoryEvents:  cmp.Or(l.HistoryEvents, 35_000),
+		HistoryBytes:   cmp.Or(l.HistoryBytes, 24<<20),
+		UnstoredEvents: cmp.Or(l.UnstoredEvents, 8000),
 	}
 }

@@ -1,24 +1,208 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
-// Node is the registry entry of a machine: while it is open, the machine is part
-// of the fleet. Its activity runs on the machine itself and beats with the
-// machine's NodeSnapshot; when the beats end, so does the entry. It returns nil
-// whether the node has left or was lost.
-func Node(ctx workflow.Context, in *v1.NodeInput) error {
+// nodeVersion is the change of Node to a registry entry that outlives its worker.
+const nodeVersion = "registry"
+
+// Registrar has the workflow Node. A field that is zero has its default.
+type Registrar struct {
+	// ForgetAfter is how long a node may be offline before its entry goes; 7 days.
+	ForgetAfter time.Duration
+	// HistoryEvents is the size of the history after which the entry goes on in a fresh one; 2,000.
+	HistoryEvents int
+}
+
+// Node is the registry entry of a name, and the single writer of what is known
+// of it:
+//
+//	register ──> active <── undrain ── draining        the worker beats
+//	   ▲           │ ──── drain ─────────▲ │
+//	   │           └──── it left, or was silent for too long
+//	   │                        ▼
+//	   └──────────────────── offline ── remove, or 7 days ──> forgotten
+//
+// The node's NodeRecord is in the workflow's memo. While a worker is registered,
+// the activity Heartbeat runs on its machine and beats with NodeSnapshots.
+func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
+	// Workers of the first version open the entry with their incarnation and register no other way.
+	if workflow.GetVersion(ctx, nodeVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion || in.GetIncarnation() != "" {
+		return nodeUntilSilent(ctx, in)
+	}
+	e := &nodeEntry{
+		Registrar: Registrar{
+			ForgetAfter:   cmp.Or(r.ForgetAfter, 7*24*time.Hour),
+			HistoryEvents: cmp.Or(r.HistoryEvents, 2000),
+		},
+		name:   in.GetName(),
+		record: in.GetRecord(),
+	}
+	if e.record == nil {
+		e.record = &v1.NodeRecord{Name: e.name, State: names.NodeOffline, Reason: "not registered yet", StateSince: timestamppb.New(workflow.Now(ctx))}
+	}
+	if err := e.listen(ctx); err != nil {
+		return err
+	}
+	return e.keep(ctx)
+}
+
+// strayPause is the wait before a Heartbeat is offered again that the wrong worker has taken.
+const strayPause = 200 * time.Millisecond
+
+// leftReason is why a node is offline whose worker has stopped in order.
+const leftReason = "left"
+
+// nodeUntilSilent is the entry of the first version: it ends with its worker.
+func nodeUntilSilent(ctx workflow.Context, in *v1.NodeInput) error {
 	ctx = workflow.WithActivityOptions(ctx, registrationOptions(in.GetName()))
 	err := workflow.ExecuteActivity(ctx, names.HeartbeatActivity, in).Get(ctx, nil)
 	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost {
 		return nil
 	}
 	return err
+}
+
+// nodeEntry is the state of a workflow Node.
+type nodeEntry struct {
+	Registrar
+	name   string
+	record *v1.NodeRecord
+	// registrations counts those that this execution has taken: a worker that registers again gets a new Heartbeat.
+	registrations int
+	removed       bool
+}
+
+// live tells whether a worker is registered and has not been lost.
+func (e *nodeEntry) live() bool { return e.record.GetState() != names.NodeOffline }
+
+// keep carries the entry until it is forgotten.
+func (e *nodeEntry) keep(ctx workflow.Context) error {
+	for ctx.Err() == nil {
+		// Nothing is under way here, so that a fresh history has nothing to take over.
+		if e.tooLong(ctx) {
+			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+				return err
+			}
+			return workflow.NewContinueAsNewError(ctx, names.NodeWorkflow, &v1.NodeInput{Name: e.name, Record: e.record})
+		}
+		if e.live() {
+			if err := e.attend(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if forgotten, err := e.rest(ctx); err != nil || forgotten {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (e *nodeEntry) tooLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetCurrentHistoryLength() >= e.HistoryEvents || info.GetContinueAsNewSuggested()
+}
+
+// attend has the registered worker beat, and returns when it has ended, was lost,
+// or has registered again.
+func (e *nodeEntry) attend(ctx workflow.Context) error {
+	registration := e.registrations
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	after := offlineAfter(e.record.GetRegistration())
+	heartbeat := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, heartbeatOptions(e.name, after)),
+		names.HeartbeatActivity, &v1.NodeInput{Name: e.name, Incarnation: e.record.GetRegistration().GetIncarnation()})
+	workflow.Go(ctx, e.order)
+	if err := workflow.Await(ctx, func() bool { return heartbeat.IsReady() || e.registrations != registration || !e.live() }); err != nil {
+		return err
+	}
+	if e.registrations != registration || !e.live() {
+		return nil
+	}
+	reason := leftReason
+	if err := heartbeat.Get(ctx, nil); err != nil {
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == names.OtherIncarnationError {
+			return workflow.Sleep(ctx, strayPause) // and once more
+		}
+		reason = "its heartbeat failed: " + err.Error()
+		if _, lost := errors.AsType[*temporal.TimeoutError](err); lost {
+			reason = fmt.Sprintf("no beat for %s", after)
+		}
+	}
+	e.become(ctx, names.NodeOffline, reason)
+	return e.save(ctx)
+}
+
+// order has the worker do what the record says about draining. Only one order is
+// under way at a time, so that they cannot overtake each other.
+func (e *nodeEntry) order(ctx workflow.Context) {
+	ctx = workflow.WithActivityOptions(ctx, orderOptions(e.name, offlineAfter(e.record.GetRegistration())))
+	var told *v1.NodeDrain // nil: it is in service, as every worker is that has just registered
+	for {
+		if workflow.Await(ctx, func() bool { return e.record.GetDrain() != told }) != nil {
+			return
+		}
+		told = e.record.GetDrain()
+		if told == nil {
+			if err := workflow.ExecuteActivity(ctx, names.UndrainActivity).Get(ctx, nil); err != nil {
+				workflow.GetLogger(ctx).Warn("the node was not put back into service", "error", err)
+			}
+			continue
+		}
+		drainCtx, cancel := workflow.WithCancel(ctx)
+		drained := workflow.ExecuteActivity(drainCtx, names.DrainActivity, told)
+		if workflow.Await(ctx, func() bool { return drained.IsReady() || e.record.GetDrain() != told }) != nil {
+			cancel()
+			return
+		}
+		cancel()
+		if err := drained.Get(ctx, nil); err != nil || e.record.GetDrain() != told {
+			continue // told otherwise; the node has stopped waiting for its last attempt
+		}
+		e.record.Drained = true
+		if err := e.save(ctx); err != nil {
+			workflow.GetLogger(ctx).Warn("the node's record was not kept", "error", err)
+		}
+	}
+}
+
+// rest waits while no worker is registered. It tells whether the entry is to go.
+func (e *nodeEntry) rest(ctx workflow.Context) (forgotten bool, err error) {
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	left := e.ForgetAfter - workflow.Now(ctx).Sub(e.record.GetStateSince().AsTime())
+	timer := workflow.NewTimerWithOptions(ctx, max(left, time.Second), workflow.TimerOptions{Summary: "forget the node"})
+	if err := workflow.Await(ctx, func() bool { return e.live() || e.removed || timer.IsReady() }); err != nil {
+		return false, err
+	}
+	if e.live() {
+		return false, nil
+	}
+	e.removed = true // nobody registers here any more
+	return true, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
+
+// become notes a state and since when.
+func (e *nodeEntry) become(ctx workflow.Context, state, reason string) {
+	if e.record.GetState() != state {
+		e.record.StateSince = timestamppb.New(workflow.Now(ctx))
+	}
+	e.record.State, e.record.Reason = state, reason
+}
+
+// save puts the record where readers find it.
+func (e *nodeEntry) save(ctx workflow.Context) error {
+	return workflow.UpsertMemo(ctx, map[string]any{names.NodeMemo: e.record})
 }

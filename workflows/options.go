@@ -16,12 +16,13 @@ const (
 	unlimited = 10 * 365 * 24 * time.Hour
 	// heartbeatTimeout is how long a node may be silent before its attempts are lost.
 	heartbeatTimeout = 15 * time.Second
-	// pickupTimeout is how long an attempt waits in a node's queue before it is placed anew.
-	pickupTimeout = time.Minute
+	// pickupTimeout is the least time that an attempt waits in a node's queue before it is placed anew. A live node
+	// takes up all that it is given, so that one that does not is as good as lost.
+	pickupTimeout = 15 * time.Second
 	// backstop is what an attempt gets beyond its own time-out, which the node enforces.
 	backstop = 10 * time.Minute
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
-	awaitHeartbeat = 10 * time.Second
+	awaitHeartbeat = 5 * time.Second
 	// placementPause is the wait before placement is asked again when it could not answer.
 	placementPause = time.Second
 )
@@ -39,7 +40,7 @@ func executeOptions(req *v1.ExecuteRequest, queue string, priority int32, heartb
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,
 		ActivityID:             names.AttemptID(req.GetTask(), req.GetClaim()),
-		ScheduleToStartTimeout: pickupTimeout,
+		ScheduleToStartTimeout: max(heartbeat, pickupTimeout),
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       heartbeat,
 		WaitForCancellation:    true,
@@ -79,8 +80,18 @@ func localOptions(summary string) workflow.LocalActivityOptions {
 	}
 }
 
-// registrationOptions are the options of a node's Heartbeat activity. It is
-// never retried: a node that comes back registers itself.
+// stateOptions are the options of the local activities without which a run cannot
+// go on: while the store is away it waits.
+func stateOptions(summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout: 30 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
+		Summary:             summary,
+	}
+}
+
+// registrationOptions are the options of the Heartbeat activity of a worker of
+// the first version.
 func registrationOptions(node string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),

@@ -27,6 +27,9 @@ type assignment struct {
 	task        int
 	claim       int32
 	node, queue string
+	incarnation string
+	gpus        []int32
+	numaNode    *int32
 }
 
 // request has the task's newest claim asked for in the next call.
@@ -45,13 +48,14 @@ func (r *run) withdraw(i int) {
 	if claim := p.waiting[i]; claim != 0 {
 		p.waiting[i] = 0
 		p.count--
-		r.release(i, claim)
+		r.release(i, claim, "")
 	}
 }
 
-// release gives back the place of a claim.
-func (r *run) release(i int, claim int32) {
-	r.placement.released = append(r.placement.released, &v1.ClaimRef{Task: r.graph.Name(i), Claim: claim})
+// release gives back the place of a claim, with what the dispatch says of its
+// node; empty: it never got there.
+func (r *run) release(i int, claim int32, outcome string) {
+	r.placement.released = append(r.placement.released, &v1.ClaimRef{Task: r.graph.Name(i), Claim: claim, Outcome: outcome})
 }
 
 // place brings the placement queue up to date, in one call a round, and takes
@@ -143,7 +147,11 @@ func (r *run) placed(res *v1.PlaceResponse) {
 		}
 		p.waiting[i] = 0
 		p.count--
-		r.assignments = append(r.assignments, assignment{i, a.GetClaim(), a.GetNode(), a.GetQueue()})
+		r.assignments = append(r.assignments, assignment{
+			task: i, claim: a.GetClaim(), node: a.GetNode(), queue: a.GetQueue(),
+			incarnation: a.GetIncarnation(), gpus: a.GetGpus(), numaNode: a.NumaNode,
+		})
+		r.board.place(i, a.GetWhy())
 		r.events = append(r.events, dag.Placed{Task: i, Claim: a.GetClaim(), Node: a.GetNode()})
 	}
 	for _, w := range res.GetWaiting() {
@@ -172,8 +180,9 @@ func (r *run) taskRequest(i int) *v1.TaskRequest {
 		Priority:         task.GetPriority(),
 		QueuedAt:         timestamppb.New(r.board.queuedAt(i)),
 		PlacementTimeout: r.in.GetOptions().GetPlacementTimeout(),
+		Refusals:         r.board.refusals(i),
 	}
-	if node := r.board.lostOn(i); node != "" {
+	if node := r.board.avoid(i); node != "" {
 		req.AvoidNodes = []string{node}
 	}
 	return req

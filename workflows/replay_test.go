@@ -20,9 +20,13 @@ func replayer(history string) worker.WorkflowReplayer {
 	if strings.HasPrefix(filepath.Base(history), "continued") {
 		limits.HistoryEvents = 60
 	}
+	if strings.HasPrefix(filepath.Base(history), "eventful") {
+		limits.UnstoredEvents = 20
+	}
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	return r
 }
 

@@ -24,8 +24,9 @@ type run struct {
 	in        *v1.RunInput
 	id        string
 	graph     *dag.Graph
-	core      *dag.State
+	core      *dag.State // nil until the run has begun, like the board
 	board     *board
+	log       *eventLog
 	context   *structpb.Struct
 
 	flights     []flight
@@ -37,6 +38,7 @@ type run struct {
 	scheduled   int // bytes that this workflow task has scheduled
 	cancelled   bool
 	draining    bool // the history is full: nothing is started any more
+	deadLetters int  // as the search attribute says
 }
 
 // flight is something under way, and what to do when it is over.
@@ -65,8 +67,11 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	if err != nil {
 		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_definition", err)
 	}
-	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, r.board.answer); err != nil {
+	if err := r.handle(); err != nil {
 		return nil, err
+	}
+	if err := r.begin(); err != nil {
+		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_state", err)
 	}
 	decisions := r.core.Start()
 	for {
@@ -76,9 +81,12 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		}
 		if r.mustContinueAsNew() && len(r.attempts) == 0 {
 			if r.gather(); len(r.events) == 0 {
-				return nil, r.continueAsNew()
+				if err := r.continueAsNew(); err != nil {
+					return nil, err
+				}
 			}
 		}
+		r.saveEvents()
 		decisions = r.core.Apply(r.next()...)
 	}
 }
@@ -97,12 +105,35 @@ func newRun(root workflow.Context, in *v1.RunInput, limits Limits) (*run, error)
 		context:  cloneStruct(in.GetDefinition().GetContext()),
 	}
 	r.placement.waiting = make([]int32, graph.Len())
-	if in.GetCarry() == nil {
-		r.core = dag.New(graph)
-		r.board = newBoard(r.id, in, graph, info.WorkflowStartTime)
-		return r, nil
+	return r, nil
+}
+
+// begin makes the state that the run goes on from.
+func (r *run) begin() error {
+	now := workflow.Now(r.root)
+	switch {
+	case r.in.GetCarry() != nil:
+		if err := r.restore(r.in.GetCarry()); err != nil {
+			return err
+		}
+		r.log = r.board.log
+	case r.in.GetGeneration() > 0:
+		if err := r.reopen(); err != nil {
+			return err
+		}
+		r.log = r.board.log
+		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, fmt.Sprintf("generation %d", r.in.GetGeneration()))
+	default:
+		r.core = dag.New(r.graph)
+		r.board = newBoard(r.id, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
+		r.log = r.board.log
+		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, "")
+		for i := range r.graph.Len() {
+			r.log.add(now, eventSubmitted, i, "", 0, 0, "")
+		}
 	}
-	return r, r.restore()
+	r.deadLetters = r.shownDeadLetters()
+	return nil
 }
 
 // next waits until something has happened and returns all that has.
@@ -119,7 +150,7 @@ func (r *run) next() []dag.Event {
 }
 
 func (r *run) hasNews() bool {
-	if !r.cancelled && r.cancelRequested() {
+	if len(r.events) > 0 || !r.cancelled && r.cancelRequested() {
 		return true
 	}
 	for i := range r.flights {
@@ -184,7 +215,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	r.stop(d.Stop)
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
-		r.board.scheduleAfter(b.Task, now.Add(b.Delay))
+		r.board.scheduleAfter(b.Task, now.Add(b.Delay), now)
 		r.after(b.Delay, "back-off of "+r.graph.Name(b.Task), func() {
 			r.events = append(r.events, dag.BackoffOver{Task: b.Task, Claim: claim})
 		})
@@ -194,6 +225,7 @@ func (r *run) carryOut(d dag.Decisions) {
 		r.board.queue(i, now)
 		r.request(i)
 	}
+	r.showDeadLetters()
 	if d.End != nil {
 		return
 	}
@@ -205,16 +237,20 @@ func (r *run) carryOut(d dag.Decisions) {
 // finish reports the end of the run to the store, to the placement queue, which
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
-	r.board.end(end, workflow.Now(r.ctx))
+	now := workflow.Now(r.ctx)
+	r.board.end(end, now)
+	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
 	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the status"))
 	var kept v1.StatusResponse
-	if err := workflow.ExecuteLocalActivity(ctx, names.SaveStatusActivity, status).Get(ctx, &kept); err != nil {
+	events := r.log.unstored(r.id, r.in.GetGeneration())
+	if err := workflow.ExecuteLocalActivity(ctx, names.SaveStatusActivity, status, events).Get(ctx, &kept); err != nil {
 		// The status could not be stored; what fits is kept in the history at least.
 		kept.Reset()
 		proto.Merge(&kept, status)
 		kept.Run.Tasks = nil
 	}
+	r.awaitHandlers()
 	switch end.State {
 	case "completed":
 		return &kept, nil

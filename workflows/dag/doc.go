@@ -20,6 +20,7 @@
 //	   |                                                    killed dead_letter rejected
 //	   +------- GaveUp -----------------------------------> failed
 //	any state before the end: Cancel ---------------------> cancelled
+//	dead_letter: Retry -> queued, and skipped below it -> pending
 //
 // # Readings
 //
@@ -60,4 +61,10 @@
 //     stays completed, everything else becomes cancelled. Nothing starts any more.
 //     The run ends cancelled if Cancel came before the end of its last task.
 //   - A placement that gave up is a failure that is never repeated.
+//   - Retry puts a dead letter back, with its attempts at 0, and with it everything
+//     below it that was skipped, whatever for: it is decided anew when the task has
+//     ended, as is a dead letter that is put back under another one. What has run
+//     stays as it is. If no failure is left that halts the run,
+//     what halt skipped waits again too; if one is, only the task itself may start.
+//     What halt ended in its failure stays so. A cancelled run has no Retry.
 package dag

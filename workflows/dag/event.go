@@ -1,5 +1,7 @@
 package dag
 
+import "cmp"
+
 // An Event is something that has happened to a run. An event that does not fit
 // the state (late, doubled, of an older claim, of no task) is ignored.
 type Event interface {
@@ -48,8 +50,9 @@ type Ended struct {
 	State    string
 	Reason   string
 	Error    string
-	ExitCode int32 // -1 where nothing ran
-	NoRetry  bool  // this failure would only happen again
+	Node     string // node that ran it; empty: the one where it was placed
+	ExitCode int32  // -1 where nothing ran
+	NoRetry  bool   // this failure would only happen again
 }
 
 // BackoffOver says that the delay of a Backoff has passed. Claim is that of the
@@ -57,6 +60,12 @@ type Ended struct {
 type BackoffOver struct {
 	Task  int
 	Claim int32
+}
+
+// Retry puts a dead letter back by hand, in a run that is not over; see
+// State.MayRetry.
+type Retry struct {
+	Task int
 }
 
 // Cancel asks for the end of the run.
@@ -118,7 +127,7 @@ func (e Ended) apply(s *State) {
 		}
 		return
 	}
-	rec.ExitCode = e.ExitCode
+	rec.ExitCode, rec.Node = e.ExitCode, cmp.Or(e.Node, rec.Node)
 	rec.State = endState(e.State)
 	if s.cancelled && rec.State != StateCompleted {
 		rec.State, rec.Reason = StateCancelled, ReasonRunCancelled
@@ -133,6 +142,12 @@ func (e Ended) apply(s *State) {
 func (e BackoffOver) apply(s *State) {
 	if s.has(e.Task) && s.tasks[e.Task].Backoff && s.tasks[e.Task].Claim == e.Claim {
 		s.enqueue(e.Task, s.tasks[e.Task])
+	}
+}
+
+func (e Retry) apply(s *State) {
+	if s.MayRetry(e.Task) == nil {
+		s.putBack([]int{e.Task})
 	}
 }
 

@@ -39,6 +39,9 @@ func TestAgreesWithReference(t *testing.T) {
 				events = append(events[:at:at], append([]dag.Event{dag.Cancel{}}, events[at:]...)...)
 			}
 			m.apply(events...)
+			if dead := m.deadLetters(); m.end == nil && len(dead) > 0 && chance(t, 25, "retry") {
+				m.apply(dag.Retry{Task: rapid.SampledFrom(dead).Draw(t, "put back")})
+			}
 			if chance(t, 10, "restore") {
 				m.restore()
 			}
@@ -60,11 +63,16 @@ func TestAgreesWithReference(t *testing.T) {
 func noise(m *simulation, t *rapid.T) dag.Event {
 	if len(m.sent) > 0 && chance(t, 60, "again") {
 		e := rapid.SampledFrom(m.sent).Draw(t, "doubled")
-		if _, cancel := e.(dag.Cancel); !cancel {
+		switch e.(type) {
+		case dag.Cancel, dag.Retry:
+		default:
 			return e
 		}
 	}
 	i := rapid.IntRange(0, m.g.Len()-1).Draw(t, "task")
+	if state := m.s.Task(i).State; dag.Terminal(state) && state != "dead_letter" && chance(t, 10, "no dead letter") {
+		return dag.Retry{Task: i}
+	}
 	claim := m.s.Task(i).Claim - rapid.Int32Range(0, 1).Draw(t, "behind")
 	switch rapid.IntRange(0, 4).Draw(t, "kind") {
 	case 0:

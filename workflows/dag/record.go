@@ -19,6 +19,9 @@ type Record struct {
 	// The failure that the task is repeated for: what it ends in if it cannot be
 	// repeated after all. Zero before the first failure and after the end.
 	Failure Failure
+	// A dead letter that was put back by hand and has not ended again: it may start
+	// although the run has halted.
+	Retried bool
 }
 
 // A Failure is how an attempt failed.

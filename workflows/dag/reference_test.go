@@ -12,6 +12,7 @@ import (
 // again. It is slow and shares no code with the package.
 type reference struct {
 	def          *v1.Definition
+	order        []string // that of the graph
 	seed         uint64
 	tasks        map[string]*refTask
 	cancelled    bool
@@ -26,6 +27,7 @@ type refTask struct {
 	failureReason string
 	attempt       int32
 	claim         int32
+	retried       bool
 	ends          int // how often it ended
 }
 
@@ -36,6 +38,11 @@ const (
 
 func newReference(def *v1.Definition, seed uint64) *reference {
 	r := &reference{def: def, seed: seed, tasks: make(map[string]*refTask)}
+	if g, err := dag.NewGraph(def); err == nil {
+		for i := range g.Len() {
+			r.order = append(r.order, g.Name(i))
+		}
+	}
 	for name := range def.Tasks {
 		r.tasks[name] = &refTask{state: "pending"}
 	}
@@ -83,12 +90,12 @@ func (r *reference) failsRun(name string) bool {
 func (r *reference) halted() bool { return r.def.FailurePolicy == "halt" && r.firstFailure != "" }
 
 func (r *reference) mayStart(name string) bool {
-	return !r.cancelled && (!r.halted() || r.def.Tasks[name].OnFailure == "run")
+	return !r.cancelled && (!r.halted() || r.def.Tasks[name].OnFailure == "run" || r.tasks[name].retried)
 }
 
 func (r *reference) end(name, state, reason string) {
 	t := r.tasks[name]
-	t.state, t.reason, t.asked, t.backoff = state, reason, false, false
+	t.state, t.reason, t.asked, t.backoff, t.retried = state, reason, false, false, false
 	t.ends++
 	if r.firstFailure == "" && r.failsRun(name) {
 		r.firstFailure = name
@@ -165,6 +172,10 @@ func (r *reference) step(name string, e dag.Event) {
 	switch e := e.(type) {
 	case dag.Cancel:
 		r.cancelled = true
+	case dag.Retry:
+		if t.state == "dead_letter" && !r.cancelled {
+			r.putBack(name, t)
+		}
 	case dag.Evaluated:
 		if t.state == "pending" && t.asked {
 			switch value, err := r.oracle(name); {
@@ -198,6 +209,41 @@ func (r *reference) step(name string, e dag.Event) {
 		}
 	}
 	r.fixpoint()
+}
+
+func (r *reference) putBack(name string, t *refTask) {
+	wasHalted := r.halted()
+	*t = refTask{state: "queued", claim: t.claim + 1, retried: true}
+	if r.firstFailure == name {
+		r.firstFailure = ""
+		for _, other := range slices.Backward(r.order) {
+			if r.failsRun(other) {
+				r.firstFailure = other
+			}
+		}
+	}
+	again := []string{name}
+	for other, o := range r.tasks {
+		if wasHalted && !r.halted() && o.state == "skipped" && o.reason == "halt" {
+			again = append(again, other)
+		}
+	}
+	for other, o := range r.tasks {
+		below := slices.ContainsFunc(ancestors(r.def, other), func(a string) bool { return slices.Contains(again, a) })
+		if o.state == "skipped" && (below || slices.Contains(again, other)) {
+			*o = refTask{state: "pending", claim: o.claim}
+		}
+	}
+	unsettled := func(other string) bool {
+		return slices.ContainsFunc(ancestors(r.def, other), func(a string) bool { return !r.terminal(a) })
+	}
+	for other, o := range r.tasks {
+		o.asked = o.asked && !unsettled(other)
+	}
+	if unsettled(name) {
+		t.state = "pending"
+		t.claim--
+	}
 }
 
 func (r *reference) oracle(name string) (bool, string) {

@@ -20,29 +20,41 @@ func WithFirstFailure(task int) RestoreOption {
 // State.Start gives those that are owed. Claims that were open before still are.
 func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	s := &State{
-		graph:     g,
-		tasks:     make([]Record, g.Len()),
-		progress:  make([]progress, g.Len()),
-		counts:    make(map[string]int),
-		remaining: g.Len(),
-		first:     -1,
+		graph:    g,
+		tasks:    make([]Record, g.Len()),
+		progress: make([]progress, g.Len()),
+		counts:   make(map[string]int),
+		first:    -1,
 	}
 	for _, option := range options {
 		option(s)
 	}
 	copy(s.tasks, tasks)
-
-	lowest := -1
 	for i := range s.tasks {
 		s.tasks[i] = complete(s.tasks[i])
+	}
+	s.derive()
+	return s
+}
+
+// derive works out anew all that follows from the records. The first failure
+// stays as it is if it still is one.
+func (s *State) derive() {
+	clear(s.counts)
+	s.remaining, s.failures = len(s.tasks), 0
+	lowest := -1
+	for i := range s.tasks {
 		s.counts[s.tasks[i].State]++
 		p := &s.progress[i]
-		p.open = int32(len(g.nodes[i].parents))
-		for _, parent := range g.nodes[i].parents {
+		*p = progress{open: int32(len(s.graph.nodes[i].parents)), evaluating: p.evaluating}
+		for _, parent := range s.graph.nodes[i].parents {
 			if s.isSettled(parent) {
 				p.learn(s.progress[parent].effect)
 			}
 		}
+		// A condition that was asked for under parents that go on after all is asked
+		// for again when they have ended.
+		p.evaluating = p.evaluating && p.open == 0 && s.tasks[i].State == StatePending
 		if !Terminal(s.tasks[i].State) {
 			continue
 		}
@@ -58,7 +70,6 @@ func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	if !s.has(s.first) || !s.failsRun(s.first) {
 		s.first = lowest
 	}
-	return s
 }
 
 // isSettled says whether a task and all its ancestors have ended.

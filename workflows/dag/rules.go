@@ -14,8 +14,9 @@ func (s *State) settle() {
 			case s.progress[c].open > 0:
 			case s.tasks[c].State == StatePending:
 				s.ready(c)
-			default: // halt or Cancel ended it before its parents
+			case Terminal(s.tasks[c].State): // halt or Cancel ended it before its parents
 				s.settled = append(s.settled, c)
+			default: // it had begun when a parent was put back
 			}
 		}
 	}
@@ -103,7 +104,7 @@ func (s *State) abandon(i int) {
 // finish ends a task, once and for all, in the state that rec says.
 func (s *State) finish(i int, rec Record) {
 	p := &s.progress[i]
-	rec.Backoff, rec.Failure = false, Failure{}
+	rec.Backoff, rec.Failure, rec.Retried = false, Failure{}, false
 	s.set(i, rec)
 	s.remaining--
 	p.evaluating = false

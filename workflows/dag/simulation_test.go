@@ -59,6 +59,12 @@ func (m *simulation) apply(events ...dag.Event) {
 			if m.backoff[e.Task] == e.Claim {
 				delete(m.backoff, e.Task)
 			}
+		case dag.Retry:
+			for i, rec := range m.final { // not for ever after all
+				if i == e.Task && rec.State == "dead_letter" || rec.State == "skipped" {
+					delete(m.final, i)
+				}
+			}
 		}
 		if m.ref != nil {
 			m.ref.step(m.name(e), e)
@@ -82,6 +88,8 @@ func (m *simulation) name(e dag.Event) string {
 		return m.g.Name(e.Task)
 	case dag.Ended:
 		return m.g.Name(e.Task)
+	case dag.Retry:
+		return m.g.Name(e.Task)
 	}
 	return ""
 }
@@ -89,8 +97,16 @@ func (m *simulation) name(e dag.Event) string {
 // take notes decisions; before is what was known before them.
 func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 	m.takeChanges(before, d.Changed)
+	for i := range m.evaluate { // of no use any more where an ancestor was put back
+		if slices.ContainsFunc(ancestors(m.def, m.g.Name(i)), func(a string) bool {
+			k, _ := m.g.Index(a)
+			return !dag.Terminal(m.s.Task(k).State)
+		}) {
+			delete(m.evaluate, i)
+		}
+	}
 	for _, i := range d.Evaluate {
-		m.check(!m.evaluate[i] && before[i].State == "pending", "task %d is evaluated twice", i)
+		m.check(!m.evaluate[i] && wordIn(before[i].State, "pending skipped"), "task %d is evaluated twice", i)
 		m.checkMayStart(i)
 		m.evaluate[i] = true
 	}
@@ -119,7 +135,9 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		_, open := m.place[i]
 		m.check(!open, "task %d is requested twice", i)
 		m.check(m.s.Task(i).Claim == before[i].Claim+1, "claim of task %d goes from %d to %d", i, before[i].Claim, m.s.Task(i).Claim)
-		m.checkMayStart(i)
+		if !wordIn(before[i].State, "queued assigned running") { // these began before something above was put back
+			m.checkMayStart(i)
+		}
 		m.place[i] = m.s.Task(i).Claim
 	}
 	for _, b := range d.Backoff {
@@ -226,6 +244,16 @@ func (m *simulation) dispatched() []int {
 	var tasks []int
 	for i, rec := range m.s.Records() {
 		if rec.State == "assigned" || rec.State == "running" {
+			tasks = append(tasks, i)
+		}
+	}
+	return tasks
+}
+
+func (m *simulation) deadLetters() []int {
+	var tasks []int
+	for i, rec := range m.s.Records() {
+		if rec.State == "dead_letter" {
 			tasks = append(tasks, i)
 		}
 	}

@@ -94,6 +94,12 @@ func (s *State) Records() []Record { return slices.Clone(s.tasks) }
 // Counts returns the number of tasks in each state that has any.
 func (s *State) Counts() map[string]int { return maps.Clone(s.counts) }
 
+// Count returns the number of tasks in a state.
+func (s *State) Count(state string) int { return s.counts[state] }
+
+// Over says whether the run has ended.
+func (s *State) Over() bool { return s.remaining == 0 }
+
 // Cancelled says whether the run was cancelled before it was over.
 func (s *State) Cancelled() bool { return s.cancelled }
 
@@ -104,7 +110,9 @@ func (s *State) FirstFailure() int { return s.first }
 func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 
 // mayStart says whether a task that waits for a node may still get one.
-func (s *State) mayStart(i int) bool { return !s.halted() || s.graph.nodes[i].always }
+func (s *State) mayStart(i int) bool {
+	return !s.halted() || s.graph.nodes[i].always || s.tasks[i].Retried
+}
 
 func (s *State) has(i int) bool { return i >= 0 && i < len(s.tasks) }
 

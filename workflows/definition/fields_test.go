@@ -35,7 +35,7 @@ func TestNearest(t *testing.T) {
 		"depends-on": "dependsOn", "DependsOn": "dependsOn", "dependOn": "dependsOn", "conditon": "condition",
 		"priorty": "priority", "tpye": "type", "enb": "env", "": "", "frobnicate": "", "xyz": "",
 	} {
-		if got := nearest(word, fields); got != want {
+		if got := Nearest(word, fields); got != want {
 			t.Errorf("%q: %q", word, got)
 		}
 	}

@@ -140,7 +140,7 @@ func (d *decoder) dependencies(def *v1.Definition) *graph {
 			case dependency == name:
 				d.add(d.locate(p), p, "task "+quote(name)+" depends on itself", "")
 			default:
-				near := nearest(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
+				near := Nearest(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
 				hint := "there are: " + shortList(g.names)
 				if near != "" {
 					g.guessed[i] = append(g.guessed[i], g.numbers[near])

@@ -10,9 +10,10 @@ func squash(word string) string {
 // maxCompared bounds the words that are compared; longer ones are no slips.
 const maxCompared = 64
 
-// nearest returns the candidate that word was probably meant to be, or nothing.
-// A third of the word may be wrong, and of equally near candidates the first counts.
-func nearest(word string, candidates []string) string {
+// Nearest returns the candidate that word was probably meant to be, or nothing.
+// Spelling with dashes, underscores or capitals makes no difference. A third of
+// the word may be wrong, and of equally near candidates the first counts.
+func Nearest(word string, candidates []string) string {
 	word = squash(word)
 	if len(word) > maxCompared || word == "" {
 		return ""
@@ -59,7 +60,7 @@ func editDistance(a, b string) int {
 
 // didYouMean is the hint for a word that is not among candidates.
 func didYouMean(word string, candidates []string) string {
-	if near := nearest(word, candidates); near != "" {
+	if near := Nearest(word, candidates); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return ""

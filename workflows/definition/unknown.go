@@ -28,7 +28,7 @@ func (d *decoder) fieldHint(name string, n *node, message protoreflect.MessageDe
 		return "did you mean " + use + "?"
 	}
 	names := fieldNames(message)
-	near := nearest(name, names)
+	near := Nearest(name, names)
 	if near != "" && squash(near) == squash(name) {
 		d.mean(p.field(near), n, message, p)
 		return "did you mean " + near + "?"
@@ -42,7 +42,7 @@ func (d *decoder) fieldHint(name string, n *node, message protoreflect.MessageDe
 	}
 	if _, inTask := p.task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
 		for _, home := range d.homes(n, message, p)[1:] {
-			if near := nearest(name, fieldNames(home.message)); near != "" {
+			if near := Nearest(name, fieldNames(home.message)); near != "" {
 				d.mean(extend(p, home.below+"."+near), n, message, p)
 				return "did you mean " + home.below + "." + near + "?"
 			}

@@ -27,6 +27,7 @@ const (
 	ReopenActivity         = "Reopen"
 	HeartbeatActivity      = "Heartbeat"
 	DrainActivity          = "Drain"
+	UndrainActivity        = "Undrain"
 	OwnActivity            = "Own"
 	ExplainActivity        = "Explain"
 )
@@ -39,12 +40,43 @@ const (
 	RetryUpdate  = "retry"
 )
 
+// Types of the errors with which Run refuses an update.
+const (
+	// UnknownTaskError: the run has no such task.
+	UnknownTaskError = "UnknownTask"
+	// TaskStateError: the task, or the run, is in a state that does not allow it.
+	TaskStateError = "TaskState"
+	// RunEndedError: the run has ended, and its workflow is about to close.
+	RunEndedError = "RunEnded"
+)
+
 // Updates of the workflow Node.
 const (
 	RegisterUpdate = "register"
+	LeaveUpdate    = "leave"
 	DrainUpdate    = "drain"
 	UndrainUpdate  = "undrain"
 	RemoveUpdate   = "remove"
+)
+
+// Types of the errors with which Node refuses an update.
+const (
+	// TakenError: a live worker has the name.
+	TakenError = "NodeTaken"
+	// StateError: the node is in a state that does not allow it.
+	StateError = "NodeState"
+)
+
+// OtherIncarnationError is the type of the error with which a worker refuses a Heartbeat that is for another start of
+// its node: it has not heard yet that it has lost the name.
+const OtherIncarnationError = "OtherIncarnation"
+
+// States of a node. Stale is not kept: a reader sees it by the silence of the node.
+const (
+	NodeActive   = "active"
+	NodeStale    = "stale"
+	NodeDraining = "draining"
+	NodeOffline  = "offline"
 )
 
 // NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
@@ -120,6 +152,9 @@ func NewRunID(workflow string) string {
 	}
 	return workflow + "-" + string(suffix)
 }
+
+// NewExplainID returns a fresh id for a workflow that explains a task of a run.
+func NewExplainID(run string) string { return "explain:" + NewRunID(run) }
 
 // WorkflowOfRun returns the name of the workflow that a run id was made for.
 func WorkflowOfRun(id string) (workflow string, ok bool) {

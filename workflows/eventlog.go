@@ -1,0 +1,143 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// Words for what happens to tasks and to the run.
+const (
+	eventSubmitted    = "submitted"
+	eventQueued       = "queued"
+	eventAssigned     = "assigned"
+	eventStarted      = "started"
+	eventCompleted    = "completed"
+	eventFailed       = "failed"
+	eventRetried      = "retried"
+	eventReassigned   = "reassigned"
+	eventCancelled    = "cancelled"
+	eventDeadLettered = "dead_lettered"
+	eventSkipped      = "skipped"
+)
+
+const (
+	// wholeRun stands for the task of an event of the run itself.
+	wholeRun = -1
+	// maxDetailBytes bounds the detail of an event.
+	maxDetailBytes = 300
+	// keptUnstored is how many times Limits.UnstoredEvents are kept while the store
+	// takes none; then the oldest go.
+	keptUnstored = 4
+)
+
+// happening is an event as it is kept: small, because a run has some for each task.
+type happening struct {
+	at             int64 // nanoseconds since 1970
+	event          string
+	node, detail   string
+	task           int32 // index, or wholeRun
+	attempt, claim int32
+}
+
+// eventLog holds what has happened in a run and is not stored yet, in the order
+// in which the run learned of it.
+type eventLog struct {
+	graph   *dag.Graph
+	parts   int32 // stored before
+	kept    []happening
+	tryNext int // number of events at which storing them is tried next
+}
+
+func (l *eventLog) add(at time.Time, event string, task int, node string, attempt, claim int32, detail string) {
+	if len(detail) > maxDetailBytes {
+		detail = strings.ToValidUTF8(detail[:maxDetailBytes], "")
+	}
+	l.kept = append(l.kept, happening{
+		at: at.UnixNano(), event: event, task: int32(task), node: node, attempt: attempt, claim: claim, detail: detail,
+	})
+}
+
+func (l *eventLog) message(h happening) *v1.Event {
+	e := &v1.Event{
+		At: timestamppb.New(time.Unix(0, h.at)), Event: h.event, Node: h.node,
+		Attempt: h.attempt, Claim: h.claim, Detail: h.detail,
+	}
+	if h.task != wholeRun {
+		e.Task = l.graph.Name(int(h.task))
+	}
+	return e
+}
+
+// answer answers the query for the events that are not stored. It changes nothing.
+func (l *eventLog) answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+	from := int(req.GetOffset())
+	if from < 0 {
+		return nil, fmt.Errorf("offset %d is negative", from)
+	}
+	res := &v1.EventsResponse{Parts: l.parts}
+	size := 0
+	for i := from; i < len(l.kept); i++ {
+		e := l.message(l.kept[i])
+		if size += proto.Size(e) + 4; size > maxAnswerBytes && len(res.Events) > 0 {
+			res.More = true
+			break
+		}
+		res.Events = append(res.Events, e)
+	}
+	return res, nil
+}
+
+// unstored is the next part to store.
+func (l *eventLog) unstored(run string, generation int32) *v1.SaveEventsRequest {
+	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Part: l.parts, Events: make([]*v1.Event, len(l.kept))}
+	for i, h := range l.kept {
+		req.Events[i] = l.message(h)
+	}
+	return req
+}
+
+// saved says that the oldest n events are stored as the next part.
+func (l *eventLog) saved(n int) {
+	l.parts++
+	l.kept = append([]happening(nil), l.kept[n:]...) // lets go of the memory
+	l.tryNext = 0
+}
+
+// saveEvents stores the events when there are many. When the store takes none,
+// it is tried again after some more.
+func (r *run) saveEvents() {
+	if n, limit := len(r.log.kept), r.limits.UnstoredEvents; n > limit && n > r.log.tryNext {
+		r.flushEvents()
+	}
+}
+
+// flushEvents stores the events that are not stored yet.
+func (r *run) flushEvents() {
+	n := len(r.log.kept)
+	if n == 0 {
+		return
+	}
+	limit := r.limits.UnstoredEvents
+	if workflow.GetVersion(r.ctx, versionEvents, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save events"))
+		err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.id, r.in.GetGeneration())).Get(ctx, nil)
+		if err == nil {
+			r.log.saved(n)
+			return
+		}
+		workflow.GetLogger(r.ctx).Warn("events could not be stored", "events", n, "error", err)
+	}
+	r.log.tryNext = n + limit/4
+	if over := len(r.log.kept) - keptUnstored*limit; over > 0 {
+		r.log.kept = append([]happening(nil), r.log.kept[over:]...)
+	}
+}

@@ -1,0 +1,139 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// What a dispatch says of its node: ClaimRef.outcome.
+const (
+	outcomeRefused = "refused" // it takes nothing of the kind now: to be left out until it is heard of again
+	outcomeSystem  = "system"  // the node was lost, or is at fault
+	outcomeMoved   = "moved"   // handed back for another reason
+	outcomeDone    = "done"    // it ran
+)
+
+// Reasons of a dispatch that was moved.
+const (
+	reasonNoRoom      = "no_room"
+	reasonNotPickedUp = "not_picked_up"
+	reasonNotStarted  = "not_started"
+)
+
+// dispatchEnd is how a dispatch of a task ended.
+type dispatchEnd struct {
+	assignment
+	number  int32     // of the attempt
+	ended   dag.Ended // as the core is told
+	res     *v1.ExecuteResponse
+	outcome string // what it says of the node; empty: nothing
+	unheard bool   // nobody heard how the attempt ended, if it did
+}
+
+// attempt is what is kept of a dispatch that has ended.
+func (d dispatchEnd) attempt(now time.Time) *v1.Attempt {
+	a := &v1.Attempt{
+		Attempt: d.number, Claim: d.claim, Node: cmp.Or(d.ended.Node, d.node),
+		State: d.ended.State, Reason: d.ended.Reason, Error: d.ended.Error, ExitCode: d.ended.ExitCode,
+		AssignedAt: d.res.GetAssignedAt(), StartedAt: d.res.GetStartedAt(), CompletedAt: d.res.GetCompletedAt(),
+	}
+	if a.CompletedAt == nil {
+		a.CompletedAt = timestamppb.New(now)
+	}
+	return a
+}
+
+// landed reads how a dispatch ended from the result of its activity.
+func (r *run) landed(a assignment, f workflow.Future) dispatchEnd {
+	d := dispatchEnd{assignment: a, number: r.core.Task(a.task).Attempt, res: &v1.ExecuteResponse{}}
+	d.ended = dag.Ended{Task: a.task, Claim: a.claim}
+	if err := f.Get(r.ctx, d.res); err != nil {
+		d.res = &v1.ExecuteResponse{}
+		r.broken(&d, err)
+	} else {
+		d.ended.State, d.ended.Reason, d.ended.Error = d.res.GetState(), d.res.GetReason(), d.res.GetError()
+		d.ended.Node = d.res.GetNode()
+		d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
+		if err := r.mergeContext(d.res.GetContextUpdate()); err != nil {
+			d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
+		}
+	}
+	d.ended.ExitCode = cmp.Or(d.res.GetResult(), nothingRan()).GetExitCode()
+	return d
+}
+
+// outcomeOf is what the answer of a node says of the node.
+func outcomeOf(state, reason string) string {
+	switch {
+	case state == dag.StateCancelled:
+		return ""
+	case state != dag.StateMoved:
+		return outcomeDone
+	}
+	switch reason {
+	case reasonNoRoom, "draining", "incarnation", "no_executor":
+		// Placement did not know it yet, and would choose the node again and again.
+		return outcomeRefused
+	case reasonNotStarted:
+		return outcomeSystem
+	}
+	return outcomeMoved
+}
+
+// broken says what became of a dispatch whose activity did not return an answer:
+// the task itself has neither succeeded nor failed.
+func (r *run) broken(d *dispatchEnd, err error) {
+	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		d.outcome, d.unheard = outcomeSystem, true
+		switch timeout.TimeoutType() {
+		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+			set(dag.StateMoved, reasonNotPickedUp, "the node did not pick it up")
+		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
+			spawned, startedAt := lastSign(timeout)
+			if !spawned && workflow.GetVersion(r.ctx, versionSuspicion, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+				set(dag.StateMoved, reasonNotStarted, "the node took the task and was silent before it had started it")
+				return
+			}
+			set(dag.StateLost, "node_lost", "the node was lost while the task ran")
+			d.res.StartedAt = startedAt
+		default:
+			set(dag.StateFailed, "timeout", "the node did not end the task in time")
+		}
+		return
+	}
+	if temporal.IsCanceledError(err) {
+		set(dag.StateCancelled, "cancelled", "")
+		d.ended.NoRetry = true
+		return
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		set(dag.StateFailed, "system", app.Message())
+		d.ended.NoRetry, d.outcome = app.NonRetryable(), outcomeSystem
+		return
+	}
+	set(dag.StateFailed, "payload", err.Error()) // the answer could not be decoded
+	d.ended.NoRetry = true
+}
+
+// lastSign is what the last heartbeat of an attempt said of its process. One that
+// cannot be read counts as one that had started: that is the safe side.
+func lastSign(timeout *temporal.TimeoutError) (spawned bool, startedAt *timestamppb.Timestamp) {
+	if !timeout.HasLastHeartbeatDetails() {
+		return false, nil
+	}
+	var progress v1.ExecuteProgress
+	if timeout.LastHeartbeatDetails(&progress) != nil {
+		return true, nil
+	}
+	return progress.GetSpawned(), progress.GetStartedAt()
+}

@@ -1,0 +1,138 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// handle answers queries and takes updates. It comes first, so that nothing is
+// turned away that arrives while the run begins.
+func (r *run) handle() error {
+	err := workflow.SetQueryHandler(r.root, names.StatusQuery, func(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+		if r.board == nil {
+			return nil, errNotBegun
+		}
+		return r.board.answer(req)
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetQueryHandler(r.root, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+		if r.log == nil {
+			return nil, errNotBegun
+		}
+		return r.log.answer(req)
+	})
+	if err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(r.root, names.RetryUpdate, r.retry, workflow.UpdateHandlerOptions{
+		Validator:   r.mayRetry,
+		Description: "put a dead letter back",
+	})
+}
+
+var errNotBegun = errors.New("the run has not begun; ask again")
+
+// retry puts a dead letter back with its attempts at 0.
+func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
+	if err := workflow.Await(ctx, func() bool { return r.core != nil }); err != nil {
+		return err
+	}
+	if err := r.mayRetry(req); err != nil {
+		return err
+	}
+	if r.cancelRequested() { // a validator may not look
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	i, _ := r.graph.Index(req.GetTask()) // mayRetry has looked
+	r.events = append(r.events, dag.Retry{Task: i})
+	return nil
+}
+
+// mayRetry says why a task cannot be put back, or nil; also while it is not known
+// yet, and then retry asks again.
+func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
+	if r.core == nil {
+		return nil
+	}
+	i, ok := r.graph.Index(req.GetTask())
+	if !ok {
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask))
+	}
+	if r.core.Over() {
+		return refuse(names.RunEndedError, errors.New("the run has just ended; ask again"))
+	}
+	if r.cancelled {
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	if err := r.core.MayRetry(i); err != nil {
+		return refuse(names.TaskStateError, err)
+	}
+	return nil
+}
+
+func refuse(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}
+
+// awaitHandlers waits until every update has its answer.
+func (r *run) awaitHandlers() {
+	// The only error is a cancelled context, and ctx is never cancelled.
+	_ = workflow.Await(r.ctx, func() bool { return workflow.AllHandlersFinished(r.ctx) })
+}
+
+// putBack are the tasks that this generation starts with. An execution that goes
+// on from one of the same generation has none.
+func (r *run) putBack() ([]int, error) {
+	var tasks []int
+	for _, name := range r.in.GetRetry() {
+		i, ok := r.graph.Index(name)
+		if !ok {
+			return nil, fmt.Errorf("put back task %q: %w", name, dag.ErrUnknownTask)
+		}
+		tasks = append(tasks, i)
+	}
+	return tasks, nil
+}
+
+// reopen goes on from the status that the generation before has ended with.
+func (r *run) reopen() error {
+	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state of the run that has ended"))
+	var carry v1.RunCarry
+	req := &v1.ReopenRequest{RunId: r.id, Generation: r.in.GetGeneration()}
+	if err := workflow.ExecuteLocalActivity(ctx, names.ReopenActivity, req).Get(ctx, &carry); err != nil {
+		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
+	}
+	return r.restore(&carry)
+}
+
+var deadLettersAttribute = temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
+
+// shownDeadLetters is the number of dead letters that visibility knows.
+func (r *run) shownDeadLetters() int {
+	n, _ := workflow.GetTypedSearchAttributes(r.root).GetInt64(deadLettersAttribute) // 0 where it is absent
+	return int(n)
+}
+
+// showDeadLetters tells visibility how many dead letters there are.
+func (r *run) showDeadLetters() {
+	n := r.core.Count(dag.StateDeadLetter)
+	if n == r.deadLetters {
+		return
+	}
+	r.deadLetters = n
+	if workflow.GetVersion(r.ctx, versionDeadLetters, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(r.ctx, deadLettersAttribute.ValueSet(int64(n))); err != nil {
+		workflow.GetLogger(r.ctx).Warn("the dead letters could not be shown", "error", err)
+	}
+}

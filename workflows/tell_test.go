@@ -1,0 +1,126 @@
+package workflows
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// However a run goes, the newest event of each task says where the task stands, an
+// attempt that started has an assignment before it, and every failure is told.
+func TestEventsTellWhereTasksStand(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "tasks")
+		def := &v1.Definition{FailurePolicy: rapid.SampledFrom([]string{"continue", "halt"}).Draw(t, "policy"), Tasks: map[string]*v1.TaskDefinition{}}
+		for i := range n {
+			retries := rapid.Int32Range(0, 2).Draw(t, "retries")
+			task := &v1.TaskDefinition{Type: "shell", Retry: &v1.RetryPolicy{MaxRetries: &retries}}
+			if i > 0 && rapid.Bool().Draw(t, "depends") {
+				task.DependsOn = []string{fmt.Sprintf("t%d", rapid.IntRange(0, i-1).Draw(t, "on"))}
+			}
+			def.Tasks[fmt.Sprintf("t%d", i)] = task
+		}
+		graph, err := dag.NewGraph(def)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, core := newBoard("r-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0)), dag.New(graph)
+		for i := range n {
+			b.log.add(time.Unix(0, 0), eventSubmitted, i, "", 0, 0, "")
+		}
+		clock := int64(1)
+		now := func() time.Time { return time.Unix(clock, 0) }
+		carryOut := func(d dag.Decisions) {
+			clock++
+			for _, i := range d.Changed {
+				b.update(i, core.Task(i), now())
+			}
+			for _, back := range d.Backoff {
+				b.scheduleAfter(back.Task, now().Add(back.Delay), now())
+			}
+		}
+		carryOut(core.Start())
+		var failures int
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			i := rapid.IntRange(0, n-1).Draw(t, "task")
+			rec := core.Task(i)
+			var e dag.Event
+			switch {
+			case rapid.IntRange(0, 60).Draw(t, "cancels") == 60:
+				e = dag.Cancel{}
+			case rec.State == dag.StateDeadLetter:
+				e = dag.Retry{Task: i}
+			case rec.Backoff:
+				e = dag.BackoffOver{Task: i, Claim: rec.Claim}
+			case rec.State == dag.StateQueued:
+				b.place(i, "why")
+				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "a"}
+			case rec.State == dag.StateAssigned:
+				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
+				ended := dag.Ended{Task: i, Claim: rec.Claim, State: state, Reason: "because"}
+				b.attemptEnded(i, dispatchEnd{assignment: assignment{task: i, claim: rec.Claim, node: "a"}, number: rec.Attempt, ended: ended, res: &v1.ExecuteResponse{}}, now())
+				if state != "completed" && state != "moved" && !core.Cancelled() {
+					failures++
+				}
+				e = ended
+			default:
+				continue
+			}
+			carryOut(core.Apply(e))
+			checkNewest(t, b, core)
+		}
+		told := 0
+		for _, h := range b.log.kept {
+			if h.event == eventFailed && h.claim > 0 && h.detail != "" {
+				told++
+			}
+		}
+		if told < failures {
+			t.Fatalf("%d failures, %d are told", failures, told)
+		}
+	})
+}
+
+func checkNewest(t *rapid.T, b *board, core *dag.State) {
+	newest := map[int32]string{}
+	assigned := map[string]bool{}
+	for _, h := range b.log.kept {
+		newest[h.task] = h.event
+		dispatch := fmt.Sprint(h.task, h.claim)
+		switch h.event {
+		case eventAssigned:
+			assigned[dispatch] = true
+		case eventStarted, eventCompleted:
+			if !assigned[dispatch] {
+				t.Fatalf("%s of a dispatch that was never assigned: %+v", h.event, h)
+			}
+		}
+	}
+	for i := range b.entries {
+		rec, event := core.Task(i), newest[int32(i)]
+		var ok bool
+		switch {
+		case rec.State == dag.StatePending:
+			ok = event == eventSubmitted || event == eventRetried
+		case rec.Backoff:
+			ok = event == eventRetried
+		case rec.State == dag.StateQueued:
+			ok = event == eventQueued || event == eventReassigned
+		case rec.State == dag.StateDeadLetter:
+			ok = event == eventDeadLettered
+		case rec.State == dag.StateLost, rec.State == dag.StateKilled:
+			ok = event == eventFailed
+		default: // the same word
+			ok = event == rec.State
+		}
+		if !ok {
+			t.Fatalf("task %d is %+v, and its newest event is %q", i, rec, event)
+		}
+	}
+}

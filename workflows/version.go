@@ -1,0 +1,13 @@
+package workflows
+
+// Versions of the workflow Run. Each is asked for only where the behaviour
+// differs, because the answer takes events of the history.
+const (
+	// versionEvents: events are stored in mid-run. A run of the first release kept none.
+	versionEvents = "events"
+	// versionSuspicion: an attempt that was lost before it gave a sign of its process
+	// is moved. In the first release it was a failed attempt.
+	versionSuspicion = "suspicion"
+	// versionDeadLetters: dead letters are counted in a search attribute.
+	versionDeadLetters = "dead-letters"
+)
