@@ -78,6 +78,14 @@ func TestContinueAsNew(t *testing.T) {
 			t.Errorf("task %s\nin one execution: %v\nin several:       %v", name, x, y)
 		}
 	}
+	for name := range a.GetTasks() {
+		if x, y := one.lifecycle(name, 1), h.lifecycle(name, 1); x != y {
+			t.Errorf("events of task %s\nin one execution: %s\nin several:       %s", name, x, y)
+		}
+	}
+	if x, y := one.lifecycle("", 1), h.lifecycle("", 1); x != y || x != "submitted failed" {
+		t.Errorf("events of the run: %s; %s", x, y)
+	}
 	if a.Tasks, b.Tasks = nil, nil; !proto.Equal(a, b) {
 		t.Errorf("the run\nin one execution: %v\nin several:       %v", a, b)
 	}
@@ -102,6 +110,9 @@ func (h *handle) comparable(run *v1.Run) *v1.Run {
 		}
 		task.AssignedAt, task.StartedAt, task.CompletedAt, task.ScheduledAfter = nil, nil, nil, nil
 		task.Node = ""
+		for _, attempt := range task.GetAttempts() {
+			attempt.Node, attempt.AssignedAt, attempt.StartedAt, attempt.CompletedAt = "", nil, nil, nil
+		}
 	}
 	run.Id, run.Error, run.CreatedAt, run.CompletedAt = "", "", nil, nil
 	return run

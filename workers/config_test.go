@@ -15,7 +15,7 @@ func TestNodeConfig(t *testing.T) {
 	t.Parallel()
 	good := NodeConfig{
 		Client: &Connection{}, Store: &store.Store{}, Logger: slog.New(slog.DiscardHandler), Name: "a",
-		Machine: node.NewMachine(node.Need{Cores: 6}), Executors: []executor.Executor{fake.New("shell", nil)}, ScratchDir: "x",
+		Machine: node.NewMachine(node.Size{Cores: 6}), Executors: []executor.Executor{fake.New("shell", nil)}, ScratchDir: "x",
 	}
 	if c, err := good.withDefaults(); err != nil || c.MaxParallel != 6 {
 		t.Errorf("max parallel %d, error %v", c.MaxParallel, err)

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+
+	"switchyard/activities/metrics"
 )
 
 // DialOptions say where Temporal is.
@@ -24,7 +26,9 @@ type DialOptions struct {
 	Namespace string
 	// Identity names this process in Temporal's histories.
 	Identity string
-	Logger   *slog.Logger
+	// Metrics takes the SDK's figures; nil: they are not kept.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
 }
 
 // Connection is a client of Temporal, and what the server can do.
@@ -32,6 +36,9 @@ type Connection struct {
 	client.Client
 	// Namespace that the client works in.
 	Namespace string
+	// Fleet tells fleets apart: it is the identity of the namespace, however the
+	// server was reached.
+	Fleet string
 	// PushesCancel says that the server tells a worker at once that one of its
 	// activities is cancelled, and not in the answer to its next heartbeat.
 	PushesCancel bool
@@ -54,6 +61,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	opts.Logger = log.NewStructuredLogger(quiet(o.Logger))
 	opts.Identity = o.Identity
 	opts.DataConverter = NewDataConverter()
+	opts.MetricsHandler = o.Metrics.SDK()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(ctx, opts)
@@ -71,6 +79,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	return &Connection{
 		Client:       c,
 		Namespace:    opts.Namespace,
+		Fleet:        d.GetNamespaceInfo().GetId(),
 		PushesCancel: d.GetNamespaceInfo().GetCapabilities().GetWorkerCommands(),
 	}, nil
 }

@@ -1,76 +1,77 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities"
-	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/activities/metrics"
+	"switchyard/activities/placement"
+	"switchyard/activities/registry"
 	"switchyard/workflows/names"
 )
 
 const (
 	// listInterval is how often visibility is asked which nodes there are.
 	listInterval = 3 * time.Second
-	// readInterval is how often the nodes' snapshots are read.
+	// readInterval is how often the nodes' entries are read.
 	readInterval = time.Second
 	// eagerInterval is the same while a node is expected that has not shown up.
 	eagerInterval = 20 * time.Millisecond
 	// expectFor is how long a node is expected.
 	expectFor = 30 * time.Second
-	// staleAfter is how long a snapshot may stand still before its node gets nothing new.
-	staleAfter = 6 * time.Second
-	// readers is the number of snapshots that are read at once.
+	// readers is the number of entries that are read at once.
 	readers = 16
+	// allBelow is the number of nodes up to which all are read each time. Of more, a
+	// share is, those first that have waited longest: each at least every sharesOf reads.
+	allBelow = 300
+	sharesOf = 3
 	// callTimeout bounds one call to the server.
 	callTimeout = 5 * time.Second
 )
 
-// fleet keeps the placement queue's picture of the nodes up to date. The open
-// workflows Node are the registry; the newest heartbeat of each holds its
-// snapshot.
+// fleet keeps the placement queue's picture of the nodes up to date, from the
+// registry.
 type fleet struct {
-	client    client.Client
+	registry  *registry.Registry
 	placement *activities.Placement
 	logger    *slog.Logger
 	poke      chan struct{}
 
 	mu       sync.Mutex
 	expected map[string]time.Time // node -> until when
-	seen     map[string]sighting  // only touched by run
+	seen     map[string]sighting
 }
 
-// sighting is a snapshot and when this process first saw it.
+// sighting is what is known of a node.
 type sighting struct {
-	snapshot *v1.NodeSnapshot
-	at       time.Time
+	entry *registry.Entry
+	read  time.Time // when it was read last
+	moved time.Time // when this process first saw its newest heartbeat
 }
 
 func newFleet(c client.Client, p *activities.Placement, logger *slog.Logger) *fleet {
 	return &fleet{
-		client: c, placement: p, logger: logger,
+		registry: registry.New(c), placement: p, logger: logger,
 		poke:     make(chan struct{}, 1),
 		expected: map[string]time.Time{},
 		seen:     map[string]sighting{},
 	}
 }
 
-func (f *fleet) expect(nodes []string) {
+// expect has nodes looked for, each until a time, that visibility may not list yet.
+func (f *fleet) expect(nodes map[string]time.Time) {
 	f.mu.Lock()
-	for _, n := range nodes {
-		f.expected[n] = time.Now().Add(expectFor)
-	}
+	maps.Copy(f.expected, nodes)
 	f.mu.Unlock()
 	select {
 	case f.poke <- struct{}{}:
@@ -79,7 +80,7 @@ func (f *fleet) expect(nodes []string) {
 }
 
 func (f *fleet) run(ctx context.Context) {
-	var listed map[string]bool
+	var listed []string
 	var nextList time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,7 +92,7 @@ func (f *fleet) run(ctx context.Context) {
 		case <-f.poke:
 		}
 		if now := time.Now(); now.After(nextList) {
-			if nodes, err := f.list(ctx); err != nil {
+			if nodes, err := f.registry.Names(ctx); err != nil {
 				f.logger.Debug("the nodes could not be listed", "error", err)
 			} else {
 				listed, nextList = nodes, now.Add(listInterval)
@@ -104,132 +105,110 @@ func (f *fleet) run(ctx context.Context) {
 	}
 }
 
-// refresh reads the snapshots, tells the placement queue, and returns when to
-// read them again.
-func (f *fleet) refresh(ctx context.Context, listed map[string]bool) time.Duration {
-	now := time.Now()
-	wanted := maps.Clone(listed)
-	if wanted == nil {
-		wanted = map[string]bool{}
-	}
-	// Visibility is behind: a node that is there stays until its workflow says otherwise.
-	for node := range f.seen {
-		wanted[node] = true
-	}
-	f.mu.Lock()
-	for node, until := range f.expected {
-		if now.After(until) {
-			delete(f.expected, node)
-			continue
-		}
-		wanted[node] = true
-	}
-	f.mu.Unlock()
-
-	snapshots := f.read(ctx, slices.Sorted(maps.Keys(wanted)))
+// refresh reads entries, tells the placement queue, and returns when to do so again.
+func (f *fleet) refresh(ctx context.Context, listed []string) time.Duration {
+	f.read(ctx, f.due(listed))
 	if ctx.Err() != nil {
 		return readInterval
 	}
-	next := map[string]sighting{}
-	var live []*v1.NodeSnapshot
+	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, s := range snapshots {
-		old, known := f.seen[name]
-		if known && old.snapshot.GetIncarnation() == s.GetIncarnation() && old.snapshot.GetSequence() == s.GetSequence() {
-			next[name] = old
-		} else {
-			next[name] = sighting{s, now}
-		}
-		delete(f.expected, name)
-		if now.Sub(next[name].at) < staleAfter {
-			live = append(live, s)
+	var nodes []placement.Node
+	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
+		s := f.seen[name]
+		if s.entry.Known() != nil {
+			state, reason := s.entry.State(now.Sub(s.moved))
+			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
 		}
 	}
-	f.seen = next
-	f.placement.SetNodes(live)
+	f.placement.SetNodes(nodes)
 	if len(f.expected) > 0 {
 		return eagerInterval
 	}
 	return readInterval
 }
 
-// list asks visibility for the nodes that are registered.
-func (f *fleet) list(ctx context.Context) (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	nodes := map[string]bool{}
-	req := &workflowservice.ListWorkflowExecutionsRequest{
-		PageSize: 1000,
-		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", names.NodeWorkflow),
+// figures are what a scrape shows of the nodes.
+func (f *fleet) figures() []metrics.FleetNode {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var nodes []metrics.FleetNode
+	for name, s := range f.seen {
+		if s.entry.Known() == nil {
+			continue
+		}
+		state, _ := s.entry.State(now.Sub(s.moved))
+		nodes = append(nodes, metrics.FleetNode{Name: name, State: state, LastBeat: s.moved})
 	}
-	for {
-		page, err := f.client.ListWorkflow(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range page.GetExecutions() {
-			if node, ok := names.ParseNodeWorkflowID(e.GetExecution().GetWorkflowId()); ok {
-				nodes[node] = true
-			}
-		}
-		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
-			return nodes, nil
-		}
-	}
+	return nodes
 }
 
-// read returns the newest snapshots of nodes that have one.
-func (f *fleet) read(ctx context.Context, nodes []string) map[string]*v1.NodeSnapshot {
-	var mu sync.Mutex
-	snapshots := make(map[string]*v1.NodeSnapshot, len(nodes))
-	group, ctx := errgroup.WithContext(ctx)
+// due are the nodes to read now: those that visibility lists, which is behind,
+// those that are known, and those that are expected.
+func (f *fleet) due(listed []string) []string {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wanted := map[string]bool{}
+	for _, name := range listed {
+		wanted[name] = true
+	}
+	for name := range f.seen {
+		wanted[name] = true
+	}
+	for name, until := range f.expected {
+		if now.After(until) {
+			delete(f.expected, name)
+			continue
+		}
+		wanted[name] = true
+	}
+	nodes := slices.Collect(maps.Keys(wanted))
+	if len(nodes) <= allBelow {
+		return nodes
+	}
+	slices.SortFunc(nodes, func(a, b string) int {
+		return cmp.Or(f.seen[a].read.Compare(f.seen[b].read), cmp.Compare(a, b))
+	})
+	return nodes[:max(allBelow, (len(nodes)+sharesOf-1)/sharesOf)]
+}
+
+// read reads the entries of nodes. One that cannot be read stays as it was, and
+// becomes stale if that lasts.
+func (f *fleet) read(ctx context.Context, nodes []string) {
+	var group errgroup.Group
 	group.SetLimit(readers)
-	for _, node := range nodes {
+	for _, name := range nodes {
 		group.Go(func() error {
-			s, err := f.snapshot(ctx, node)
-			if err != nil {
-				f.logger.Debug("a node could not be described", "node", node, "error", err)
-				mu.Lock()
-				defer mu.Unlock()
-				// Kept as it was: it becomes stale if this lasts.
-				if old, ok := f.seen[node]; ok {
-					snapshots[node] = old.snapshot
-				}
-				return nil
-			}
-			if s != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				snapshots[node] = s
+			e, err := f.registry.Entry(ctx, name)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			switch {
+			case errors.Is(err, registry.ErrUnknown):
+				delete(f.seen, name)
+			case err != nil:
+				f.logger.Debug("a node could not be read", "node", name, "error", err)
+			default:
+				f.see(name, e)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no error
-	return snapshots
 }
 
-// snapshot reads a node's newest heartbeat; nil: the node is gone or has not beaten yet.
-func (f *fleet) snapshot(ctx context.Context, node string) (*v1.NodeSnapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	d, err := f.client.DescribeWorkflowExecution(ctx, names.NodeWorkflowID(node), "")
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return nil, nil
+// see takes an entry that was just read. mu is held.
+func (f *fleet) see(name string, e *registry.Entry) {
+	now := time.Now()
+	old, known := f.seen[name]
+	s := sighting{entry: e, read: now, moved: now}
+	if known && old.entry.Known().GetIncarnation() == e.Known().GetIncarnation() && old.entry.Known().GetSequence() == e.Known().GetSequence() {
+		s.moved = old.moved
 	}
-	if err != nil {
-		return nil, err
+	f.seen[name] = s
+	if e.Record.GetState() != names.NodeOffline {
+		delete(f.expected, name)
 	}
-	for _, a := range d.GetPendingActivities() {
-		if a.GetActivityType().GetName() != names.HeartbeatActivity || a.GetHeartbeatDetails() == nil {
-			continue
-		}
-		var s v1.NodeSnapshot
-		if err := NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &s); err != nil {
-			return nil, fmt.Errorf("snapshot of node %s: %w", node, err)
-		}
-		return &s, nil
-	}
-	return nil, nil
 }

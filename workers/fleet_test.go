@@ -1,9 +1,16 @@
 package workers
 
-// knows tells whether the fleet has a snapshot of the node.
-func (f *fleet) knows(node string) bool {
+import "switchyard/workflows/names"
+
+// knows tells whether a node is up in the owner's fleet.
+func (c *Control) knows(node string) bool {
+	t := c.current()
+	if t == nil {
+		return false
+	}
+	f := t.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, ok := f.seen[node]
-	return ok
+	s, ok := f.seen[node]
+	return ok && s.entry.Record.GetState() != names.NodeOffline
 }

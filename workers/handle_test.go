@@ -81,7 +81,7 @@ func (h *handle) wait() *v1.Run {
 		}
 	}
 	if len(status.GetRun().GetTasks()) == 0 {
-		if err := h.store.GetMessage(ctx, store.StatusKey(h.id, 0), &status); err != nil {
+		if err := h.store.GetMessage(ctx, store.StatusKey(h.id, status.GetRun().GetGeneration()), &status); err != nil {
 			h.t.Fatal(err)
 		}
 	}

@@ -44,7 +44,7 @@ func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
 			err = errors.Join(err, y.stop())
 		}
 	}()
-	if y.server, err = embedded.Start(ctx, embedded.Options{}); err != nil {
+	if y.server, err = embedded.Start(ctx, embedded.Options{SearchAttributes: SearchAttributes()}); err != nil {
 		return nil, err
 	}
 	if y.conn, err = Dial(ctx, DialOptions{Address: y.server.Address(), Identity: "test", Logger: y.logger}); err != nil {
@@ -94,7 +94,7 @@ func (y *yard) crew(t *testing.T, s script) *crew {
 		// Names of nodes are short; the number keeps those of long test names apart.
 		yard: y, t: t, label: node.Name(fmt.Sprintf("%d-%s", y.crews.Add(1), t.Name())),
 		fake:    fake.New("shell", s),
-		machine: node.NewMachine(node.Need{Cores: 1000, MemoryMB: 1 << 20}),
+		machine: node.NewMachine(node.Size{Cores: 1000, MemoryMB: 1 << 20}),
 	}
 }
 
@@ -105,11 +105,7 @@ func (c *crew) name(short string) string { return node.Name(short + "-" + c.labe
 // ends with the test.
 func (c *crew) start(short string, change ...func(*NodeConfig)) *Node {
 	c.t.Helper()
-	cfg := NodeConfig{
-		Client: c.conn, Store: c.store, Logger: c.logger,
-		Name: c.name(short), Labels: []string{c.label}, MaxParallel: 50,
-		Machine: c.machine, Executors: []executor.Executor{c.fake}, ScratchDir: c.t.TempDir(),
-	}
+	cfg := c.config(short)
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -120,6 +116,15 @@ func (c *crew) start(short string, change ...func(*NodeConfig)) *Node {
 	}
 	c.t.Cleanup(n.Stop)
 	return n
+}
+
+// config describes a node that runs what the script says.
+func (c *crew) config(short string) NodeConfig {
+	return NodeConfig{
+		Client: c.conn, Store: c.store, Logger: c.logger,
+		Name: c.name(short), Labels: []string{c.label}, MaxParallel: 50,
+		Machine: c.machine, Executors: []executor.Executor{c.fake}, ScratchDir: c.t.TempDir(),
+	}
 }
 
 // input reads a definition and pins its tasks to the nodes of this test.

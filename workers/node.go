@@ -1,27 +1,26 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
 	"switchyard/activities"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
+	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
-	"switchyard/workflows/names"
 )
 
 // NodeConfig describes a node. Client, Store, Logger, Name, Machine, Executors
@@ -45,6 +44,17 @@ type NodeConfig struct {
 	ScratchDir string
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
+	// Metrics counts attempts and shows the ledger; nil: nothing does.
+	Metrics *metrics.Metrics
+	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
+	OfflineAfter time.Duration
+
+	// Gaming are the rules by which it is told that somebody plays on the machine; nil: node.DefaultGamingRules.
+	Gaming *node.GamingRules
+
+	// Others than those of this machine in tests.
+	lockDir   string
+	machineID string
 }
 
 const (
@@ -52,11 +62,15 @@ const (
 	// to the worker, and where the answer to a heartbeat must carry it.
 	pushedBeat = 5 * time.Second
 	polledBeat = time.Second
+	// stopReason is why a node that stops hands its attempts back.
+	stopReason = "its worker stops"
 	// nodeStopTimeout is how long a stopping node waits for its attempts, which are
 	// then being ended: their grace, and some time to report.
 	nodeStopTimeout = 20 * time.Second
-	// registerTimeout bounds the registration of a node.
-	registerTimeout = 20 * time.Second
+	// defaultOfflineAfter is how long a node may be silent before it counts as lost;
+	// minOfflineAfter is what beats can keep.
+	defaultOfflineAfter = 15 * time.Second
+	minOfflineAfter     = time.Second
 )
 
 // withDefaults fills in what may be left out and says what is missing.
@@ -66,11 +80,16 @@ func (c NodeConfig) withDefaults() (NodeConfig, error) {
 		return c, errors.New("node: Client, Store, Logger, Machine, ScratchDir and Executors are required")
 	case c.Name == "" || node.Name(c.Name) != c.Name:
 		return c, fmt.Errorf("node name %q: use at most 63 of a-z, 0-9, '.' and '-', with a letter or digit at both ends, such as %s", c.Name, node.Name(c.Name))
+	case c.OfflineAfter != 0 && c.OfflineAfter < minOfflineAfter:
+		return c, fmt.Errorf("node %s: offline after is %s; it must be at least %s", c.Name, c.OfflineAfter, minOfflineAfter)
 	case c.MaxParallel < 0:
 		return c, fmt.Errorf("node %s: max parallel is %d; it must be at least 1, or 0 for the default", c.Name, c.MaxParallel)
 	}
 	if c.MaxParallel == 0 {
 		c.MaxParallel = max(int(c.Machine.Total().Cores), 4)
+	}
+	if c.OfflineAfter == 0 {
+		c.OfflineAfter = defaultOfflineAfter
 	}
 	c.Logger = c.Logger.With("node", c.Name)
 	return c, nil
@@ -81,92 +100,130 @@ type Node struct {
 	cfg        NodeConfig
 	workspaces *workspace.Root
 	workers    []worker.Worker
+	gpuLane    bool // is served
+	presence   *activities.Presence
+	attempts   *activities.Node
+	lock       *node.NameLock // nil: there is none on this machine
+	registered bool           // set once, before anything else uses the node
+	leaving    atomic.Bool
+	cancel     context.CancelFunc
+	unwatch    func() // no scrape shows the ledger any more
+	loops      sync.WaitGroup
 	stop       sync.Once
+
+	failed  chan struct{} // closed when the node has lost its name
+	failure error         // why; set before failed is closed
 }
 
-// StartNode starts a node worker and registers the node. It does not block once
-// the node is registered; Stop ends it.
-func StartNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
-	cfg, err := cfg.withDefaults()
+// StartNode registers a node and starts its worker. It waits for a control
+// process to register it, until ctx ends, and for an earlier worker of the name
+// that may be dead; it does not block once the node is registered. Stop and
+// Shutdown end the node.
+func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
+	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
-	defer cancel()
 	beat := polledBeat
 	if cfg.Client.PushesCancel {
 		beat = pushedBeat
 	}
-	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir)}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
-	host := &activities.Node{
-		Name: cfg.Name, Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
+	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, unwatch: func() {}}
+	defer func() {
+		if err != nil {
+			n.Stop()
+			err = fmt.Errorf("start node %s: %w", cfg.Name, err)
+		}
+	}()
+	n.attempts = &activities.Node{
+		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		SharedDir: cfg.SharedDir, BeatInterval: beat, Logger: cfg.Logger,
+		SharedDir: cfg.SharedDir, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	for _, e := range cfg.Executors {
-		host.Executors[e.Type()] = e
+		n.attempts.Executors[e.Type()] = e
 	}
-	host.Snapshot = snapshotter(cfg, ledger)
-
-	err = errors.Join(
-		n.serve(names.ControlLane, worker.Options{
-			MaxConcurrentActivityExecutionSize: 4,
-			MaxConcurrentActivityTaskPollers:   1,
-			WorkerStopTimeout:                  time.Second,
-		}, names.HeartbeatActivity, host.Heartbeat),
-		n.serve(names.CPULane, worker.Options{
-			// Twice the slots, because the queue is filled ahead; the ledger gates the start.
-			MaxConcurrentActivityExecutionSize: 2 * cfg.MaxParallel,
-			MaxConcurrentActivityTaskPollers:   4,
-			WorkerStopTimeout:                  nodeStopTimeout,
-		}, names.ExecuteActivity, host.Execute),
-	)
-	if err == nil {
-		err = n.register(ctx)
+	figures := snapshotter(cfg, ledger)
+	n.presence = activities.NewPresence(activities.PresenceOptions{
+		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
+		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
+			s := figures(ctx)
+			s.Draining = n.leaving.Load()
+			return s
+		},
+	})
+	if err = n.lockName(ctx); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		n.Stop()
-		return nil, fmt.Errorf("start node %s: %w", cfg.Name, err)
+	// Nothing is taken up before the node is registered under this incarnation.
+	if err = n.join(ctx); err != nil {
+		return nil, err
 	}
+	if err = n.serve(); err != nil {
+		return nil, err
+	}
+	var loopCtx context.Context
+	loopCtx, n.cancel = context.WithCancel(context.Background())
+	n.loops.Go(func() { n.stay(loopCtx) })
+	n.unwatch = cfg.Metrics.WatchLedger(cfg.Name, func() metrics.Ledger { return ledgerFigures(ledger) })
 	return n, nil
-}
-
-// serve starts a worker for a queue of the node.
-func (n *Node) serve(lane names.Lane, opts worker.Options, activityType string, f any) error {
-	opts.DisableWorkflowWorker = true
-	w := worker.New(n.cfg.Client.Client, names.NodeQueue(n.cfg.Name, lane), opts)
-	w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: activityType})
-	if err := w.Start(); err != nil {
-		return err
-	}
-	n.workers = append(n.workers, w)
-	return nil
-}
-
-// register opens the node's registry entry. The entry of an earlier start is replaced.
-func (n *Node) register(ctx context.Context) error {
-	_, err := n.cfg.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       names.NodeWorkflowID(n.cfg.Name),
-		TaskQueue:                names.ControlQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-		StaticSummary:            "node " + n.cfg.Name,
-	}, names.NodeWorkflow, &v1.NodeInput{Name: n.cfg.Name, Incarnation: uuid.NewString()})
-	return err
 }
 
 // Stop ends the node: waiting attempts are handed back, running ones are stopped
 // and handed back, and the node leaves the fleet. A second Stop does nothing.
 func (n *Node) Stop() {
 	n.stop.Do(func() {
+		n.unwatch()
+		n.leaving.Store(true)
+		n.cancel()
+		n.loops.Wait()
 		// The attempts first, while the node still counts as alive.
+		n.attempts.BeginDrain(time.Now(), stopReason)
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()
 		}
+		n.leave()
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
+		if n.lock != nil {
+			if err := n.lock.Release(); err != nil {
+				n.cfg.Logger.Warn("the lock for the node's name was not given back", "error", err)
+			}
+		}
 	})
+}
+
+// Shutdown takes the node out of service and then stops it: attempts that wait
+// are handed back at once, running ones may finish for as long as patience lasts,
+// or until ctx ends, and are then stopped and handed back. None spends an attempt.
+func (n *Node) Shutdown(ctx context.Context, patience time.Duration) {
+	if patience > 0 && ctx.Err() == nil {
+		n.leaving.Store(true)
+		n.presence.Hurry()
+		n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
+		ctx, cancel := context.WithTimeout(ctx, patience+nodeStopTimeout)
+		defer cancel()
+		if n.attempts.AwaitQuiet(ctx) != nil {
+			n.cfg.Logger.Warn("the node stops with attempts that have not finished; they are moved")
+		}
+	}
+	n.Stop()
+}
+
+// Failed returns a channel that is closed when the node cannot go on, because
+// another worker has taken its name; Err says so then. It is still to be stopped.
+func (n *Node) Failed() <-chan struct{} { return n.failed }
+
+// Err is why the node has failed; nil before that.
+func (n *Node) Err() error {
+	select {
+	case <-n.failed:
+		return n.failure
+	default:
+		return nil
+	}
 }
 
 // snapshotter returns what takes the node's figures for its heartbeat.
@@ -175,8 +232,8 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	if dir == "" {
 		dir = "."
 	}
-	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Logger: cfg.Logger})
-	machine := machineID()
+	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: cfg.Labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
+	machine := cmp.Or(cfg.machineID, machineID())
 	var types []string
 	for _, e := range cfg.Executors {
 		types = append(types, e.Type())
@@ -184,7 +241,6 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	slices.Sort(types)
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
-		s.Labels = slices.Sorted(slices.Values(cfg.Labels))
 		s.Capabilities = cfg.Capabilities
 		s.Executors = types
 		s.MaxParallel = int32(cfg.MaxParallel)

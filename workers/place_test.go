@@ -121,7 +121,7 @@ func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 	c := y.crew(t, script{"hold": {{Block: true}}})
 	c.start("a", func(cfg *NodeConfig) {
 		cfg.MaxParallel = 1
-		cfg.Machine = node.NewMachine(node.Need{Cores: 4, MemoryMB: 1 << 20})
+		cfg.Machine = node.NewMachine(node.Size{Cores: 4, MemoryMB: 1 << 20})
 	})
 	first := c.submit(c.input(`{name: first, tasks: {hold: {type: shell, spec: {command: x}}}}`))
 	c.running("hold")
@@ -141,7 +141,7 @@ func TestNodeStopMovesItsTask(t *testing.T) {
 	h := c.submit(c.input(`{name: move, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
 	c.running("x")
 	c.start("second")
-	eventually(t, "the second node is known", func() bool { return c.control.fleet.knows(c.name("second")) })
+	eventually(t, "the second node is known", func() bool { return c.control.knows(c.name("second")) })
 	first.Stop()
 	run := h.wait()
 	want(t, run, "completed", nil)
@@ -154,7 +154,7 @@ func TestNodeLeavesAndComesBack(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, nil)
 	c.start("a").Stop()
-	eventually(t, "the node has left the fleet", func() bool { return !c.control.fleet.knows(c.name("a")) })
+	eventually(t, "the node has left the fleet", func() bool { return !c.control.knows(c.name("a")) })
 	c.start("a")
 	want(t, c.do(`{name: back, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }

@@ -7,13 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
@@ -54,15 +58,14 @@ func TestHistoriesReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := shared(t).crew(t, test.script)
-			n := (*Node)(nil)
 			if !test.late {
-				n = c.start("n")
+				c.start("n")
 				c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 			}
 			h := c.submit(c.input(test.document))
 			if test.late {
 				h.until("a", func(task *v1.Task) bool { return task.GetError() != "" })
-				n = c.start("n")
+				c.start("n")
 			}
 			if test.cancel {
 				c.running("a")
@@ -70,14 +73,49 @@ func TestHistoriesReplay(t *testing.T) {
 			}
 			h.wait()
 			replay(t, name, workflows.Limits{}, h.history(""))
-			if name == "simple" {
-				n.Stop()
-				registry := &handle{crew: c, id: names.NodeWorkflowID(c.name("n"))}
-				eventually(t, "the node has left", func() bool { return !registry.open() })
-				replay(t, "node", workflows.Limits{}, registry.history(""))
-			}
 		})
 	}
+}
+
+// The registry entry of a node, through all that can happen to one, and the election.
+func TestHistoriesOfTheFleetReplay(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{})
+	c := y.crew(t, nil)
+	reg, name := registry.New(c.conn), c.name("n")
+	entry := &handle{crew: c, id: names.NodeWorkflowID(name)}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := c.start("n")
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Reason: "repair"}))
+	eventually(t, "nothing is left", func() bool {
+		got, err := reg.Get(t.Context(), name)
+		return err == nil && got.GetDrained()
+	})
+	must(reg.Undrain(t.Context(), name))
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}))
+	must(reg.Undrain(t.Context(), name)) // called off, unless nothing was left already
+	c.do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`)
+	n.Stop()
+	c.state(name, "offline")
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{}))
+	n = c.start("n")
+	must(reg.Undrain(t.Context(), name))
+	n.Stop()
+	c.state(name, "offline")
+	// One that is silent.
+	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "silent", OfflineAfter: durationpb.New(time.Second)}))
+	c.state(name, "offline")
+	must(nil, reg.Remove(t.Context(), name))
+	eventually(t, "the entry is closed", func() bool { return !entry.open() })
+	replay(t, "node", workflows.Limits{}, entry.history(""))
+
+	election := &handle{crew: c, id: names.OwnerWorkflowID}
+	replay(t, "owner", workflows.Limits{}, election.history(""))
 }
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
@@ -108,7 +146,8 @@ func replay(t *testing.T, name string, limits workflows.Limits, events []*histor
 	t.Helper()
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	if err := r.ReplayWorkflowHistory(nil, &historypb.History{Events: events}); err != nil {
 		t.Errorf("history %s: %v", name, err)
 	}

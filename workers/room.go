@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
@@ -14,35 +15,40 @@ import (
 // room lets attempts in by the ledger of their node.
 type room struct{ ledger *node.Ledger }
 
-// Acquire waits for a place; see node.Ledger.Acquire.
-func (r room) Acquire(ctx context.Context, a *v1.RunningAttempt, res *v1.Resources) (func(), error) {
-	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: int(res.GetGpus())}
+// Acquire waits for a place; see node.Ledger.Acquire. The GPUs and the NUMA
+// node are those that placement has picked: another choice here would be one
+// that the placement queue does not know of.
+func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), error) {
+	res := req.GetResources()
+	if picked := len(req.GetGpus()); picked < int(res.GetGpus()) {
+		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), res.GetGpus(), picked)
+	}
+	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
 	if res != nil && res.Cores != nil {
 		need.Cores = res.GetCores()
 	}
-	return r.ledger.Acquire(ctx, a.GetRunId()+"/"+names.AttemptID(a.GetTask(), a.GetClaim()), need)
+	return r.ledger.Acquire(ctx, req.GetRunId()+"/"+names.AttemptID(req.GetTask(), req.GetClaim()), need)
 }
 
 var _ activities.Room = room{}
 
-// running are the attempts on a ledger, as a snapshot lists them.
+// running are the attempts on a ledger with what they hold, as a snapshot lists them.
 func running(l *node.Ledger) []*v1.RunningAttempt {
 	var out []*v1.RunningAttempt
 	for _, r := range l.Running() {
 		run, attempt, _ := strings.Cut(r.ID, "/")
 		task, claim, _ := names.ParseAttemptID(attempt)
-		out = append(out, &v1.RunningAttempt{RunId: run, Task: task, Claim: claim})
+		out = append(out, &v1.RunningAttempt{
+			RunId: run, Task: task, Claim: claim,
+			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, NumaNode: r.Need.NUMA,
+		})
 	}
 	return out
 }
 
 // ThisMachine is the machine of this process, for the nodes of this process to share.
 func ThisMachine(ctx context.Context) *node.Machine {
-	s := node.NewProbe(node.ProbeOptions{Dir: "."}).Snapshot(ctx)
-	return node.NewMachine(node.Need{
-		Cores:    float64(s.GetCpu().GetCores()),
-		MemoryMB: s.GetMemory().GetTotalMb(),
-	})
+	return node.Measure(ctx, node.ProbeOptions{Dir: "."})
 }
 
 func machineID() string {

@@ -2,66 +2,89 @@ package workers
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 )
 
+// twoSockets is a machine with two NUMA nodes and two GPUs.
+var twoSockets = node.Size{Cores: 4, MemoryMB: 100, GPUs: []int32{0, 1}, NUMA: []node.NUMASize{
+	{Index: 0, Cores: 2, MemoryMB: 50}, {Index: 1, Cores: 2, MemoryMB: 50},
+}}
+
 func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		resources *v1.Resources
-		need      node.Need
+		req  *v1.ExecuteRequest
+		need node.Need
 	}{
-		"nothing said": {nil, node.Need{Cores: 1}},
-		"only memory":  {&v1.Resources{MemoryMb: 10}, node.Need{Cores: 1, MemoryMB: 10}},
-		"no cores":     {&v1.Resources{Cores: new(float64)}, node.Need{}},
-		"cores":        {&v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}, node.Need{Cores: 2.5, MemoryMB: 7}},
+		"nothing said": {&v1.ExecuteRequest{}, node.Need{Cores: 1}},
+		"only memory":  {&v1.ExecuteRequest{Resources: &v1.Resources{MemoryMb: 10}}, node.Need{Cores: 1, MemoryMB: 10}},
+		"no cores":     {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: new(float64)}}, node.Need{}},
+		"cores":        {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}}, node.Need{Cores: 2.5, MemoryMB: 7}},
+		"what placement picked": {
+			&v1.ExecuteRequest{Resources: &v1.Resources{Gpus: 1}, Gpus: []int32{1}, NumaNode: proto.Int32(1)},
+			node.Need{Cores: 1, GPUs: []int32{1}, NUMA: proto.Int32(1)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			machine := node.NewMachine(node.Need{Cores: 4, MemoryMB: 100})
-			release, err := room{node.NewLedger(machine, 1)}.Acquire(t.Context(), &v1.RunningAttempt{RunId: "r", Task: "t"}, test.resources)
+			ledger := node.NewLedger(node.NewMachine(twoSockets), 1)
+			release, err := room{ledger}.Acquire(t.Context(), test.req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := machine.Reserved(); got != test.need {
+			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty()) {
 				t.Errorf("holds %v, want %v", got, test.need)
 			}
-			if release(); machine.Reserved() != (node.Need{}) {
-				t.Errorf("holds %v after its release", machine.Reserved())
+			if release(); len(ledger.Running()) > 0 {
+				t.Errorf("holds %v after its release", ledger.Running())
 			}
 		})
 	}
+	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &v1.ExecuteRequest{Task: "t", Resources: &v1.Resources{Gpus: 2}, Gpus: []int32{0}})
+	if err == nil || !strings.Contains(err.Error(), "needs 2 GPUs and was given 1") {
+		t.Errorf("got %v", err)
+	}
 }
 
-// A snapshot names the attempts as they came, whatever is in their names.
+// A snapshot names the attempts as they came, whatever is in their names, and what they hold.
 func TestRunningNamesTheAttempts(t *testing.T) {
 	t.Parallel()
-	ledger := node.NewLedger(node.NewMachine(node.Need{Cores: 4, MemoryMB: 100}), 2)
-	attempts := []*v1.RunningAttempt{{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12}, {RunId: "r", Task: "t", Claim: 1}}
-	for _, a := range attempts {
-		release, err := room{ledger}.Acquire(t.Context(), a, nil)
+	ledger := node.NewLedger(node.NewMachine(twoSockets), 2)
+	requests := []*v1.ExecuteRequest{
+		{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12, Gpus: []int32{1, 0}, NumaNode: proto.Int32(0)},
+		{RunId: "r", Task: "t", Claim: 1, Resources: &v1.Resources{Cores: proto.Float64(0.5), MemoryMb: 20}},
+	}
+	for _, req := range requests {
+		release, err := room{ledger}.Acquire(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer release()
 	}
+	want := []*v1.RunningAttempt{
+		{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12, Cores: 1, Gpus: []int32{0, 1}, NumaNode: proto.Int32(0)},
+		{RunId: "r", Task: "t", Claim: 1, Cores: 0.5, MemoryMb: 20},
+	}
 	got := running(ledger)
-	if len(got) != len(attempts) {
+	if len(got) != len(want) {
 		t.Fatalf("running: %v", got)
 	}
-	for i, a := range attempts {
-		if !proto.Equal(got[i], a) {
-			t.Errorf("got %v, want %v", got[i], a)
+	for i := range want {
+		if !proto.Equal(got[i], want[i]) {
+			t.Errorf("got %v, want %v", got[i], want[i])
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (room{ledger}).Acquire(ctx, &v1.RunningAttempt{RunId: "r", Task: "u"}, nil); err == nil {
+	if _, err := (room{ledger}).Acquire(ctx, &v1.ExecuteRequest{RunId: "r", Task: "u"}); err == nil {
 		t.Error("a third attempt was let in by two slots")
 	}
 }

@@ -1,0 +1,222 @@
+package workers
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// link is a network between a node and the server that can be cut: what is sent
+// then arrives when it is mended, as on a line that loses packets.
+type link struct {
+	listener net.Listener
+	server   string
+	ends     sync.WaitGroup
+
+	mu    sync.Mutex
+	whole chan struct{} // closed unless the link is cut
+	conns []net.Conn
+}
+
+func newLink(t *testing.T, server string) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{listener: listener, server: server, whole: make(chan struct{})}
+	close(l.whole)
+	l.ends.Go(l.serve)
+	t.Cleanup(func() {
+		l.mend()
+		listener.Close()
+		l.mu.Lock()
+		for _, c := range l.conns {
+			c.Close()
+		}
+		l.mu.Unlock()
+		l.ends.Wait()
+	})
+	return l
+}
+
+func (l *link) address() string { return l.listener.Addr().String() }
+
+func (l *link) serve() {
+	for {
+		near, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", l.server)
+		if err != nil {
+			near.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.conns = append(l.conns, near, far)
+		l.mu.Unlock()
+		l.ends.Go(func() { l.carry(far, near) })
+		l.ends.Go(func() { l.carry(near, far) })
+	}
+}
+
+// carry copies what comes while the link is whole.
+func (l *link) carry(to, from net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.mu.Lock()
+		whole := l.whole
+		l.mu.Unlock()
+		<-whole
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				from.Close()
+			}
+			return
+		}
+	}
+}
+
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.whole = make(chan struct{})
+}
+
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.whole:
+	default:
+		close(l.whole)
+	}
+}
+
+// distant starts a node that reaches the server through a link.
+func (c *crew) distant(short string) *link {
+	c.t.Helper()
+	l := newLink(c.t, c.server.Address())
+	conn, err := Dial(c.t.Context(), DialOptions{Address: l.address(), Identity: short, Logger: c.logger})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(conn.Close)
+	c.start(short, func(cfg *NodeConfig) { cfg.Client = conn })
+	// Before the node stops, which asks the server.
+	c.t.Cleanup(l.mend)
+	return l
+}
+
+// heartbeat is the heartbeat time-out of the runs below: their leases are lost
+// after 3 s, and over after 4 s.
+const heartbeat = 5 * time.Second
+
+func (c *crew) cutInput() *v1.RunInput {
+	c.t.Helper()
+	in := c.input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
+	return in
+}
+
+// A node that is cut off for less than its attempts' leases goes on with them.
+func TestShortCut(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	l := c.distant("n")
+	h := c.submit(c.cutInput())
+	c.running("a")
+	lease := c.fake.Calls()[0].Attempt.Lease
+	before := lease.KillAt()
+	l.cut()
+	time.Sleep(heartbeat / 4)
+	l.mend()
+	eventually(t, "the lease is renewed", func() bool { return lease.KillAt() > before.Add(heartbeat/4) })
+	c.fake.Release("a")
+	run := h.wait()
+	want(t, run, "completed", nil)
+	if n := c.calls()["a"]; n != 1 || run.GetTasks()["a"].GetAttempt() != 0 {
+		t.Errorf("it ran %d times: %v", n, run.GetTasks()["a"])
+	}
+}
+
+// What a node runs that is cut off for long has ended before it starts elsewhere.
+func TestLongCut(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true, IgnoreTerm: true}}})
+	l := c.distant("n")
+	h := c.submit(c.cutInput())
+	c.running("a")
+	// The server has heard that it runs.
+	eventually(t, "the server knows that it runs", h.spawned)
+	c.start("m")
+	l.cut()
+	both := false
+	err := c.fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool {
+		both = both || running["a"] > 1 || len(calls) > 1 && !calls[0].Attempt.Lease.Over()
+		return len(calls) > 1 && running["a"] == 1
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if both {
+		t.Error("the task ran on two nodes at once")
+	}
+	l.mend()
+	c.fake.Release("a")
+	run := h.wait()
+	want(t, run, "completed", nil)
+	if a := run.GetTasks()["a"]; a.GetNode() != c.name("m") || a.GetAttempt() != 1 || c.calls()["a"] != 2 {
+		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	}
+}
+
+// What a node completes that is cut off is not run again: its record is the answer.
+func TestReportLost(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true, Stdout: "once"}}})
+	l := c.distant("n")
+	h := c.submit(c.cutInput())
+	c.running("a")
+	eventually(t, "the server knows that it runs", h.spawned)
+	c.start("m")
+	l.cut()
+	c.fake.Release("a")
+	run := h.wait()
+	want(t, run, "completed", nil)
+	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetNode() != c.name("n") || a.GetResult().GetStdout() != "once" {
+		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	}
+}
+
+// spawned tells whether the server has heard from an attempt that its process runs.
+func (h *handle) spawned() bool {
+	h.t.Helper()
+	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		var p v1.ExecuteProgress
+		if a.GetHeartbeatDetails() != nil && NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil && p.GetSpawned() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,64 @@
+package workers
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"switchyard/activities"
+	"switchyard/workflows/names"
+)
+
+// serve starts a worker for each lane of the node.
+func (n *Node) serve() error {
+	service := &activities.Service{Client: n.cfg.Client, Node: n.attempts}
+	return errors.Join(
+		n.serveLane(names.ControlLane, worker.Options{
+			MaxConcurrentActivityExecutionSize: 8,
+			MaxConcurrentActivityTaskPollers:   1,
+			WorkerStopTimeout:                  time.Second,
+		}, map[string]any{
+			names.HeartbeatActivity: n.presence.Heartbeat,
+			names.DrainActivity:     service.Drain,
+			names.UndrainActivity:   service.Undrain,
+		}),
+		n.serveAttempts(names.CPULane),
+		n.serveGPUs(),
+	)
+}
+
+// serveGPUs serves the lane for GPUs from when there are some: a driver may be late.
+func (n *Node) serveGPUs() error {
+	if n.gpuLane || !n.hasGPUs() {
+		return nil
+	}
+	n.gpuLane = true
+	return n.serveAttempts(names.GPULane)
+}
+
+func (n *Node) hasGPUs() bool { return len(n.cfg.Machine.Total().GPUs) > 0 }
+
+func (n *Node) serveAttempts(lane names.Lane) error {
+	return n.serveLane(lane, worker.Options{
+		// Twice the slots, because the queue is filled ahead; the ledger gates the start.
+		MaxConcurrentActivityExecutionSize: 2 * n.cfg.MaxParallel,
+		MaxConcurrentActivityTaskPollers:   4,
+		WorkerStopTimeout:                  nodeStopTimeout,
+	}, map[string]any{names.ExecuteActivity: n.attempts.Execute})
+}
+
+// serveLane starts a worker for a queue of the node.
+func (n *Node) serveLane(lane names.Lane, opts worker.Options, types map[string]any) error {
+	opts.DisableWorkflowWorker = true
+	w := worker.New(n.cfg.Client.Client, names.NodeQueue(n.cfg.Name, lane), opts)
+	for name, f := range types {
+		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	if err := w.Start(); err != nil {
+		return err
+	}
+	n.workers = append(n.workers, w)
+	return nil
+}

@@ -1,0 +1,23 @@
+package workers
+
+import (
+	"switchyard/activities/metrics"
+	"switchyard/workers/node"
+)
+
+// ledgerFigures are what a scrape shows of a node's ledger.
+func ledgerFigures(l *node.Ledger) metrics.Ledger {
+	total, reserved := l.Machine().Total(), l.Reserved()
+	return metrics.Ledger{
+		Slots:    metrics.Amount{Total: float64(l.Slots()), Used: float64(len(l.Running()))},
+		Cores:    metrics.Amount{Total: total.Cores, Used: reserved.Cores},
+		MemoryMB: metrics.Amount{Total: total.MemoryMB, Used: reserved.MemoryMB},
+		GPUs:     metrics.Amount{Total: float64(len(total.GPUs)), Used: float64(len(reserved.GPUs))},
+	}
+}
+
+// figures are what a scrape shows of the fleet while this process owns the queue.
+func (t *term) figures() metrics.Fleet {
+	waiting, placed := t.place.Counts()
+	return metrics.Fleet{Waiting: waiting, Placed: placed, Nodes: t.fleet.figures()}
+}

@@ -1,0 +1,177 @@
+package workers
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/registry"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/node"
+)
+
+const (
+	// takenMargin is how long after the time at which a dead worker is offline its name is still asked for.
+	takenMargin = 5 * time.Second
+	// registerPause is the wait between two attempts to register.
+	registerPause = 200 * time.Millisecond
+	// lockPatience is how long a process that was killed a moment ago may still hold its lock.
+	lockPatience = time.Second
+	// leaveTimeout bounds the good-bye of a node.
+	leaveTimeout = 3 * time.Second
+	// lostPoll is how often a node looks whether the server still knows it.
+	lostPoll = 250 * time.Millisecond
+)
+
+// lockName takes the name on this machine, for this fleet, so that nobody else
+// here is the node while this process lives. Where there can be no lock, the node
+// goes on without: then the registry alone keeps a second worker out, and a worker
+// that has died is waited for.
+func (n *Node) lockName(ctx context.Context) error {
+	// The name of a lock is that of a node, and several fleets may have nodes of one name here.
+	sum := sha256.Sum256([]byte(n.cfg.Client.Fleet + "/" + n.cfg.Name))
+	lockName := node.Name(fmt.Sprintf("%.40s-%x", n.cfg.Name, sum[:8]))
+	until := time.Now().Add(lockPatience)
+	for {
+		lock, err := node.LockName(n.cfg.lockDir, lockName)
+		held, taken := errors.AsType[*node.HeldNameError](err)
+		switch {
+		case err == nil:
+			n.lock = lock
+			return nil
+		case !taken:
+			n.cfg.Logger.Warn("the name of the node cannot be locked on this machine", "error", err)
+			return nil
+		case time.Now().After(until):
+			held.Name = n.cfg.Name
+			return held
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(registerPause):
+		}
+	}
+}
+
+// registration is what the node says of itself.
+func (n *Node) registration(ctx context.Context) *v1.NodeRegistration {
+	s := n.presence.Snapshot(ctx)
+	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
+	return &v1.NodeRegistration{
+		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Exclusive: n.lock != nil,
+		OfflineAfter: durationpb.New(n.cfg.OfflineAfter), Snapshot: s,
+	}
+}
+
+// join registers the node, and waits for what may come right by itself: a control
+// process that is not there yet, a server that is away, and a worker of the same
+// name that may be dead. That one still has its name when it beats.
+func (n *Node) join(ctx context.Context) error {
+	reg := registry.New(n.cfg.Client)
+	var taken rival
+	quiet := false
+	for {
+		record, err := reg.Register(ctx, n.registration(ctx))
+		switch {
+		case err == nil:
+			n.presence.Registered()
+			n.registered = true
+			n.obey(record)
+			return nil
+		case ctx.Err() != nil:
+			return err
+		case errors.Is(err, registry.ErrOutdated):
+			err = reg.Replace(ctx, n.cfg.Name)
+		case errors.Is(err, registry.ErrTaken):
+			if taken.alive(ctx, reg, n.cfg.Name, n.cfg.OfflineAfter) {
+				return err
+			}
+		}
+		if err != nil && !quiet {
+			n.cfg.Logger.Warn("the node is not registered yet", "error", err)
+			quiet = true // said once; what comes of it is said when it is over
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(registerPause):
+		}
+	}
+}
+
+// obey brings the node into the service in which the registry has it.
+func (n *Node) obey(record *v1.NodeRecord) {
+	if !n.leaving.Load() {
+		n.attempts.Obey(record.GetDrain())
+	}
+}
+
+// stay registers the node again when the server knows it no more, as after a
+// long cut of the network, until ctx ends. What runs goes on meanwhile.
+func (n *Node) stay(ctx context.Context) {
+	ticker := time.NewTicker(lostPoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := n.serveGPUs(); err != nil {
+			n.cfg.Logger.Error("tasks that need a GPU are not taken", "error", err)
+		}
+		if !n.presence.Lost(n.cfg.OfflineAfter) {
+			continue
+		}
+		n.cfg.Logger.Warn("the fleet does not know this node any more; it registers again")
+		err := n.join(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			n.cfg.Logger.Error("the node has lost its name", "error", err)
+			n.failure = err
+			close(n.failed)
+			return
+		}
+		n.cfg.Logger.Info("the node is registered again")
+	}
+}
+
+// leave tells the registry that the node is gone, unless the end of its Heartbeat does.
+func (n *Node) leave() {
+	if !n.registered || n.presence.Left() || n.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := registry.New(n.cfg.Client).Leave(ctx, n.cfg.Name, n.presence.Incarnation); err != nil {
+		n.cfg.Logger.Warn("the fleet could not be told that the node leaves; it finds out by its silence", "error", err)
+	}
+}
+
+// rival is a worker that has the name that another one wants.
+type rival struct {
+	since time.Time // when its name was first asked for; zero: not yet
+	beat  time.Time // its newest heartbeat at that time
+}
+
+// alive tells whether the rival beats, or has outlived the time in which one that
+// is dead goes offline.
+func (r *rival) alive(ctx context.Context, reg *registry.Registry, name string, offlineAfter time.Duration) bool {
+	e, err := reg.Entry(ctx, name)
+	if err != nil {
+		return false // gone, or not known
+	}
+	if r.since.IsZero() {
+		r.since, r.beat = time.Now(), e.BeatAt
+		return false
+	}
+	offlineAfter = max(offlineAfter, e.Record.GetRegistration().GetOfflineAfter().AsDuration())
+	return e.BeatAt.After(r.beat) || time.Since(r.since) > offlineAfter+takenMargin
+}

@@ -1,0 +1,215 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// puppet is a node of the fleet whose attempts end as a test says: it can fall
+// silent, as only a node can whose machine is gone.
+type puppet struct {
+	*crew
+	name string
+
+	mu       sync.Mutex
+	requests []*v1.ExecuteRequest
+	silence  chan struct{}
+}
+
+// move is what a puppet does with a dispatch.
+type move func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error)
+
+// puppet starts one that does the moves one after the other, and then completes
+// whatever comes.
+func (c *crew) puppet(short string, moves ...move) *puppet {
+	c.t.Helper()
+	n := c.start(short)
+	lane := len(n.workers) - 1
+	n.workers[lane].Stop() // it stays in the fleet, and somebody else takes its tasks
+	n.workers = n.workers[:lane]
+	p := &puppet{crew: c, name: c.name(short), silence: make(chan struct{})}
+	w := worker.New(c.conn.Client, names.NodeQueue(p.name, names.CPULane), worker.Options{DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(func(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
+		p.mu.Lock()
+		p.requests = append(p.requests, req)
+		do := p.complete
+		if len(p.requests) <= len(moves) {
+			do = moves[len(p.requests)-1]
+		}
+		p.mu.Unlock()
+		return do(ctx, p)
+	}, activity.RegisterOptions{Name: names.ExecuteActivity})
+	if err := w.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		close(p.silence)
+		w.Stop()
+	})
+	return p
+}
+
+// at is a time that no clock of this machine shows.
+func at(second int64) *timestamppb.Timestamp {
+	return timestamppb.New(time.Unix(2_000_000_000+second, 0))
+}
+
+func (*puppet) complete(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+	return &v1.ExecuteResponse{
+		State: "completed", Result: &v1.TaskResult{}, Node: p.name,
+		AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3),
+	}, nil
+}
+
+// die beats once, and then never again.
+func die(spawned bool) move {
+	return func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+		beat := &v1.ExecuteProgress{Spawned: spawned}
+		if spawned {
+			beat.StartedAt = at(0)
+		}
+		activity.RecordHeartbeat(ctx, beat)
+		<-p.silence
+		return nil, nil
+	}
+}
+
+// answer hands the dispatch back, or fails.
+func answer(state, reason string) move {
+	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
+		return &v1.ExecuteResponse{State: state, Reason: reason, Error: "for a test"}, nil
+	}
+}
+
+func breakDown(context.Context, *puppet) (*v1.ExecuteResponse, error) {
+	return nil, temporal.NewApplicationError("the disk is full", "disk")
+}
+
+// dispatches are the requests, as words.
+func (p *puppet) dispatches() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var words []string
+	for _, r := range p.requests {
+		words = append(words, fmt.Sprintf("%d.%d%v", r.GetAttempt(), r.GetClaim(), r.GetUnheard()))
+	}
+	return strings.Join(words, " ")
+}
+
+func TestHowDispatchesEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		moves      []move
+		retries    int
+		state      string // of the task
+		attempts   string
+		dispatches string // attempt, claim, and attempts that nobody heard of
+		events     string
+		suspicions int32
+	}{
+		"lost": {
+			moves: []move{die(true)}, retries: 1, state: "completed",
+			attempts: "0.1 lost node_lost, 1.2 completed ", dispatches: "0.1[] 1.2[0]",
+			events: "submitted queued assigned started failed retried queued assigned started completed",
+		},
+		"lost, not repeated": {
+			moves: []move{die(true)}, retries: 0, state: "lost node_lost",
+			attempts: "0.1 lost node_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned started failed",
+		},
+		"lost before it started": {
+			moves: []move{die(false)}, retries: 0, state: "completed", suspicions: 1,
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
+		"handed back": {
+			moves: []move{answer("moved", "draining"), answer("moved", "not_started")}, retries: 0, state: "completed", suspicions: 1,
+			attempts: "0.3 completed ", dispatches: "0.1[] 0.2[] 0.3[]",
+			events: "submitted queued assigned reassigned assigned reassigned assigned started completed",
+		},
+		"no room": {
+			moves: []move{answer("moved", "no_room")}, retries: 0, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
+		"broken node": {
+			moves: []move{breakDown}, retries: 1, state: "completed",
+			attempts: "0.1 failed system, 1.2 completed ", dispatches: "0.1[] 1.2[]",
+			events: "submitted queued assigned failed retried queued assigned started completed",
+		},
+		"out of memory": {
+			moves: []move{answer("killed_oom", "oom"), answer("killed_oom", "oom")}, retries: 1, state: "dead_letter oom",
+			attempts: "0.1 killed_oom oom, 1.2 killed_oom oom", dispatches: "0.1[] 1.2[]",
+			events: "submitted queued assigned failed retried queued assigned failed dead_lettered",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if raceDetector && strings.HasPrefix(name, "lost") {
+				t.Skip("the Temporal server has a race of its own when an activity with heartbeat details times out")
+			}
+			c := shared(t).crew(t, nil)
+			p := c.puppet("n", test.moves...)
+			in := c.input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))
+			if strings.HasPrefix(name, "lost") {
+				// Long enough for the dispatch after it to end in time on a slow machine.
+				in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
+			}
+			h := c.submit(in)
+			run := h.wait()
+			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
+			want(t, run, state, map[string]string{"x": test.state})
+			x := run.Tasks["x"]
+			var attempts []string
+			for _, a := range x.GetAttempts() {
+				attempts = append(attempts, fmt.Sprintf("%d.%d %s %s", a.GetAttempt(), a.GetClaim(), a.GetState(), a.GetReason()))
+				if a.GetNode() != p.name || a.GetCompletedAt() == nil {
+					t.Errorf("attempt %v", a)
+				}
+			}
+			if got := strings.Join(attempts, ", "); got != test.attempts || x.GetSuspicions() != test.suspicions {
+				t.Errorf("attempts are %q, %d suspicions; want %q, %d", got, x.GetSuspicions(), test.attempts, test.suspicions)
+			}
+			if got := p.dispatches(); got != test.dispatches {
+				t.Errorf("dispatches are %s, want %s", got, test.dispatches)
+			}
+			if got := h.lifecycle("x", 1); got != test.events {
+				t.Errorf("events are %s, want %s", got, test.events)
+			}
+			if x.GetState() == "completed" {
+				// The node's clock is the truth.
+				if !slices.Equal([]int64{x.GetAssignedAt().GetSeconds(), x.GetStartedAt().GetSeconds(), x.GetCompletedAt().GetSeconds()},
+					[]int64{at(1).GetSeconds(), at(2).GetSeconds(), at(3).GetSeconds()}) {
+					t.Errorf("times of %v", x)
+				}
+			}
+			if r := p.requests[0]; r.GetNode() != p.name || r.GetIncarnation() == "" {
+				t.Errorf("the first request is %v", r)
+			}
+			for _, e := range h.stored(0) {
+				if e.GetEvent() == "assigned" && (e.GetDetail() == "" || e.GetNode() != p.name || e.GetClaim() == 0) {
+					t.Errorf("event %v", e)
+				}
+			}
+			if test.state == "lost node_lost" && x.GetStartedAt().GetSeconds() != at(0).GetSeconds() {
+				t.Errorf("the last beat told when it started: %v", x)
+			}
+			replay(t, "outcome-"+strings.NewReplacer(" ", "-", ",", "").Replace(name), workflows.Limits{}, h.history(""))
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/activities"
+	"switchyard/activities/placement"
+	"switchyard/workflows"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// deadlockTimeout is how long workflow code may run without yielding. The SDK's
+	// second is short on a machine whose cores the tasks of a node keep busy.
+	deadlockTimeout = 10 * time.Second
+	// stickyTimeout is how long a step of a workflow waits for the process that
+	// carried it last, before any other gets it.
+	stickyTimeout = 2 * time.Second
+	// termStopTimeout is how long what a term has under way may take to end.
+	termStopTimeout = time.Second
+)
+
+// term is one ownership of the placement queue: a queue of its own, what fills
+// it, and the worker that carries the runs.
+type term struct {
+	worker  worker.Worker
+	place   *activities.Placement
+	fleet   *fleet
+	stopped atomic.Bool
+	unwatch func() // no scrape shows the term any more
+	cancel  context.CancelFunc
+	loops   sync.WaitGroup
+}
+
+// startTerm starts a term. valid tells whether this process still owns the queue.
+func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
+	t := &term{}
+	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed})
+	t.place = activities.NewPlacement(cfg.Client, queue, activities.PlacementOptions{
+		SweepInterval: cfg.sweepInterval,
+		Valid:         func() bool { return !t.stopped.Load() && valid() },
+		Metrics:       cfg.Metrics,
+		Logger:        cfg.Logger,
+	})
+	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
+	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Logger: cfg.Logger}
+
+	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
+		// An AwaitPlacement of each waiting run occupies one.
+		MaxConcurrentActivityExecutionSize: 10_000,
+		DeadlockDetectionTimeout:           deadlockTimeout,
+		StickyScheduleToStartTimeout:       stickyTimeout,
+		WorkerStopTimeout:                  termStopTimeout,
+	})
+	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
+	// Entries that nodes of the first version have opened are on this queue.
+	t.worker.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	for name, f := range map[string]any{
+		names.PlaceActivity:          t.place.Place,
+		names.AwaitPlacementActivity: t.place.AwaitPlacement,
+		names.ExplainActivity:        t.place.Explain,
+		names.EvaluateActivity:       control.Evaluate,
+		names.SaveStatusActivity:     control.SaveStatus,
+		names.SaveCarryActivity:      control.SaveCarry,
+		names.LoadCarryActivity:      control.LoadCarry,
+		names.SaveEventsActivity:     control.SaveEvents,
+		names.ReopenActivity:         control.Reopen,
+	} {
+		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	if err := t.worker.Start(); err != nil {
+		return nil, fmt.Errorf("start control worker: %w", err)
+	}
+	t.unwatch = cfg.Metrics.WatchFleet(t.figures)
+	var ctx context.Context
+	ctx, t.cancel = context.WithCancel(context.Background())
+	t.loops.Go(func() { t.place.Run(ctx) })
+	t.loops.Go(func() { t.fleet.run(ctx) })
+	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.Logger).run(ctx) })
+	return t, nil
+}
+
+// Benched are the nodes that get nothing because their attempts kept failing, with until when.
+func (t *term) Benched() map[string]time.Time { return t.place.Benched() }
+
+// Stop ends the term. What it had under way is not answered.
+func (t *term) Stop() {
+	t.stopped.Store(true)
+	t.unwatch()
+	t.worker.Stop()
+	t.cancel()
+	t.loops.Wait()
+}
+
+var _ activities.Term = (*term)(nil)
