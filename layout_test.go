@@ -26,15 +26,17 @@ var arrows = []struct {
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
-	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"activities/filelock", []string{"switchyard/", temporal}, nil},
+	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
+	{"activities/metrics", []string{"switchyard/"}, nil},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
-	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.
 	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, nil},
 	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
-	{"dev/embedded", []string{"switchyard/"}, nil},
+	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock"}},
 }
 
 // TestArrows holds who may import whom.

@@ -27,6 +27,7 @@ const callTimeout = time.Minute
 // api is a client of a gateway.
 type api struct {
 	calls switchyardv1connect.RunServiceClient
+	nodes switchyardv1connect.NodeServiceClient
 	url   string
 	http  *http.Transport
 }
@@ -66,12 +67,25 @@ func connectTo(address string) (*api, error) {
 		transport.Protocols.SetHTTP1(true)
 		transport.Protocols.SetHTTP2(true)
 	}
-	base := strings.TrimSuffix(u.String(), "/")
+	base, client := strings.TrimSuffix(u.String(), "/"), &http.Client{Transport: transport}
 	return &api{
-		calls: switchyardv1connect.NewRunServiceClient(&http.Client{Transport: transport}, base),
+		calls: switchyardv1connect.NewRunServiceClient(client, base),
+		nodes: switchyardv1connect.NewNodeServiceClient(client, base),
 		url:   base,
 		http:  transport,
 	}, nil
+}
+
+// onGateway has a command do something with the gateway that its flag names.
+func onGateway(gateway *string, do func(context.Context, *api, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a, err := connectTo(*gateway)
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		return do(cmd.Context(), a, args)
+	}
 }
 
 // close ends the connections that are idle.
@@ -103,8 +117,11 @@ func (a *api) failed(err error) error {
 		return &failure{code: exitUsage, err: said}
 	case code == connect.CodeNotFound:
 		unknown := &failure{code: exitUsage, err: said}
-		if aboutRun(refused) {
+		switch missing(refused) {
+		case "run":
 			unknown.hint = "`switchyard runs list` lists the runs"
+		case "node":
+			unknown.hint = "`switchyard nodes list` lists the nodes"
 		}
 		return unknown
 	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
@@ -122,18 +139,18 @@ func (a *api) failed(err error) error {
 	return &failure{code: exitSystem, err: fmt.Errorf("gateway %s: %w", a.url, said)}
 }
 
-// aboutRun says that what was not found is the run, and not a task of it.
-func aboutRun(refused *connect.Error) bool {
+// missing says what kind of thing was not found; "" for one of which there is no list.
+func missing(refused *connect.Error) string {
 	for _, detail := range refused.Details() {
 		value, err := detail.Value()
 		if err != nil {
 			continue
 		}
-		if missing, ok := value.(*errdetails.ResourceInfo); ok {
-			return missing.GetResourceType() == "run"
+		if about, ok := value.(*errdetails.ResourceInfo); ok {
+			return about.GetResourceType()
 		}
 	}
-	return false
+	return ""
 }
 
 // problemsOf are the faults of a definition that an error brings along.

@@ -26,6 +26,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	flags := cmd.Flags()
 	flags.StringVar(&db, "db", "", "file to keep Temporal's state in (default in memory)")
 	flags.StringVar(&store, "store", "", "folder or URL to keep logs and results in (default DB.store, or a private one without --db)")
+	retention := retentionFlag(flags)
 	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
@@ -42,7 +43,10 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		log := logger(sys, level)
 		cfg := stackConfig{
 			Temporal: &embedded.Options{DBFile: db, Logger: log},
-			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port",
+			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
+		}
+		if cfg.Retention, err = checkRetention(*retention); err != nil {
+			return err
 		}
 		for _, p := range []struct {
 			flag    string
@@ -58,6 +62,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			}
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
+		logSettings(log, cmd, sys, false)
 		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n\nsubmit a run:  switchyard submit FILE%s\n",
 				s.temporal.Address(), s.temporal.UIURL(), s.gateway.URL(), s.store.Location(), gatewayHint(s.gateway.URL()))

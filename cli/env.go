@@ -13,6 +13,8 @@ var taskVariables = map[string]string{
 	"output":  "SWITCHYARD_OUTPUT_FORMAT",
 	"input":   "SWITCHYARD_RUN_INPUT",
 	"attempt": "SWITCHYARD_LOG_ATTEMPT",
+	"task":    "SWITCHYARD_ONLY_TASK",
+	"node":    "SWITCHYARD_ONLY_NODE",
 }
 
 // variable is the environment variable of a flag.
@@ -24,11 +26,11 @@ func variable(flag string) string {
 }
 
 // fromEnvironment sets the flags of a command that were not given from the
-// environment. An empty variable is as good as none.
-func fromEnvironment(cmd *cobra.Command, getenv func(string) string) error {
+// environment and notes that. An empty variable is as good as none.
+func fromEnvironment(cmd *cobra.Command, sys *system) error {
 	var err error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		text := getenv(variable(f.Name))
+		text := sys.getenv(variable(f.Name))
 		if err != nil || f.Changed || text == "" || f.Name == "help" {
 			return
 		}
@@ -40,7 +42,9 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) string) error {
 		}
 		if bad != nil {
 			err = usageError("%s: %q is no value for --%s: %w", variable(f.Name), text, f.Name, bad)
+			return
 		}
+		sys.origins[f.Name] = variable(f.Name)
 	})
 	return err
 }

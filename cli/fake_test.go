@@ -35,6 +35,9 @@ type fakeGateway struct {
 	logs        []*v1.LogEntry
 	list        *v1.ListRunsResponse
 	fail        error // what every call but GetRun fails with
+
+	fleet fakeFleet
+	yard  fakeYard
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -42,6 +45,7 @@ func fake(t *testing.T) *fakeGateway {
 	f := &fakeGateway{cancel: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(f))
+	mux.Handle(switchyardv1connect.NewNodeServiceHandler(&f.fleet))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

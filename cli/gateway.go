@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/gateway"
+	"switchyard/workers"
 )
 
 func newGateway(sys *system) *cobra.Command {
-	cfg := stackConfig{Control: true, GatewayFlag: "--address"}
+	cfg := stackConfig{Control: true, Metrics: true, GatewayFlag: "--address"}
 	cmd := &cobra.Command{
 		Use:   "gateway",
 		Short: "Serve the API and carry runs, on a Temporal that is there",
@@ -19,13 +20,24 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	}
 	cmd.Flags().StringVar(&cfg.Gateway, "address", gateway.DefaultAddress, "host:port to listen on")
 	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
+	retention := retentionFlag(cmd.Flags())
+	role := &choice{value: string(workers.RoleAuto)}
+	for _, r := range workers.Roles {
+		role.allowed = append(role.allowed, string(r))
+	}
+	cmd.Flags().Var(role, "role", "auto: stand by to own the placement queue; leader: own it or do not start; worker: never own it; observer: only read")
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg.Logger = logger(sys, level)
+		cfg.Role = workers.Role(role.value)
 		var err error
+		if cfg.Retention, err = checkRetention(*retention); err != nil {
+			return err
+		}
 		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
 			return err
 		}
+		logSettings(cfg.Logger, cmd, sys, true)
 		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n", s.gateway.URL(), cfg.Store)
 			return err

@@ -15,6 +15,9 @@ import (
 func Main(args ...string) int {
 	sys := newSystem(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	ctx, release := catchSignals(context.Background(), func() {
+		if sys.hurry.hurry() {
+			return
+		}
 		sys.leftovers.remove()
 		os.Exit(exitInterrupted)
 	})
@@ -63,7 +66,12 @@ func newRoot(sys *system) *cobra.Command {
 Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARALLEL.
 Lists are separated by commas there. The exceptions are those that every task finds
 in its environment for itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is
-SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT.
+SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
+SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE.
+
+A file in YAML (--config) holds settings too: names of flags, with dashes or in
+camelCase, and their values, for all commands or, below the name of a command, for
+that one. Flags go over the environment, that over the file, and that over defaults.
 
 Exit codes: 0 done, 1 the run did not complete, 2 bad usage or definition, 3 the
 system could not be reached or broke, 4 not allowed, 130 interrupted.`,
@@ -71,15 +79,16 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 		RunE:              help,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd, sys.getenv) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settle(cmd, sys) },
 	}
+	root.PersistentFlags().String(configFlag, "", "file with settings, in YAML")
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys),
+		newSubmit(sys), newRuns(sys), newNodes(sys), newDLQ(sys),
 		newValidate(sys), newSchema(sys), newVersion(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,9 @@ type nodeFlags struct {
 	maxParallel  int
 	workDir      string
 	sharedDir    string
+	offlineAfter time.Duration
+	drainTimeout time.Duration // its value before the flags are read is the default
+	gaming       gamingFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -31,6 +35,9 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
+	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
+	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
+	n.gaming.add(f)
 }
 
 // addSome adds the flags of a command that runs several nodes.
@@ -48,8 +55,16 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		return nil, err
 	case n.count < least || n.count > maxLocalNodes:
 		return nil, usageError("--nodes %d: it must be %d to %d", n.count, least, maxLocalNodes)
+	case n.offlineAfter != 0 && n.offlineAfter < time.Second:
+		return nil, usageError("--offline-after %s: it must be at least 1s", n.offlineAfter)
+	case n.drainTimeout < 0:
+		return nil, usageError("--drain-timeout %s: it must not be negative", n.drainTimeout)
 	case n.maxParallel < 0:
 		return nil, usageError("--max-parallel %d: it must be at least 1, or 0 for the default", n.maxParallel)
+	}
+	gaming, err := n.gaming.rules()
+	if err != nil {
+		return nil, err
 	}
 	base := "local"
 	if n.name != "" {
@@ -67,13 +82,14 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		nodes = append(nodes, nodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming,
 		})
 	}
 	return nodes, nil
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "store"}
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load", "store"}
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

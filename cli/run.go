@@ -14,14 +14,14 @@ import (
 
 // runFlags are the flags of `run`.
 type runFlags struct {
-	nodes     nodeFlags
-	input     []string
-	logs      bool
-	store     string
-	gateway   *string
-	placement placementFlag
-	output    *choice
-	logLevel  *choice
+	nodes    nodeFlags
+	input    []string
+	logs     bool
+	store    string
+	gateway  *string
+	settings runOptions
+	output   *choice
+	logLevel *choice
 }
 
 func newRun(sys *system) *cobra.Command {
@@ -42,7 +42,7 @@ for standard input. The first Ctrl-C cancels the run, the second one quits at on
 	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
 	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
-	f.placement.add(flags, "default 5s in this process, else 0")
+	f.settings.add(flags, "default 5s in this process, else 0")
 	f.nodes.addSome(flags)
 	f.output = outputFlag(cmd, formatText, formatJSON, formatJSONL)
 	f.logLevel = logFlag(cmd, "warn")
@@ -58,7 +58,13 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if req.Input, err = parseInput(f.input); err != nil {
 		return err
 	}
-	local := *f.gateway == ""
+	local, unless := *f.gateway == "", time.Duration(0)
+	if local {
+		unless = localPlacementTimeout
+	}
+	if req.Options, err = f.settings.options(unless); err != nil {
+		return err
+	}
 	if !local {
 		if err := refuseLocal(cmd); err != nil {
 			return err
@@ -68,7 +74,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if err != nil {
 		return err
 	}
-	url, unless := *f.gateway, time.Duration(0)
+	url := *f.gateway
 	if local {
 		log := logger(sys, f.logLevel)
 		cfg := stackConfig{
@@ -91,9 +97,8 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 				log.Warn("not everything has stopped as it should", "error", stopped)
 			}
 		}()
-		url, unless = s.gateway.URL(), localPlacementTimeout
+		url = s.gateway.URL()
 	}
-	req.Options = f.placement.options(unless)
 	a, err := connectTo(url)
 	if err != nil {
 		return err

@@ -13,15 +13,49 @@ import (
 // no node could ever take it: no other nodes are going to come.
 const localPlacementTimeout = 5 * time.Second
 
+// minHeartbeatTimeout is the least heartbeat time-out of attempts that leaves
+// their nodes the time to beat, and to end them when they cannot.
+const minHeartbeatTimeout = time.Second
+
+// runOptions are the flags about one run that its definition does not hold.
+type runOptions struct {
+	placement placementFlag
+	heartbeat time.Duration
+}
+
+// add adds the flags; defaults says what --placement-timeout is without a value.
+func (o *runOptions) add(f *pflag.FlagSet, defaults string) {
+	f.Var(&o.placement, "placement-timeout", "how long a task waits that no node could ever take; 0: without end ("+defaults+")")
+	f.DurationVar(&o.heartbeat, "heartbeat-timeout", 0, "after how long without a sign of life a task is taken to be lost with its node (default 15s)")
+}
+
+// options are the settings of a run, with a placement time-out where the flag was
+// not given; nil: all are the defaults.
+func (o *runOptions) options(unless time.Duration) (*v1.RunOptions, error) {
+	if o.heartbeat != 0 && o.heartbeat < minHeartbeatTimeout {
+		return nil, usageError("--heartbeat-timeout %s: it must be at least %s", o.heartbeat, minHeartbeatTimeout)
+	}
+	if o.placement.given {
+		unless = o.placement.value
+	}
+	if unless == 0 && o.heartbeat == 0 {
+		return nil, nil
+	}
+	options := &v1.RunOptions{}
+	if unless != 0 {
+		options.PlacementTimeout = durationpb.New(unless)
+	}
+	if o.heartbeat != 0 {
+		options.HeartbeatTimeout = durationpb.New(o.heartbeat)
+	}
+	return options, nil
+}
+
 // placementFlag is the flag --placement-timeout, whose default depends on where
 // the run goes.
 type placementFlag struct {
 	value time.Duration
 	given bool
-}
-
-func (p *placementFlag) add(f *pflag.FlagSet, defaults string) {
-	f.Var(p, "placement-timeout", "how long a task waits that no node could ever take; 0: without end ("+defaults+")")
 }
 
 func (p *placementFlag) Type() string { return "duration" }
@@ -44,16 +78,4 @@ func (p *placementFlag) Set(text string) error {
 	}
 	p.value, p.given = d, true
 	return nil
-}
-
-// options are the settings of a run, with a default where the flag was not given.
-func (p *placementFlag) options(unless time.Duration) *v1.RunOptions {
-	d := unless
-	if p.given {
-		d = p.value
-	}
-	if d == 0 {
-		return nil
-	}
-	return &v1.RunOptions{PlacementTimeout: durationpb.New(d)}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,14 +18,9 @@ func newRunsCancel(sys *system) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
 		req.Id = args[0]
-		a, err := connectTo(*gateway)
-		if err != nil {
-			return err
-		}
-		defer a.close()
-		res, err := call(cmd.Context(), a, a.calls.CancelRun, req)
+		res, err := call(ctx, a, a.calls.CancelRun, req)
 		if err != nil {
 			return err
 		}
@@ -33,6 +29,6 @@ func newRunsCancel(sys *system) *cobra.Command {
 		}
 		_, err = fmt.Fprintf(sys.screen, "run %s is being cancelled\n", res.GetId())
 		return err
-	}
+	})
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,24 +21,19 @@ func newRunsGet(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "RUN"),
 	}
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := connectTo(*gateway)
-		if err != nil {
-			return err
-		}
-		defer a.close()
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
 		switch output.value {
 		case formatJSON:
-			return a.writeRun(cmd.Context(), args[0], &runWriter{w: sys.stdout})
+			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout})
 		case formatJSONL:
-			return a.writeRun(cmd.Context(), args[0], &runWriter{w: sys.stdout, line: true})
+			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout, line: true})
 		}
-		run, err := a.run(cmd.Context(), args[0], all)
+		run, err := a.run(ctx, args[0], all)
 		if err != nil {
 			return err
 		}
 		return describeRun(sys.stdout, run, sys.now(), sys.dataStyle())
-	}
+	})
 	return cmd
 }
 
@@ -55,6 +51,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 	}
 	at("created", run.GetCreatedAt())
 	at("ended  ", run.GetCompletedAt())
+	if run.GetGeneration() > 0 {
+		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))
+	}
 	if len(run.GetContext().GetFields()) > 0 {
 		context, err := json.Marshal(run.GetContext().AsMap())
 		if err != nil {

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"io"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,45 +29,24 @@ func newRunsList(sys *system) *cobra.Command {
 	state := &choice{allowed: []string{"running", "completed", "failed", "cancelled"}}
 	cmd.Flags().Var(state, "state", "only runs in this state; open ones are running")
 	cmd.Flags().StringVar(&req.Name, "name", "", "only runs of this workflow")
-	cmd.Flags().Int32Var(&req.PageSize, "limit", 100, "most runs to list, up to 1000")
-	cmd.Flags().StringVar(&req.PageToken, "page-token", "", "go on from the nextPageToken of the list before")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		req.State = state.value
-		if req.PageSize < 1 || req.PageSize > 1000 {
-			return usageError("--limit %d: it must be 1 to 1000", req.PageSize)
+	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
+		if err := list.check(); err != nil {
+			return err
 		}
-		a, err := connectTo(*gateway)
+		req.State, req.PageSize, req.PageToken = state.value, list.limit, list.token
+		page, err := call(ctx, a, a.calls.ListRuns, req)
 		if err != nil {
 			return err
 		}
-		defer a.close()
-		page, err := call(cmd.Context(), a, a.calls.ListRuns, req)
-		if err != nil {
-			return err
-		}
-		switch output.value {
-		case formatJSON:
-			return writeJSON(sys.stdout, struct {
-				Items         []runItem `json:"items"`
-				NextPageToken string    `json:"nextPageToken"`
-			}{runItems(page), page.GetNextPageToken()})
-		case formatJSONL:
-			for _, item := range runItems(page) {
-				if err := writeLine(sys.stdout, item); err != nil {
-					return err
-				}
+		return writeList(sys, list, runItems(page), page.GetNextPageToken(), func(w io.Writer) error {
+			rows := [][]string{{"ID", "WORKFLOW", "STATE", "CREATED"}}
+			for _, run := range page.GetItems() {
+				rows = append(rows, []string{run.GetId(), run.GetName(), run.GetState(), sys.at(run.GetCreatedAt())})
 			}
-			return nil
-		}
-		if err := writeRuns(sys.stdout, page, sys.zone); err != nil {
-			return err
-		}
-		if page.GetNextPageToken() != "" {
-			fmt.Fprintf(sys.screen, "there are more: --page-token %s\n", page.GetNextPageToken())
-		}
-		return nil
-	}
+			return writeTable(w, rows)
+		})
+	})
 	return cmd
 }
 
@@ -83,20 +59,4 @@ func runItems(page *v1.ListRunsResponse) []runItem {
 		})
 	}
 	return items
-}
-
-// writeRuns writes runs as a table for people.
-func writeRuns(w io.Writer, page *v1.ListRunsResponse, zone *time.Location) error {
-	var text strings.Builder
-	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tWORKFLOW\tSTATE\tCREATED")
-	for _, run := range page.GetItems() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", run.GetId(), run.GetName(), run.GetState(),
-			run.GetCreatedAt().AsTime().In(zone).Format(time.DateTime))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }

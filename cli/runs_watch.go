@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -15,19 +17,14 @@ func newRunsWatch(sys *system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := connectTo(*gateway)
-		if err != nil {
-			return err
-		}
-		defer a.close()
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
 		// The id once and for all: "last" may be another run in a moment.
-		page, err := call(cmd.Context(), a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
+		page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
 		if err != nil {
 			return err
 		}
 		w := &watching{sys: sys, api: a, id: page.GetRun().GetId(), output: output.value, logs: logs}
-		return w.watch(cmd.Context())
-	}
+		return w.watch(ctx)
+	})
 	return cmd
 }

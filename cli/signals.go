@@ -8,8 +8,8 @@ import (
 )
 
 // catchSignals returns a context that is done, because of errInterrupted, at the
-// first SIGINT, SIGTERM or SIGHUP. At the second one quit is called. release ends
-// this.
+// first SIGINT, SIGTERM or SIGHUP. At each one after that quit is called. release
+// ends this.
 func catchSignals(parent context.Context, quit func()) (ctx context.Context, release func()) {
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)

@@ -15,10 +15,12 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
+	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
 	"switchyard/gateway"
 	"switchyard/workers"
+	"switchyard/workers/node"
 )
 
 // stackConfig says which parts of Switchyard run in this process.
@@ -28,12 +30,21 @@ type stackConfig struct {
 	Temporal *embedded.Options
 	// Store is the URL of the store; empty: a private folder that goes with the stack.
 	Store string
-	// Control starts the control role.
+	// SpoolDir is where values are kept while a store that is a gateway is away.
+	SpoolDir string
+	// Control starts a control process, and Role says which part it takes; empty: workers.RoleAuto.
 	Control bool
+	Role    workers.Role
+	// Retention is how long the store keeps what a closed run has left; 0: workers.DefaultRetention.
+	Retention time.Duration
 	// Gateway is the address to serve the API at; empty: none.
 	Gateway string
 	// GatewayFlag is the flag that chooses another address when that one is taken.
 	GatewayFlag string
+	// Metrics keeps figures for Prometheus, which the gateway serves.
+	Metrics bool
+	// MetricsAddress is where they are served, and so kept, in a process without a gateway; empty: nowhere.
+	MetricsAddress string
 	// Nodes are the nodes to start.
 	Nodes  []nodeConfig
 	Logger *slog.Logger
@@ -49,6 +60,12 @@ type nodeConfig struct {
 	MaxParallel  int
 	WorkDir      string
 	SharedDir    string
+	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
+	OfflineAfter time.Duration
+	// DrainTimeout is how long its attempts may go on when the node stops; 0: they are moved at once.
+	DrainTimeout time.Duration
+	// Gaming are the rules by which it is told that somebody plays on the machine; nil: the defaults.
+	Gaming *node.GamingRules
 }
 
 // stack is a running set of parts. They are stopped in the reverse order of
@@ -61,12 +78,26 @@ type stack struct {
 	conn     *workers.Connection
 	store    *store.Store
 	gateway  *gateway.Server // nil without one
+	metrics  *metrics.Server // nil without one of its own
+	failed   chan error      // has room for one: why a node cannot go on
+	// hurry is done when the nodes shall stop without waiting for their attempts.
+	hurry    context.Context
+	hurryNow context.CancelFunc
 }
+
+// Failed tells why a node cannot go on.
+func (s *stack) Failed() <-chan error { return s.failed }
+
+// Hurry has a stop under way, or one to come, wait for no attempt.
+func (s *stack) Hurry() { s.hurryNow() }
 
 type closer struct {
 	name string
 	stop func() error
 }
+
+// trimAfter is when what only the start of a worker has needed has been used.
+const trimAfter = 3 * time.Second
 
 // stopWarning is how long the stop of a part may take before it is said.
 const stopWarning = 5 * time.Second
@@ -75,7 +106,8 @@ const stopWarning = 5 * time.Second
 func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	// Without it, the SDK reads and hashes the whole binary before its first poll.
 	worker.SetBinaryChecksum(version())
-	s := &stack{logger: cfg.Logger}
+	s := &stack{logger: cfg.Logger, failed: make(chan error, 1)}
+	s.hurry, s.hurryNow = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.stop())
@@ -92,12 +124,17 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	if cfg.Store == "" {
 		cfg.Store = filepath.Join(private.dir, "store")
 	}
-	if s.store, err = store.Open(ctx, cfg.Store); err != nil {
+	if s.store, err = openStore(ctx, cfg); err != nil {
 		return nil, err
 	}
 	s.onStop("store", s.store.Close)
-	dial := workers.DialOptions{Logger: cfg.Logger}
+	figures, err := s.startMetrics(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dial := workers.DialOptions{Metrics: figures, Logger: cfg.Logger}
 	if cfg.Temporal != nil {
+		cfg.Temporal.SearchAttributes = workers.SearchAttributes()
 		if s.temporal, err = embedded.Start(ctx, *cfg.Temporal); err != nil {
 			return nil, err
 		}
@@ -109,7 +146,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	}
 	s.onStop("Temporal client", func() error { s.conn.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Logger: cfg.Logger})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention})
 		if err != nil {
 			return nil, err
 		}
@@ -118,11 +155,14 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 			control.ExpectNodes(n.Name)
 		}
 	}
-	if err = s.startNodes(ctx, cfg, private.dir); err != nil {
+	if err = s.startNodes(ctx, cfg, figures, private.dir); err != nil {
 		return nil, err
 	}
 	if cfg.Gateway != "" {
-		api, err := gateway.New(gateway.Config{Client: s.conn, Store: s.store, Logger: cfg.Logger, Version: version()})
+		api, err := gateway.New(gateway.Config{
+			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger, Version: version(),
+			Metrics: figures, Observer: cfg.Role == workers.RoleObserver,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -137,12 +177,21 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 		}
 		s.onStop("gateway", s.gateway.Close)
 	}
+	if cfg.Temporal == nil {
+		// A server needs more than that of its program all the time.
+		timer := time.AfterFunc(trimAfter, func() {
+			if err := trim(); err != nil {
+				cfg.Logger.Debug("pages of the program are not given back", "error", err)
+			}
+		})
+		s.onStop("memory", func() error { timer.Stop(); return nil })
+	}
 	return s, nil
 }
 
 // startNodes starts the nodes side by side. They share this machine, and the
 // one executor of each type.
-func (s *stack) startNodes(ctx context.Context, cfg stackConfig, scratch string) error {
+func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metrics.Metrics, scratch string) error {
 	if len(cfg.Nodes) == 0 {
 		return nil
 	}
@@ -151,29 +200,52 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, scratch string)
 		return err
 	}
 	s.onStop("shell executor", sh.Close)
+	found := make(chan node.Facts, 1)
+	go func() { found <- node.Detect(ctx, node.SystemSurroundings(cfg.Logger)) }()
 	machine := workers.ThisMachine(ctx)
+	facts := <-found
 	nodes := make([]*workers.Node, len(cfg.Nodes))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, n := range cfg.Nodes {
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
-				Client: s.conn, Store: s.store, Logger: cfg.Logger, Machine: machine,
+				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
 				Executors: []executor.Executor{sh}, ScratchDir: filepath.Join(scratch, "attempts"),
-				Name: n.Name, Labels: n.Labels, Capabilities: n.Capabilities,
+				Name: n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir,
+				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming,
 			})
 			return err
 		})
 	}
 	err = group.Wait()
+	stopped := make(chan struct{})
+	var watching errgroup.Group
+	for _, n := range nodes {
+		if n == nil {
+			continue
+		}
+		watching.Go(func() error {
+			select {
+			case <-n.Failed():
+				select {
+				case s.failed <- n.Err():
+				default: // one is enough to stop
+				}
+			case <-stopped:
+			}
+			return nil
+		})
+	}
 	s.onStop("nodes", func() error {
 		var stopping errgroup.Group
-		for _, n := range nodes {
+		for i, n := range nodes {
 			if n != nil {
-				stopping.Go(func() error { n.Stop(); return nil })
+				stopping.Go(func() error { n.Shutdown(s.hurry, cfg.Nodes[i].DrainTimeout); return nil })
 			}
 		}
-		return stopping.Wait()
+		close(stopped)
+		return errors.Join(stopping.Wait(), watching.Wait())
 	})
 	return err
 }

@@ -10,9 +10,9 @@ import (
 
 func newSubmit(sys *system) *cobra.Command {
 	var (
-		input     []string
-		watch     bool
-		placement placementFlag
+		input    []string
+		watch    bool
+		settings runOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
@@ -21,11 +21,14 @@ func newSubmit(sys *system) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&input, "input", nil, "input of the run as key=value, where value may be JSON; may be repeated")
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
-	placement.add(cmd.Flags(), "default 0")
+	settings.add(cmd.Flags(), "default 0")
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		req := &v1.SubmitRunRequest{Options: placement.options(0)}
-		var err error
+		options, err := settings.options(0)
+		if err != nil {
+			return err
+		}
+		req := &v1.SubmitRunRequest{Options: options}
 		if req.Input, err = parseInput(input); err != nil {
 			return err
 		}

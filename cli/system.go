@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/cli/tui"
 )
@@ -21,6 +22,11 @@ type system struct {
 	getenv                         func(string) string
 	now                            func() time.Time
 	zone                           *time.Location // of the times that are told
+	// origins say where the flags of the command come from that are not their
+	// defaults, by name: a flag, a variable, or a line of a file.
+	origins map[string]string
+	// hurry is what the second signal does, if anything, before the third one ends the process.
+	hurry hurrying
 	// leftovers are removed when the process has to end at once.
 	leftovers leftovers
 }
@@ -54,4 +60,20 @@ func (s *system) progressStyle() tui.Style {
 
 func (s *system) dataStyle() tui.Style {
 	return tui.Style{Color: s.stdoutTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
+}
+
+// at is a time as people read it; "" where there is none.
+func (s *system) at(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return t.AsTime().In(s.zone).Format(time.DateTime)
+}
+
+// ago is how long ago a time was; "" where there is none.
+func (s *system) ago(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return tui.Duration(max(0, s.now().Sub(t.AsTime()))) + " ago"
 }

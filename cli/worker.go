@@ -3,25 +3,39 @@ package cli
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/workers/node"
 )
 
+// workerDrainTimeout is how long the tasks of a worker that is told to stop may go
+// on by default.
+const workerDrainTimeout = 30 * time.Second
+
 func newWorker(sys *system) *cobra.Command {
-	nodes := nodeFlags{count: 1}
-	var store string
+	nodes := nodeFlags{count: 1, drainTimeout: workerDrainTimeout}
+	var store, spool, metricsAddress string
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Make this machine a node, on a Temporal that is there",
-		Long: `Makes this machine a node that runs tasks, until Ctrl-C. Where Temporal is comes from
-Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profile file.`,
+		Long: `Makes this machine a node that runs tasks, until Ctrl-C or SIGTERM. Where Temporal
+is comes from Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or
+its profile file. Output and results go to the gateway, unless --store names the
+gateway's own store.
+
+A worker that is told to stop drains: what waits there moves to other nodes at once,
+what runs may finish until --drain-timeout and moves then. A second signal cuts that
+short, a third one quits at once.`,
 		Args: arguments(0, 0, ""),
 	}
 	nodes.addOne(cmd.Flags())
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
-	cmd.Flags().StringVar(&store, "store", "", storeUsage)
+	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
+	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
+	cmd.Flags().StringVar(&metricsAddress, "metrics-address", "", "host:port to serve figures for Prometheus at, under /metrics (default nowhere)")
+	gateway := clientFlag(cmd)
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if nodes.name == "" {
@@ -31,15 +45,18 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 			}
 			nodes.name = node.Name(hostname)
 		}
-		cfg := stackConfig{Logger: logger(sys, level)}
+		store = workerStore(store, *gateway) // as it is logged
+		spool = spoolOr(spool, store, nodes.name)
+		cfg := stackConfig{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}
-		if cfg.Store, err = storeOr(store, sys.getenv); err != nil {
-			return err
-		}
-		return serve(cmd.Context(), sys, cfg, func(*stack) error {
+		logSettings(cfg.Logger, cmd, sys, true)
+		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Node       %s\nStore      %s\n", nodes.name, cfg.Store)
+			if err == nil && s.metrics != nil {
+				_, err = fmt.Fprintf(sys.stdout, "Metrics    %s\n", s.metrics.URL())
+			}
 			return err
 		})
 	}

@@ -35,5 +35,5 @@ func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelR
 		return nil, fmt.Errorf("cancel run %s: %w", id, signalErr)
 	}
 	ended := map[string]string{"completed": "completed", "failed": "failed", "cancelled": "been cancelled"}[stateOf(status)]
-	return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("run %s has already %s", id, ended))
+	return nil, wrongState("run %s has already %s", id, ended)
 }

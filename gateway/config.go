@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"switchyard/activities/metrics"
+	"switchyard/activities/registry"
 	"switchyard/activities/store"
 )
 
@@ -16,8 +18,16 @@ type Config struct {
 	Client client.Client
 	// Store holds result records, statuses and logs. The gateway does not close it.
 	Store *store.Store
+	// Namespace of Temporal that Client works in. Default: "default".
+	Namespace string
+	// Nodes is the registry of the nodes. Default: the one in Temporal.
+	Nodes Nodes
+	// Observer serves what reads, and refuses what changes something.
+	Observer bool
 	// Logger takes what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
+	// Metrics are the figures of the process, served under GET /metrics. Default: they are not served.
+	Metrics *metrics.Metrics
 	// Version of the binary, told by GET /healthz. Default: "dev".
 	Version string
 	// Hosts are the names, besides localhost and IP addresses, under which
@@ -35,6 +45,12 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Namespace == "" {
+		c.Namespace = client.DefaultNamespace
+	}
+	if c.Nodes == nil && c.Client != nil {
+		c.Nodes = registry.New(c.Client)
 	}
 	if c.Version == "" {
 		c.Version = "dev"

@@ -6,12 +6,16 @@
 //	client ── Connect, gRPC, gRPC-Web ──> Handler
 //	                                        │
 //	            SubmitRun, CancelRun ───────┼──> Temporal: start, signal
-//	            ListRuns ───────────────────┼──> Temporal: visibility
+//	            ListRuns, ListDeadLetters ──┼──> Temporal: visibility
+//	            RetryDeadLetter ────────────┼──> Temporal: update, or the next generation
+//	            ExplainTask ────────────────┼──> workflow Explain
+//	            NodeService ────────────────┼──> activities/registry
 //	            GetRun ──────── reader ─────┼──> Temporal: describe and query while
 //	            WatchRun ─┐       │         │    open, the result when closed; store
 //	            logs -f ──┴─ one poller a run
+//	            ListRunEvents ──────────────┼──> store, and a query while open
 //	            StreamRunLogs ──────────────┴──> log store
 //
 // It may import proto, workflows/definition, workflows/names, activities/store,
-// activities/logs, and of Temporal the client side of the SDK and its API.
+// activities/logs, activities/registry, and of Temporal the client side of the SDK and its API.
 package gateway

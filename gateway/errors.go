@@ -7,8 +7,10 @@ import (
 
 	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"switchyard/activities/registry"
 	"switchyard/activities/store"
 )
 
@@ -23,13 +25,23 @@ func notFound(format string, args ...any) error {
 
 // noRun is the error for a run that is not known. The resource it carries tells
 // clients that it is the run that is missing and not a task of it.
-func noRun(text string) error {
-	err := connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no run %q", text))
+func noRun(text string) error { return missing("run", text) }
+
+// noNode is the error for a node that is not known.
+func noNode(text string) error { return missing("node", text) }
+
+func missing(kind, text string) error {
+	err := connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no %s %q", kind, text))
 	// A detail that cannot be encoded is not worth losing the error for.
-	if detail, failed := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: "run", ResourceName: text}); failed == nil {
+	if detail, failed := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: kind, ResourceName: text}); failed == nil {
 		err.AddDetail(detail)
 	}
 	return err
+}
+
+// wrongState is the error for a request that the state of its subject forbids.
+func wrongState(format string, args ...any) error {
+	return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf(format, args...))
 }
 
 func invalid(format string, args ...any) error {
@@ -50,7 +62,7 @@ func codeOf(err error) connect.Code {
 		return coded.Code()
 	}
 	switch {
-	case is[*serviceerror.NotFound](err), errors.Is(err, store.ErrNotFound):
+	case is[*serviceerror.NotFound](err), errors.Is(err, store.ErrNotFound), errors.Is(err, registry.ErrUnknown):
 		return connect.CodeNotFound
 	case is[*serviceerror.WorkflowExecutionAlreadyStarted](err), is[*serviceerror.AlreadyExists](err):
 		return connect.CodeAlreadyExists
@@ -60,10 +72,11 @@ func codeOf(err error) connect.Code {
 		return connect.CodePermissionDenied
 	case is[*serviceerror.ResourceExhausted](err):
 		return connect.CodeResourceExhausted
-	case is[*serviceerror.FailedPrecondition](err), is[*serviceerror.NamespaceNotFound](err):
+	case is[*serviceerror.FailedPrecondition](err), is[*serviceerror.NamespaceNotFound](err),
+		errors.Is(err, registry.ErrState), errors.Is(err, registry.ErrTaken), errors.Is(err, registry.ErrOutdated):
 		return connect.CodeFailedPrecondition
 	case is[*serviceerror.Unavailable](err), is[*serviceerror.WorkflowNotReady](err),
-		is[*serviceerror.QueryFailed](err), is[*serviceerror.NamespaceUnavailable](err):
+		is[*serviceerror.QueryFailed](err), is[*serviceerror.NamespaceUnavailable](err), errors.Is(err, registry.ErrNoControl):
 		return connect.CodeUnavailable
 	case is[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
 		return connect.CodeDeadlineExceeded
@@ -81,6 +94,9 @@ func lasting(err error) bool {
 	}
 	return false
 }
+
+// timedOut says that a workflow ended by its own time-out.
+func timedOut(err error) bool { return is[*temporal.TimeoutError](err) }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -76,6 +77,14 @@ func taskEnded(state string) bool {
 	return true
 }
 
+func runEnded(state string) bool {
+	switch state {
+	case "completed", "failed", "cancelled", "rejected":
+		return true
+	}
+	return false
+}
+
 // result returns what the workflow left in Temporal, possibly nothing, and in
 // words what ended it if it did not complete.
 func (r *reader) result(ctx context.Context, desc *description) (*v1.StatusResponse, string, error) {
@@ -142,6 +151,20 @@ func (r *reader) event(ctx context.Context, id, runID string, filter enumspb.His
 	return event, nil
 }
 
+// input returns what an execution of a run was started with.
+func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*v1.RunInput, error) {
+	start, err := r.event(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err != nil {
+		return nil, err
+	}
+	var in v1.RunInput
+	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	return &in, nil
+}
+
 // kept returns the status that the run left in the store, nil when there is none.
 func (r *reader) kept(ctx context.Context, id string, header *v1.StatusResponse) (*v1.StatusResponse, error) {
 	if header.GetRun() == nil {
@@ -173,19 +196,15 @@ func (r *reader) lastKnown(ctx context.Context, desc *description) (*v1.StatusRe
 		return last, nil
 	}
 	r.log.Debug("a closed run does not answer", "run", exec.GetWorkflowId(), "error", err)
-	start, err := r.event(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	in, err := r.input(ctx, exec)
 	if err != nil {
 		return nil, err
 	}
-	var in v1.RunInput
-	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
-	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
-		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
-	}
 	name, _ := names.WorkflowOfRun(exec.GetWorkflowId())
 	run := &v1.Run{
-		Id: exec.GetWorkflowId(), Name: name, State: "running", CreatedAt: info.GetStartTime(),
+		Id: exec.GetWorkflowId(), Name: name, State: "running", CreatedAt: submittedAt(info),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
+		Generation: in.GetGeneration(),
 	}
 	for task, def := range in.GetDefinition().GetTasks() {
 		run.Tasks[task] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}

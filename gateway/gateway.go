@@ -13,11 +13,10 @@ import (
 // Gateway answers the calls of RunService. Its methods may be called from
 // several goroutines at once.
 type Gateway struct {
-	switchyardv1connect.UnimplementedRunServiceHandler
-
 	config  Config
 	client  client.Client
 	store   *store.Store
+	nodes   Nodes
 	log     *slog.Logger
 	reader  *reader
 	pollers *pollers
@@ -40,6 +39,7 @@ func New(config Config) (*Gateway, error) {
 		config:   config,
 		client:   config.Client,
 		store:    config.Store,
+		nodes:    config.Nodes,
 		log:      config.Logger,
 		reader:   read,
 		pollers:  newPollers(read, config.PollInterval, config.Logger),

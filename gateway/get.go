@@ -60,7 +60,7 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 // workflow holds only part of it. Without the record the part has to do.
 func (g *Gateway) fill(ctx context.Context, run, name string, t *taskView) *v1.Task {
 	task := proto.CloneOf(t.task)
-	task.State, task.StartedAt = t.brief.State, t.brief.StartedAt
+	task.State, task.AssignedAt, task.StartedAt = t.brief.State, t.brief.AssignedAt, t.brief.StartedAt
 	if t.record != "" {
 		var record v1.ExecuteResponse
 		if err := g.store.GetMessage(ctx, t.record, &record); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
@@ -21,22 +22,26 @@ import (
 // maxMessageBytes is the largest request that is read.
 const maxMessageBytes = 4 << 20
 
-// Handler serves RunService to Connect, gRPC and gRPC-Web clients, with the gRPC
-// services for health and reflection and GET /healthz beside it. gRPC needs an
-// HTTP/2 server; Listen starts one.
+// Handler serves RunService, NodeService and BlobService to Connect, gRPC and
+// gRPC-Web clients, with the gRPC services for health and reflection and GET
+// /healthz beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	options := append(strictJSONs(),
-		connect.WithInterceptors(edge{g.log}, validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge{g.log}, observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
 	mux := http.NewServeMux()
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
-	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(switchyardv1connect.RunServiceName)))
-	reflector := grpcreflect.NewStaticReflector(switchyardv1connect.RunServiceName, grpchealth.HealthV1ServiceName)
+	mux.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
+	mux.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
+	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
+	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
+	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
 	mux.HandleFunc("GET /healthz", g.healthz)
+	g.serveMetrics(mux)
 	return guardOrigin(g.config.Hosts, mux)
 }
 

@@ -59,7 +59,7 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	if limit == 0 {
 		limit = defaultRunPage
 	}
-	found, err := g.newest(ctx, query, after, limit+1, func(id string) bool {
+	found, err := g.newestRuns(ctx, query, after, limit+1, func(id string) bool {
 		workflow, ok := names.WorkflowOfRun(id)
 		return ok && (name == "" || workflow == name)
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -28,7 +29,7 @@ const serverEnv = "GATEWAY_TEST_TEMPORAL"
 var (
 	// temporalClient talks to the Temporal server of the tests.
 	temporalClient client.Client
-	// controlWorker runs scriptedRun.
+	// controlWorker runs scriptedRun and scriptedExplain.
 	controlWorker worker.Worker
 )
 
@@ -41,7 +42,9 @@ func TestMain(m *testing.M) {
 }
 
 func serveTemporal() {
-	server, err := embedded.Start(context.Background(), embedded.Options{})
+	server, err := embedded.Start(context.Background(), embedded.Options{
+		SearchAttributes: map[string]enumspb.IndexedValueType{names.DeadLettersAttribute: enumspb.INDEXED_VALUE_TYPE_INT},
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -90,6 +93,7 @@ func runTests(m *testing.M) int {
 func startWorker() worker.Worker {
 	w := worker.New(temporalClient, names.ControlQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(scriptedRun, workflow.RegisterOptions{Name: names.RunWorkflow})
+	w.RegisterWorkflowWithOptions(scriptedExplain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	if err := w.Start(); err != nil {
 		panic(err)
 	}

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -17,20 +19,30 @@ import (
 const (
 	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context and error to show
 	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute
+	eventsSignal  = "events"  // *v1.EventsResponse: events to tell, and parts that are stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
 )
 
 // executeQueue has no worker; a test polls it by hand.
 const executeQueue = "node:test:cpu"
 
-// answerTasks is how many tasks scriptedRun puts into an answer, so that few
-// tasks already make several.
-const answerTasks = 3
+// answerTasks and answerEvents are how many tasks and events scriptedRun puts
+// into an answer, so that few already make several.
+const (
+	answerTasks  = 3
+	answerEvents = 2
+)
 
 // scriptedRun stands in for the workflow Run: it shows and does what signals say.
 func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
 	s := newScript(ctx, in)
 	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
+		return nil, err
+	}
+	if err := workflow.SetQueryHandler(ctx, names.EventsQuery, s.tellEvents); err != nil {
+		return nil, err
+	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, names.RetryUpdate, s.retry, workflow.UpdateHandlerOptions{Validator: s.mayRetry}); err != nil {
 		return nil, err
 	}
 	var end string
@@ -39,6 +51,11 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		var set v1.StatusResponse
 		ch.Receive(ctx, &set)
 		s.set(&set)
+		s.count(ctx)
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, eventsSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		s.events = v1.EventsResponse{}
+		ch.Receive(ctx, &s.events)
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, executeSignal), func(ch workflow.ReceiveChannel, _ bool) {
 		var ref v1.ClaimRef
@@ -66,8 +83,8 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 
 type script struct {
 	status *v1.StatusResponse
-	order  []string // tasks, the longest unchanged first
-	at     map[string]int64
+	at     map[string]int64 // revision that changed a task last
+	events v1.EventsResponse
 }
 
 func newScript(ctx workflow.Context, in *v1.RunInput) *script {
@@ -77,6 +94,7 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 			Run: &v1.Run{
 				Id: info.WorkflowExecution.ID, Name: in.GetDefinition().GetName(), State: "running",
 				Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
+				Generation: in.GetGeneration(), CreatedAt: timestamppb.New(info.WorkflowStartTime),
 			},
 			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetCarry().GetRevision(),
 			TaskCount: int32(len(in.GetDefinition().GetTasks())),
@@ -86,6 +104,9 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 	tasks := map[string]*v1.Task{}
 	for name, def := range in.GetDefinition().GetTasks() {
 		tasks[name] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}
+	}
+	for _, name := range in.GetRetry() {
+		tasks[name].State = "queued"
 	}
 	for name, carry := range in.GetCarry().GetTasks() {
 		tasks[name] = carry.GetTask()
@@ -134,6 +155,51 @@ func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 		since = s.at[next]
 		res.Run.Tasks[next] = s.status.Run.Tasks[next]
 	}
+}
+
+// tellEvents answers the query for events.
+func (s *script) tellEvents(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+	rest := s.events.GetEvents()[min(int(req.GetOffset()), len(s.events.GetEvents())):]
+	res := &v1.EventsResponse{Parts: s.events.GetParts(), Events: rest[:min(answerEvents, len(rest))]}
+	res.More = len(rest) > answerEvents
+	return res, nil
+}
+
+// mayRetry and retry are the update that puts a dead letter back.
+func (s *script) mayRetry(req *v1.RetryTaskRequest) error {
+	if state := s.status.Run.Tasks[req.GetTask()].GetState(); state != "dead_letter" {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is %s", req.GetTask(), state), names.TaskStateError, nil)
+	}
+	return nil
+}
+
+func (s *script) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
+	s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): {State: "queued", Type: "shell"}}}})
+	s.count(ctx)
+	return nil
+}
+
+// count tells visibility the number of dead letters.
+func (s *script) count(ctx workflow.Context) {
+	n := int64(0)
+	for _, task := range s.status.Run.Tasks {
+		if task.GetState() == "dead_letter" {
+			n++
+		}
+	}
+	key := temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
+	if _, known := workflow.GetTypedSearchAttributes(ctx).GetInt64(key); known || n > 0 {
+		_ = workflow.UpsertTypedSearchAttributes(ctx, key.ValueSet(n))
+	}
+}
+
+// scriptedExplain stands in for the workflow Explain: it tells what it was asked.
+func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	r := req.GetRequest()
+	return &v1.ExplainResponse{
+		Reason: fmt.Sprintf("%s#%d of type %s, %d labels", r.GetTask(), r.GetClaim(), r.GetType(), len(r.GetConstraints().GetNodeLabels())),
+		Nodes:  []*v1.NodeVerdict{{Name: "a", Feasible: true, Score: 87.5, Parts: []*v1.ScorePart{{Name: "cpu", Value: 87.5}}}, {Name: "b", Reasons: []string{"it is full"}}},
+	}, nil
 }
 
 func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.StatusResponse, error) {

@@ -29,6 +29,12 @@ const (
 	maxPayloadBytes = 1_600_000
 	// maxDetailBytes is what the description of a run in Temporal may take.
 	maxDetailBytes = 4 << 10
+	// runTaskTimeout is after which time a workflow task whose worker has died goes to
+	// another one; a dead owner of the control queue is replaced well within 10 s.
+	runTaskTimeout = 6 * time.Second
+	// minHeartbeatTimeout is the least heartbeat time-out of attempts; with less they
+	// would not have the time to beat, and to end when they cannot.
+	minHeartbeatTimeout = time.Second
 	// idAttempts is how often a fresh id is drawn before giving up.
 	idAttempts = 3
 )
@@ -48,6 +54,12 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, definitionError(err)
+	}
+	if d := req.Msg.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
+		return nil, invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
+	}
+	if d := req.Msg.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
+		return nil, invalid("the placement time-out is %s; it must not be negative", d)
 	}
 	in := &v1.RunInput{
 		Definition: def, Input: req.Msg.GetInput(), References: references, Options: req.Msg.GetOptions(),
@@ -105,6 +117,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput) (id string, err er
 		_, err = g.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID:                       id,
 			TaskQueue:                names.ControlQueue,
+			WorkflowTaskTimeout:      runTaskTimeout,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			Memo: map[string]any{

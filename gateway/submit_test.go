@@ -3,8 +3,10 @@ package gateway
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -106,4 +108,18 @@ func TestSubmitTooLarge(t *testing.T) {
 	wantCode(t, "a message over the limit", err, connect.CodeResourceExhausted)
 	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{}))
 	wantCode(t, "neither document nor definition", err, connect.CodeInvalidArgument)
+}
+
+// TestBadOptions refuses settings that no run could live with.
+func TestBadOptions(t *testing.T) {
+	f := start(t)
+	for name, options := range map[string]*v1.RunOptions{
+		"heartbeat time-out": {HeartbeatTimeout: durationpb.New(time.Millisecond)},
+		"placement time-out": {PlacementTimeout: durationpb.New(-time.Second)},
+	} {
+		_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+			Source: &v1.SubmitRunRequest_Document{Document: document("optional", "a")}, Options: options,
+		}))
+		wantCode(t, name, err, connect.CodeInvalidArgument)
+	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -9,9 +10,11 @@ import (
 // Page tokens are opaque to clients: the base64 form of a kind and of where the
 // next page starts.
 const (
-	taskTokenKind = "tasks"
-	runTokenKind  = "runs"
-	tokenFields   = "\x00"
+	taskTokenKind  = "tasks"
+	runTokenKind   = "runs"
+	nodeTokenKind  = "nodes"
+	eventTokenKind = "events"
+	tokenFields    = "\x00"
 )
 
 func encodeToken(fields ...string) string {
@@ -80,4 +83,40 @@ func decodeRunToken(token string) (*position, error) {
 		return nil, invalid("the page token is not one of this list")
 	}
 	return &position{start: t, runID: runID}, nil
+}
+
+// encodeNodeToken says that a page of nodes starts with a name.
+func encodeNodeToken(name string) string { return encodeToken(nodeTokenKind, name, "") }
+
+// decodeNodeToken returns the name that a page starts with; empty: the first.
+func decodeNodeToken(token string) (name string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	name, _, err = decodeToken(token, nodeTokenKind)
+	return name, err
+}
+
+// encodeEventToken says that a page of the events of a run starts at a place.
+func encodeEventToken(run string, at eventPlace) string {
+	return encodeToken(eventTokenKind, run, fmt.Sprintf("%d.%d.%d", at.generation, at.part, at.offset))
+}
+
+// decodeEventToken returns the place that a page starts at.
+func decodeEventToken(token, run string) (at eventPlace, err error) {
+	if token == "" {
+		return eventPlace{}, nil
+	}
+	of, place, err := decodeToken(token, eventTokenKind)
+	if err != nil {
+		return eventPlace{}, err
+	}
+	if of != run {
+		return eventPlace{}, invalid("the page token belongs to run %s", of)
+	}
+	_, err = fmt.Sscanf(place, "%d.%d.%d", &at.generation, &at.part, &at.offset)
+	if err != nil || at.generation < 0 || at.part < 0 || at.offset < 0 {
+		return eventPlace{}, invalid("the page token is not one of this list")
+	}
+	return at, nil
 }

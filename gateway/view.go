@@ -30,8 +30,12 @@ type view struct {
 	// revision is what the workflow's next answer goes on from.
 	revision int64
 	// running are the attempts that run, by activity id.
-	running map[string]*timestamppb.Timestamp
+	running map[string]runningAttempt
 }
+
+// runningAttempt is when the node took up an attempt that runs, and when its
+// process started there.
+type runningAttempt struct{ assigned, started *timestamppb.Timestamp }
 
 // taskView is one task in a view.
 type taskView struct {
@@ -49,13 +53,13 @@ func newView(id string) *view {
 
 // update takes in what the workflow said, in its order, and which attempts run.
 // It costs what has changed and what runs, not what the run holds.
-func (v *view) update(answers []*v1.StatusResponse, running map[string]*timestamppb.Timestamp) {
+func (v *view) update(answers []*v1.StatusResponse, running map[string]runningAttempt) {
 	v.version++
 	touched := map[string]bool{}
 	for _, a := range answers {
 		v.absorb(a, touched)
 	}
-	for _, attempts := range []map[string]*timestamppb.Timestamp{v.running, running} {
+	for _, attempts := range []map[string]runningAttempt{v.running, running} {
 		for id := range attempts {
 			if task, _, ok := names.ParseAttemptID(id); ok {
 				touched[task] = true
@@ -119,12 +123,13 @@ func headerOf(run *v1.Run) *v1.Run {
 }
 
 // briefOf is a task without streams and output, and running if it is.
-func briefOf(name string, t *taskView, running map[string]*timestamppb.Timestamp) *v1.Task {
+func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Task {
 	b := &v1.Task{
 		State: t.task.GetState(), Reason: t.task.GetReason(), Type: t.task.GetType(), Node: t.task.GetNode(),
 		Attempt: t.task.GetAttempt(), Error: t.task.GetError(), DependsOn: t.task.GetDependsOn(),
 		AssignedAt: t.task.GetAssignedAt(), StartedAt: t.task.GetStartedAt(),
 		CompletedAt: t.task.GetCompletedAt(), ScheduledAfter: t.task.GetScheduledAfter(),
+		Suspicions: t.task.GetSuspicions(),
 	}
 	if res := t.task.GetResult(); res != nil {
 		b.Result = &v1.TaskResult{
@@ -134,18 +139,17 @@ func briefOf(name string, t *taskView, running map[string]*timestamppb.Timestamp
 		}
 	}
 	if b.State == "assigned" {
-		if started, ok := running[names.AttemptID(name, t.claim)]; ok {
-			b.State = "running"
-			b.StartedAt = started
+		if r, ok := running[names.AttemptID(name, t.claim)]; ok {
+			b.State, b.AssignedAt, b.StartedAt = "running", r.assigned, r.started
 		}
 	}
 	return b
 }
 
 // runningAttempts are the attempts whose process has been started, by activity
-// id, with the time of that, as their heartbeats say.
-func runningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]*timestamppb.Timestamp {
-	running := map[string]*timestamppb.Timestamp{}
+// id, as their heartbeats say.
+func runningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]runningAttempt {
+	running := map[string]runningAttempt{}
 	for _, p := range pending {
 		// One that is being cancelled runs until its processes are gone.
 		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
@@ -160,11 +164,11 @@ func runningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]*time
 		if _, claim, ok := names.ParseAttemptID(p.GetActivityId()); !ok || claim != progress.GetClaim() {
 			continue
 		}
-		since := progress.GetStartedAt()
-		if since == nil {
-			since = p.GetLastStartedTime()
+		r := runningAttempt{assigned: p.GetLastStartedTime(), started: progress.GetStartedAt()}
+		if r.started == nil {
+			r.started = r.assigned
 		}
-		running[p.GetActivityId()] = since
+		running[p.GetActivityId()] = r
 	}
 	return running
 }

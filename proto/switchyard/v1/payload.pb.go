@@ -724,7 +724,17 @@ type TaskCarry struct {
 	// A failed attempt waits for the end of its back-off.
 	Backoff bool `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// State, reason and error of the failure that it is repeated for; absent when there is none.
-	Failure       *Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure *Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	// It was put back by hand, and so may start although the run has halted.
+	Retried bool `protobuf:"varint,6,opt,name=retried,proto3" json:"retried,omitempty"`
+	// Attempts whose end nobody heard of.
+	Unheard []int32 `protobuf:"varint,7,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	// Node that failed under its newest attempt, or refused it.
+	AvoidNode string `protobuf:"bytes,8,opt,name=avoid_node,json=avoidNode,proto3" json:"avoid_node,omitempty"`
+	// How often in a row a node has refused it for want of room.
+	Refusals int32 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	// When it began to wait for a node; absent: it does not.
+	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -790,6 +800,41 @@ func (x *TaskCarry) GetBackoff() bool {
 func (x *TaskCarry) GetFailure() *Task {
 	if x != nil {
 		return x.Failure
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetRetried() bool {
+	if x != nil {
+		return x.Retried
+	}
+	return false
+}
+
+func (x *TaskCarry) GetUnheard() []int32 {
+	if x != nil {
+		return x.Unheard
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetAvoidNode() string {
+	if x != nil {
+		return x.AvoidNode
+	}
+	return ""
+}
+
+func (x *TaskCarry) GetRefusals() int32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
+func (x *TaskCarry) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
 	}
 	return nil
 }
@@ -2475,7 +2520,9 @@ type OwnerBeat struct {
 	// Epoch of its placement queue.
 	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// When it became the owner.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Until when benched nodes get nothing, by name; see Node.benched_until.
+	Benched       map[string]*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=benched,proto3" json:"benched,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2527,6 +2574,13 @@ func (x *OwnerBeat) GetEpoch() string {
 func (x *OwnerBeat) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Since
+	}
+	return nil
+}
+
+func (x *OwnerBeat) GetBenched() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.Benched
 	}
 	return nil
 }
@@ -2716,13 +2770,20 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xab\x01\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xd3\x02\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x12\x18\n" +
 	"\abackoff\x18\x04 \x01(\bR\abackoff\x12-\n" +
-	"\afailure\x18\x05 \x01(\v2\x13.switchyard.v1.TaskR\afailure\"\xa2\x02\n" +
+	"\afailure\x18\x05 \x01(\v2\x13.switchyard.v1.TaskR\afailure\x12\x18\n" +
+	"\aretried\x18\x06 \x01(\bR\aretried\x12\x18\n" +
+	"\aunheard\x18\a \x03(\x05R\aunheard\x12\x1d\n" +
+	"\n" +
+	"avoid_node\x18\b \x01(\tR\tavoidNode\x12\x1a\n" +
+	"\brefusals\x18\t \x01(\x05R\brefusals\x127\n" +
+	"\tqueued_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\"\xa2\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
@@ -2877,11 +2938,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
 	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\f\n" +
 	"\n" +
-	"OwnerInput\"o\n" +
+	"OwnerInput\"\x88\x02\n" +
 	"\tOwnerBeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"]\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12?\n" +
+	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x1aV\n" +
+	"\fBenchedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"]\n" +
 	"\x0eExplainRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x124\n" +
 	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\"s\n" +
@@ -2902,7 +2967,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*ConditionReferences)(nil),   // 1: switchyard.v1.ConditionReferences
@@ -2946,78 +3011,82 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 39: switchyard.v1.ExecuteRequest.EnvEntry
 	nil,                           // 40: switchyard.v1.StatusResponse.RecordsEntry
 	nil,                           // 41: switchyard.v1.StatusResponse.ClaimsEntry
-	(*Definition)(nil),            // 42: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 43: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
-	(*Event)(nil),                 // 46: switchyard.v1.Event
-	(*Task)(nil),                  // 47: switchyard.v1.Task
-	(*TaskResult)(nil),            // 48: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 49: switchyard.v1.Constraints
-	(*Resources)(nil),             // 50: switchyard.v1.Resources
-	(*Run)(nil),                   // 51: switchyard.v1.Run
-	(*NodeRecord)(nil),            // 52: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 53: switchyard.v1.NodeVerdict
+	nil,                           // 42: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 43: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 44: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
+	(*Event)(nil),                 // 47: switchyard.v1.Event
+	(*Task)(nil),                  // 48: switchyard.v1.Task
+	(*TaskResult)(nil),            // 49: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 50: switchyard.v1.Constraints
+	(*Resources)(nil),             // 51: switchyard.v1.Resources
+	(*Run)(nil),                   // 52: switchyard.v1.Run
+	(*NodeRecord)(nil),            // 53: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 54: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	42, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	43, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	43, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	44, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	36, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	2,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	3,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	44, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	44, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	45, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	45, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	45, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	46, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
 	37, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	43, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	46, // 10: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	46, // 11: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	46, // 12: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	47, // 13: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	47, // 14: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	13, // 15: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	38, // 16: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	15, // 17: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	48, // 18: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	43, // 19: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	43, // 20: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	17, // 21: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	19, // 22: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	20, // 23: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	49, // 24: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	50, // 25: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	45, // 26: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	44, // 27: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	22, // 28: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	23, // 29: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	43, // 30: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	39, // 31: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	43, // 32: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	26, // 33: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	50, // 34: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	44, // 35: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	43, // 36: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	48, // 37: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	43, // 38: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	45, // 39: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	45, // 40: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	45, // 41: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	45, // 42: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	51, // 43: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	40, // 44: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	41, // 45: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	52, // 46: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	45, // 47: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	19, // 48: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	53, // 49: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	1,  // 50: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	11, // 51: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	14, // 52: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	44, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	47, // 10: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	47, // 11: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	47, // 12: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	48, // 13: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	48, // 14: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	46, // 15: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	13, // 16: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	38, // 17: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	15, // 18: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	49, // 19: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	44, // 20: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	44, // 21: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	17, // 22: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	19, // 23: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	20, // 24: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	50, // 25: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	51, // 26: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	46, // 27: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	45, // 28: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	22, // 29: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	23, // 30: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	44, // 31: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	39, // 32: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	44, // 33: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	26, // 34: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	51, // 35: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	45, // 36: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	44, // 37: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	49, // 38: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	44, // 39: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	46, // 40: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	46, // 41: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	46, // 42: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	46, // 43: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	52, // 44: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	40, // 45: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	41, // 46: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	53, // 47: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	46, // 48: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	42, // 49: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	19, // 50: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	54, // 51: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	1,  // 52: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	11, // 53: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	14, // 54: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	46, // 55: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -3036,7 +3105,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newDLQ(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dlq",
+		Short: "List dead letters, put them back, or drop them",
+		Long: `List dead letters, put them back, or drop them. A dead letter is a task whose
+retries are spent.
+
+RUN is the id of a run, a prefix that only one run has, or "last".`,
+		Args: subcommands,
+		RunE: help,
+	}
+	cmd.AddCommand(newDLQList(sys), newDLQRetry(sys), newDLQPurge(sys))
+	return cmd
+}
+
+// oneOrAll adds --all to a command about one task of a run or all of them, and
+// returns what reads the two from its flags and arguments.
+func oneOrAll(cmd *cobra.Command) func(args []string) (run, task string, err error) {
+	every := cmd.Flags().Bool("all", false, "every dead letter of the run")
+	cmd.Args = arguments(1, 2, "RUN")
+	return func(args []string) (run, task string, err error) {
+		switch {
+		case len(args) == 2 && *every:
+			return "", "", usageError("name a task or --all, not both")
+		case len(args) == 2:
+			return args[0], args[1], nil
+		case *every:
+			return args[0], "", nil
+		}
+		return "", "", usageError("TASK is missing; --all means every dead letter of the run")
+	}
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestDLQList(t *testing.T) {
+	f := fake(t)
+	f.yard.letters = &v1.ListDeadLettersResponse{NextPageToken: "more", Items: []*v1.DeadLetter{
+		{
+			Run: "nightly-4g5h6jkm", Task: "build", Type: "shell", Workflow: "nightly", Reason: "exit_code", Error: "exit code 2\nand more", DeadLetteredAt: after(8),
+			Attempts: []*v1.Attempt{
+				{Claim: 1, Node: "a", State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1, AssignedAt: after(2), StartedAt: after(2.1), CompletedAt: after(3)},
+				{Attempt: 1, Claim: 2, Node: "b", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},
+			},
+		},
+		{Run: "b-7", Task: "x", Type: "shell", Generation: 1},
+	}}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "dlq", "list", "--gateway", f.url, "-o", format, "--run", "night", "--type", "shell", "--node", "b", "--limit", "7", "--page-token", "x")
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "dlq-list-"+format, got.stdout)
+	}
+	if want := (&v1.ListDeadLettersRequest{Run: "night", Type: "shell", Node: "b", PageSize: 7, PageToken: "x"}); !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked for %v", f.yard.asked[0])
+	}
+}
+
+func TestDLQRetryAndPurge(t *testing.T) {
+	f := fake(t)
+	f.yard.retried = &v1.RetryDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build", "test"}, Generation: 1}
+	f.yard.purged = &v1.PurgeDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build"}}
+	for _, test := range []struct {
+		args   []string
+		asked  proto.Message
+		stderr string
+	}{
+		{[]string{"retry", "last", "build"}, &v1.RetryDeadLetterRequest{Run: "last", Task: "build"}, "run nightly-4g5h6jkm goes on with build, test\n"},
+		{[]string{"retry", "last", "--all"}, &v1.RetryDeadLetterRequest{Run: "last"}, "run nightly-4g5h6jkm goes on with build, test\n"},
+		{[]string{"purge", "last", "build"}, &v1.PurgeDeadLetterRequest{Run: "last", Task: "build"}, "purged build of run nightly-4g5h6jkm\n"},
+		{[]string{"purge", "last", "--all"}, &v1.PurgeDeadLetterRequest{Run: "last"}, "purged build of run nightly-4g5h6jkm\n"},
+	} {
+		f.yard.asked = nil
+		got := run(t, append(append([]string{"dlq"}, test.args...), "--gateway", f.url)...)
+		if got.code != 0 || got.stdout != "" || got.stderr != test.stderr {
+			t.Errorf("%v: %+v", test.args, got)
+		}
+		if len(f.yard.asked) != 1 || !proto.Equal(f.yard.asked[0], test.asked) {
+			t.Errorf("%v: asked %v", test.args, f.yard.asked)
+		}
+	}
+	got := run(t, "dlq", "retry", "last", "--all", "-o", "json", "--gateway", f.url)
+	if want := "{\n  \"run\": \"nightly-4g5h6jkm\",\n  \"tasks\": [\n    \"build\",\n    \"test\"\n  ],\n  \"generation\": 1\n}\n"; got.stdout != want {
+		t.Errorf("%+v", got)
+	}
+	for _, args := range [][]string{{"retry", "last"}, {"purge", "last"}, {"retry", "last", "build", "--all"}, {"retry"}} {
+		if got := run(t, append([]string{"dlq"}, args...)...); got.code != exitUsage {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+	if got := run(t, "dlq", "retry", "last", "build", "--gateway", f.url); got.code != exitNotDone {
+		t.Errorf("%+v", got)
+	}
+}

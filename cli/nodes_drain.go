@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// drainPause is the wait between two looks at a node that drains.
+const drainPause = 500 * time.Millisecond
+
+func newNodesDrain(sys *system) *cobra.Command {
+	var (
+		deadline time.Duration
+		wait     bool
+	)
+	req := &v1.DrainNodeRequest{}
+	cmd := &cobra.Command{
+		Use:   "drain NAME",
+		Short: "Take a node out of service: what waits there moves at once, what runs may finish",
+		Long: `Takes a node out of service until it is put back with undrain, over restarts of its
+worker too. What waits there moves to other nodes at once, what runs may finish until
+the deadline and moves then; none of that spends an attempt.
+
+Ctrl-C ends the waiting of --wait and not the drain.`,
+		Args: arguments(1, 1, "NAME"),
+	}
+	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may go on, such as 10m; 0: until it has ended")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return only when nothing of the node is left")
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		if deadline < 0 {
+			return usageError("--deadline %s: it must not be negative", deadline)
+		}
+		if req.Name = args[0]; deadline > 0 {
+			req.Deadline = durationpb.New(deadline)
+		}
+		res, err := call(ctx, a, a.nodes.DrainNode, req)
+		if err != nil {
+			return err
+		}
+		n := res.GetNode()
+		fmt.Fprintf(sys.screen, "node %s drains\n", n.GetName())
+		if wait {
+			if n, err = a.awaitDrained(ctx, sys, n); err != nil {
+				return err
+			}
+		}
+		if output.value == formatJSON {
+			return writeMessage(sys.stdout, n)
+		}
+		return nil
+	})
+	return cmd
+}
+
+// awaitDrained waits until nothing of a draining node is left. It outlasts a
+// gateway that goes away for a while.
+func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.Node, error) {
+	name := n.GetName()
+	var lostAt time.Time // zero: the gateway answers
+	for told := int32(-1); ; {
+		switch {
+		case n.GetDrained(), n.GetState() == "offline":
+			// The leases of what ran on a node that is offline are over.
+			fmt.Fprintf(sys.screen, "nothing of node %s is left\n", name)
+			return n, nil
+		case n.GetState() == "active":
+			return nil, &failure{code: exitNotDone, err: fmt.Errorf("node %s was put back into service before it had drained", name)}
+		case n.GetRunning() != told:
+			told = n.GetRunning()
+			fmt.Fprintf(sys.screen, "node %s: %d running\n", name, told)
+		}
+		select {
+		case <-ctx.Done():
+			fmt.Fprintf(sys.screen, "node %s goes on draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
+			return nil, ctx.Err()
+		case <-time.After(drainPause):
+		}
+		res, err := a.nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
+		switch {
+		case err == nil:
+			n, lostAt = res.Msg.GetNode(), time.Time{}
+		case ctx.Err() != nil:
+		case connect.CodeOf(err) != connect.CodeUnavailable && connect.CodeOf(err) != connect.CodeUnknown:
+			return nil, a.failed(err)
+		case lostAt.IsZero():
+			lostAt = time.Now()
+		case time.Since(lostAt) > watchPatience:
+			return nil, a.failed(err)
+		}
+	}
+}

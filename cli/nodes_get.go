@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newNodesGet(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get NAME",
+		Short: "Show a node, what is free of it, and what runs there",
+		Args:  arguments(1, 1, "NAME"),
+	}
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		res, err := call(ctx, a, a.nodes.GetNode, &v1.GetNodeRequest{Name: args[0]})
+		if err != nil {
+			return err
+		}
+		if output.value == formatJSON {
+			return writeMessage(sys.stdout, res.GetNode())
+		}
+		return sys.describeNode(sys.stdout, res.GetNode())
+	})
+	return cmd
+}
+
+// describeNode writes a node and its attempts for people.
+func (s *system) describeNode(w io.Writer, n *v1.Node) error {
+	state := n.GetState()
+	if note := s.nodeNote(n); note != "" {
+		state += ": " + note
+	}
+	snapshot := n.GetSnapshot()
+	rows := [][]string{
+		{"name", n.GetName()},
+		{"state", state},
+		{"since", s.at(n.GetStateSince())},
+		{"last beat", s.ago(n.GetLastBeatAt())},
+		{"registered", s.at(n.GetRegisteredAt())},
+		{"machine", n.GetMachine()},
+		{"labels", strings.Join(n.GetLabels(), ", ")},
+		{"capabilities", pairs(n.GetCapabilities())},
+		{"executors", strings.Join(n.GetExecutors(), ", ")},
+		{"tasks", fmt.Sprintf("%d of at most %d", n.GetRunning(), n.GetMaxParallel())},
+		{"cores", fmt.Sprintf("%s free, %.0f%% in use, load %.1f", share(n.GetCores(), 1, ""), snapshot.GetCpu().GetUsagePercent(), snapshot.GetCpu().GetLoadAvg_1M())},
+		{"memory", fmt.Sprintf("%s free", share(n.GetMemoryMb(), 1024, " GiB"))},
+		{"disk", fmt.Sprintf("%s free, %.0f%% busy", share(n.GetDiskGb(), 1, " GiB"), snapshot.GetDisk().GetIoUtilPercent())},
+		{"network", fmt.Sprintf("%.0f of %.0f Mbit/s", snapshot.GetNetwork().GetThroughputMbps(), snapshot.GetNetwork().GetBandwidthMbps())},
+		{"GPUs", share(n.GetGpus(), 1, "") + " free"},
+	}
+	for _, g := range snapshot.GetGpus() {
+		rows = append(rows, []string{fmt.Sprintf("GPU %d", g.GetIndex()), fmt.Sprintf("%s, %.0f%% in use, %.0f of %.0f MiB", g.GetName(), g.GetUsagePercent(), g.GetMemoryUsedMb(), g.GetMemoryMb())})
+	}
+	if err := writeTable(w, rows); err != nil {
+		return err
+	}
+	running := snapshot.GetRunning()
+	if len(running) == 0 || n.GetState() == "offline" {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	rows = [][]string{{"RUN", "TASK", "CLAIM", "CORES", "MEMORY", "GPUS", "NUMA"}}
+	for _, r := range running {
+		gpus := make([]string, 0, len(r.GetGpus()))
+		for _, g := range r.GetGpus() {
+			gpus = append(gpus, strconv.Itoa(int(g)))
+		}
+		numa := ""
+		if r.NumaNode != nil {
+			numa = strconv.Itoa(int(r.GetNumaNode()))
+		}
+		rows = append(rows, []string{
+			r.GetRunId(), r.GetTask(), strconv.Itoa(int(r.GetClaim())), strconv.FormatFloat(r.GetCores(), 'f', -1, 64),
+			fmt.Sprintf("%.0f MiB", r.GetMemoryMb()), strings.Join(gpus, ","), numa,
+		})
+	}
+	return writeTable(w, rows)
+}
+
+// pairs are the entries of a map as key=value, sorted.
+func pairs(m map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, key+"="+m[key])
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// gpuBox is a node with two GPUs that drains, with one attempt left.
+func gpuBox() *v1.Node {
+	numa := int32(0)
+	return &v1.Node{
+		Name: "gpu-1", State: "draining", Reason: "new fan", Labels: []string{"fast", "gpu"}, Capabilities: map[string]string{"gpu": "nvidia", "docker": "27.1"},
+		Executors: []string{"shell"}, Running: 1, MaxParallel: 8,
+		Cores: &v1.NodeAmount{Total: 8, Free: 6.5}, MemoryMb: &v1.NodeAmount{Total: 64 << 10, Free: 48 << 10}, DiskGb: &v1.NodeAmount{Total: 931.5, Free: 400},
+		Gpus: &v1.NodeAmount{Total: 2, Free: 1}, LastBeatAt: after(19.4), RegisteredAt: after(-3600), StateSince: after(5), Machine: "9f3c", Incarnation: "i-1",
+		DrainDeadline: after(605),
+		Snapshot: &v1.NodeSnapshot{
+			Name: "gpu-1", Sequence: 1234, TakenAt: after(19.4), Cpu: &v1.CpuSnapshot{Cores: 8, UsagePercent: 18.6, LoadAvg_1M: 1.42},
+			Disk: &v1.DiskSnapshot{IoUtilPercent: 3}, Network: &v1.NetworkSnapshot{BandwidthMbps: 1000, ThroughputMbps: 12},
+			Gpus:    []*v1.GpuSnapshot{{Name: "A10", MemoryMb: 23028, MemoryUsedMb: 1024, UsagePercent: 40}, {Index: 1, Name: "A10", MemoryMb: 23028}},
+			Running: []*v1.RunningAttempt{{RunId: "nightly-4g5h6jkm", Task: "train", Claim: 3, Cores: 1.5, MemoryMb: 2048, Gpus: []int32{0}, NumaNode: &numa}},
+		},
+	}
+}
+
+func TestNodesList(t *testing.T) {
+	f := fake(t)
+	listed := gpuBox()
+	listed.Snapshot = nil
+	f.fleet.list = &v1.ListNodesResponse{NextPageToken: "more", Items: []*v1.Node{
+		{
+			Name: "a", State: "active", MaxParallel: 4, Cores: &v1.NodeAmount{Total: 4, Free: 4}, MemoryMb: &v1.NodeAmount{Total: 7951, Free: 7100},
+			DiskGb: &v1.NodeAmount{Total: 98.4, Free: 61.2}, Gpus: &v1.NodeAmount{}, LastBeatAt: after(18.2), BenchedUntil: after(60),
+		},
+		listed,
+		{Name: "old", State: "offline", Reason: "no beat for 15s", LastBeatAt: after(-80)},
+	}}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "nodes", "list", "--gateway", f.url, "-o", format, "--state", "active", "--limit", "7", "--page-token", "x")
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "nodes-list-"+format, got.stdout)
+	}
+	if req, want := f.fleet.asked[0], (&v1.ListNodesRequest{State: "active", PageSize: 7, PageToken: "x"}); !proto.Equal(req, want) {
+		t.Errorf("asked for %v", req)
+	}
+	f.fleet.list = &v1.ListNodesResponse{}
+	if got := run(t, "nodes", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
+		t.Errorf("an empty list is %q", got.stdout)
+	}
+}
+
+func TestNodesGet(t *testing.T) {
+	f := fake(t)
+	f.fleet.looks = []*v1.Node{gpuBox()}
+	for _, format := range []string{"text", "json"} {
+		got := run(t, "nodes", "get", "gpu-1", "--gateway", f.url, "-o", format)
+		if got.code != 0 || got.stderr != "" {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "nodes-get-"+format, got.stdout)
+	}
+}
+
+// TestNodesChange drains a node, puts it back and forgets it.
+func TestNodesChange(t *testing.T) {
+	f := fake(t)
+	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 2}}
+	for _, test := range []struct {
+		args   []string
+		asked  proto.Message
+		stderr string
+	}{
+		{[]string{"drain", "a", "--deadline", "10m", "--reason", "fan"}, &v1.DrainNodeRequest{Name: "a", Deadline: durationpb.New(10 * time.Minute), Reason: "fan"}, "node a drains\n"},
+		{[]string{"drain", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a drains\n"},
+		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
+		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is forgotten\n"},
+	} {
+		f.fleet.asked = nil
+		got := run(t, append(append([]string{"nodes"}, test.args...), "--gateway", f.url)...)
+		if got.code != 0 || got.stdout != "" || got.stderr != test.stderr {
+			t.Errorf("%v: %+v", test.args, got)
+		}
+		if len(f.fleet.asked) != 1 || !proto.Equal(f.fleet.asked[0], test.asked) {
+			t.Errorf("%v: asked %v", test.args, f.fleet.asked)
+		}
+	}
+	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"name\": \"a\"\n}\n" {
+		t.Errorf("%+v", got)
+	}
+	for code, want := range map[connect.Code]int{connect.CodeFailedPrecondition: exitNotDone, connect.CodePermissionDenied: exitNotAllowed, connect.CodeUnavailable: exitSystem} {
+		f.fleet.fail = connect.NewError(code, errors.New("no"))
+		if got := run(t, "nodes", "drain", "a", "--gateway", f.url); got.code != want {
+			t.Errorf("%v gives %+v", code, got)
+		}
+	}
+}
+
+// TestDrainWait waits until the node is empty, over a gateway that goes away.
+func TestDrainWait(t *testing.T) {
+	f := fake(t)
+	node := func(running int32, drained bool) *v1.Node {
+		return &v1.Node{Name: "a", State: "draining", Running: running, Drained: drained}
+	}
+	f.fleet.looks = []*v1.Node{node(2, false), node(2, false), node(0, false), node(0, true)}
+	got := run(t, "nodes", "drain", "a", "--wait", "-o", "json", "--gateway", f.url)
+	if want := "node a drains\nnode a: 2 running\nnode a: 0 running\nnothing of node a is left\n"; got.code != 0 || got.stderr != want || !strings.Contains(got.stdout, `"drained": true`) {
+		t.Errorf("%+v", got)
+	}
+
+	f.fleet.looks = []*v1.Node{node(1, false), {Name: "a", State: "active"}}
+	got = run(t, "nodes", "drain", "a", "--wait", "--gateway", f.url)
+	if got.code != exitNotDone || !strings.Contains(got.stderr, "put back into service") {
+		t.Errorf("%+v", got)
+	}
+
+	f.fleet.looks = []*v1.Node{node(1, false), {Name: "a", State: "offline"}}
+	if got = run(t, "nodes", "drain", "a", "--wait", "--gateway", f.url); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+
+	f.fleet.looks = []*v1.Node{node(3, false)}
+	c := start(t, nil, "", "nodes", "drain", "a", "--wait", "--gateway", f.url)
+	c.stderr.await(t, "3 running")
+	f.fleet.mu.Lock()
+	f.fleet.fail = connect.NewError(connect.CodeUnavailable, errStopping)
+	f.fleet.mu.Unlock()
+	c.interrupt(errInterrupted)
+	if code := c.wait(t); code != exitInterrupted || !strings.Contains(c.stderr.String(), "nodes undrain a") {
+		t.Errorf("exit code %d, told %s", code, c.stderr)
+	}
+	f.fleet.mu.Lock()
+	defer f.fleet.mu.Unlock()
+	for _, req := range f.fleet.asked {
+		if _, undrained := req.(*v1.UndrainNodeRequest); undrained {
+			t.Error("Ctrl-C ended the drain")
+		}
+	}
+}
+
+// TestDrainWaitOutlastsTheGateway goes on when a look fails, and ends when the
+// node has gone.
+func TestDrainWaitOutlastsTheGateway(t *testing.T) {
+	f := fake(t)
+	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 3}}
+	c := start(t, nil, "", "nodes", "drain", "a", "--wait", "--gateway", f.url)
+	c.stderr.await(t, "3 running")
+	f.fleet.mu.Lock()
+	f.fleet.fail = connect.NewError(connect.CodeUnavailable, errStopping)
+	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 1}}
+	f.fleet.mu.Unlock()
+	c.stderr.await(t, "1 running")
+	f.fleet.mu.Lock()
+	f.fleet.fail = connect.NewError(connect.CodeNotFound, errors.New(`there is no node "a"`))
+	f.fleet.mu.Unlock()
+	if code := c.wait(t); code != exitUsage {
+		t.Errorf("exit code %d, told %s", code, c.stderr)
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestRunsEvents(t *testing.T) {
+	f := fake(t)
+	f.yard.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
+		{At: after(0), Event: "submitted"},
+		{At: after(0.001), Task: "build", Event: "queued"},
+		{At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1"},
+		{At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
+	}}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "runs", "events", "last", "--task", "build", "--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-events-"+format, got.stdout)
+	}
+	if want := (&v1.ListRunEventsRequest{Id: "last", Task: "build", PageSize: 1000}); !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked for %v", f.yard.asked[0])
+	}
+}
+
+func TestRunsExplain(t *testing.T) {
+	f := fake(t)
+	f.yard.explained = &v1.ExplainTaskResponse{
+		Task: "train", State: "queued", Reason: "0 of 3 nodes have 2 free GPUs: a 1, b 0, c none",
+		Nodes: []*v1.NodeVerdict{
+			{Name: "a", Reasons: []string{"1 of 2 GPUs free", "2 of 4 cores free"}},
+			{Name: "b", Feasible: true, Score: 87.34, Parts: []*v1.ScorePart{{Name: "cpu", Value: 29.12}, {Name: "tasks", Value: -5}}},
+		},
+	}
+	for _, format := range []string{"text", "json"} {
+		got := run(t, "runs", "explain", "last", "train", "--gateway", f.url, "-o", format)
+		if got.code != 0 || got.stderr != "" {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-explain-"+format, got.stdout)
+	}
+	f.yard.explained = &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"}
+	if got := run(t, "runs", "explain", "last", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "runs", "explain", "last"); got.code != exitUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newRunsExplain(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain RUN TASK",
+		Short: "Say why a task went where it went, or what each node lacks while it waits",
+		Args:  arguments(2, 2, "RUN TASK"),
+	}
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		res, err := call(ctx, a, a.calls.ExplainTask, &v1.ExplainTaskRequest{Id: args[0], Task: args[1]})
+		if err != nil {
+			return err
+		}
+		if output.value == formatJSON {
+			return writeMessage(sys.stdout, res)
+		}
+		return describeExplanation(sys.stdout, res)
+	})
+	return cmd
+}
+
+// describeExplanation writes for people why a task is where it is.
+func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
+	where := ""
+	if res.GetChosen() != "" {
+		where = " on " + res.GetChosen()
+	}
+	if res.GetReason() != "" {
+		where += ": " + tui.OneLine(res.GetReason())
+	}
+	if _, err := fmt.Fprintf(w, "task %s is %s%s\n", res.GetTask(), res.GetState(), where); err != nil || len(res.GetNodes()) == 0 {
+		return err
+	}
+	rows := [][]string{{}, {"NODE", "NOW", "SCORE", "BECAUSE"}}
+	for _, n := range res.GetNodes() {
+		now, score, because := "no", "", strings.Join(n.GetReasons(), "; ")
+		if n.GetFeasible() {
+			now, score = "yes", strconv.FormatFloat(n.GetScore(), 'f', 1, 64)
+			var parts []string
+			for _, p := range n.GetParts() {
+				parts = append(parts, fmt.Sprintf("%s %.1f", p.GetName(), p.GetValue()+0)) // which makes 0 of -0
+			}
+			because = strings.Join(parts, ", ")
+		}
+		rows = append(rows, []string{n.GetName(), now, score, tui.OneLine(because)})
+	}
+	return writeTable(w, rows)
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWorkerKeepsItsValuesWithTheGateway(t *testing.T) {
+	for _, test := range []struct{ named, gateway, want string }{
+		{"", "", defaultGateway},
+		{"", "http://yard:7280", "http://yard:7280"},
+		{"", "yard:7280", "http://yard:7280"},
+		{"", "https://yard", "https://yard"},
+		{"s3://bucket", "http://yard:7280", "s3://bucket"},
+		{"/srv/store", "", "/srv/store"},
+	} {
+		if got := workerStore(test.named, test.gateway); got != test.want {
+			t.Errorf("--store %q with the gateway %q: %q, want %q", test.named, test.gateway, got, test.want)
+		}
+	}
+}
+
+func TestSpoolIsTheNodesOwn(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/caches")
+	if got := spoolOr("/spool", defaultGateway, "a"); got != "/spool" {
+		t.Errorf("--spool-dir /spool: %q", got)
+	}
+	seen := map[string]string{}
+	for _, node := range []string{"a", "b"} {
+		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard"} {
+			got := spoolOr("", store, node)
+			if got != spoolOr("", store, node) || seen[got] != "" || !strings.Contains(got, "/switchyard/spool/"+node+"/at-") || strings.Contains(got, "/../") {
+				t.Errorf("node %s with store %s spools in %q; %s does too", node, store, got, seen[got])
+			}
+			seen[got] = node + " " + store
+		}
+	}
+}
+
+func TestRetentionIsAboveZero(t *testing.T) {
+	if d, err := checkRetention(time.Hour); err != nil || d != time.Hour {
+		t.Errorf("1h: %s, %v", d, err)
+	}
+	for _, d := range []time.Duration{0, -time.Hour} {
+		var f *failure
+		if _, err := checkRetention(d); !errors.As(err, &f) || f.code != exitUsage {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
+func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
+	_, err := openStore(t.Context(), stackConfig{Store: "http://yard:7280", Control: true})
+	var f *failure
+	if !errors.As(err, &f) || f.code != exitUsage || !strings.Contains(err.Error(), "--store") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// openRemote opens the gateway as a store.
+func (f *fixture) openRemote(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), f.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestGatewayIsAStore(t *testing.T) {
+	f := start(t)
+	s := f.openRemote(t)
+	if s.Location() != f.server.URL() {
+		t.Errorf("location %q", s.Location())
+	}
+	key := store.ResultKey("ci-0k", 0, "build", 0)
+	if _, err := s.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a missing value: %v", err)
+	}
+	for i, value := range []string{"first", "second"} {
+		if existed, err := s.PutIfAbsent(t.Context(), key, []byte(value)); err != nil || existed != (i > 0) {
+			t.Errorf("value %d: existed %t, %v", i, existed, err)
+		}
+	}
+	large := bytes.Repeat([]byte("0123456789abcdef"), store.MaxValueBytes/16)
+	for _, want := range [][]byte{[]byte("first"), {}, large} {
+		if string(want) != "first" {
+			if err := s.Put(t.Context(), key, want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := s.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("a value of %d bytes comes back as one of %d, %v", len(want), len(got), err)
+		}
+		// It is where the gateway looks for it.
+		if got, err := f.store.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("a value of %d bytes is one of %d in the gateway's store, %v", len(want), len(got), err)
+		}
+	}
+	if err := s.Put(t.Context(), key, append(large, 'x')); err == nil || !strings.Contains(err.Error(), "12 MiB") {
+		t.Errorf("a value that is too large: %v", err)
+	}
+
+	if err := s.DeleteRun(t.Context(), "ci-0k"); err == nil {
+		t.Error("a client may delete a run")
+	}
+	for _, err := range s.Runs(t.Context()) {
+		if err == nil {
+			t.Error("a client may list the runs of the store")
+		}
+	}
+	if _, err := s.Newest(t.Context(), "ci-0k"); err == nil {
+		t.Error("a client is told of times that the gateway does not send")
+	}
+}
+
+func TestBlobsAreListedInPages(t *testing.T) {
+	f := start(t)
+	s := f.openRemote(t)
+	var want []string
+	for n := range int64(2500) {
+		want = append(want, store.LogChunkKey("ci-0k", "build", 0, 0, n))
+	}
+	want = append(want, store.LogChunkKey("ci-0k", "build-2", 0, 0, 0))
+	other := store.LogChunkKey("ci-0k1", "build", 0, 0, 0)
+	for _, key := range append(want, other) {
+		if err := f.store.Put(t.Context(), key, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(want)
+	var got []string
+	for key, err := range s.Keys(t.Context(), store.RunPrefix("ci-0k")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d keys, want %d", len(got), len(want))
+	}
+	for range s.Keys(t.Context(), store.RunPrefix("ci-0k")) {
+		break
+	}
+}
+
+func TestBlobsTakeNoOtherKey(t *testing.T) {
+	f := start(t)
+	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, key := range []string{
+		"x", "runs/", "runs/ci-0k", "runs/../x", "runs/ci-0k/../../x", "/etc/passwd", "runs/ci-0k//x",
+		"file:///etc/passwd", `runs\..\x`, "runs/ci-0k/" + strings.Repeat("x", 2000), "",
+	} {
+		_, put := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: []byte("x")}))
+		_, get := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: key}))
+		_, list := client.ListBlobs(t.Context(), connect.NewRequest(&v1.ListBlobsRequest{Prefix: key}))
+		for call, err := range map[string]error{"put": put, "get": get, "list": list} {
+			if connect.CodeOf(err) != connect.CodeInvalidArgument {
+				t.Errorf("%s of %.40q: %v", call, key, err)
+			}
+		}
+	}
+	for key := range f.store.Keys(t.Context(), "") {
+		t.Errorf("the store has a value under %q", key)
+	}
+	tooLarge := &v1.PutBlobRequest{Key: store.StatusKey("ci-0k", 0), Data: make([]byte, store.MaxValueBytes+1)}
+	if _, err := client.PutBlob(t.Context(), connect.NewRequest(tooLarge)); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("a value that is too large: %v", err)
+	}
+	if err := f.store.Put(t.Context(), store.StatusKey("ci-0k", 0), tooLarge.GetData()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: store.StatusKey("ci-0k", 0)})); connect.CodeOf(err) != connect.CodeOutOfRange {
+		t.Errorf("a value that is too large to send: %v", err)
+	}
+}
+
+// relay is an address that stays while the gateway behind it comes and goes.
+type relay struct {
+	net.Listener
+	mu    sync.Mutex
+	to    string // empty: the gateway is away
+	conns []net.Conn
+	all   sync.WaitGroup
+}
+
+func startRelay(t *testing.T) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: listener}
+	r.all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.all.Go(func() { r.forward(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.point("")
+		r.all.Wait()
+	})
+	return r
+}
+
+func (r *relay) forward(client net.Conn) {
+	defer client.Close()
+	r.mu.Lock()
+	to := r.to
+	r.mu.Unlock()
+	if to == "" {
+		return
+	}
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	r.mu.Lock()
+	r.conns = append(r.conns, client, server)
+	gone := r.to != to
+	r.mu.Unlock()
+	if gone {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { _, _ = io.Copy(client, server); _ = client.Close() })
+	_, _ = io.Copy(server, client)
+	_ = server.Close()
+	back.Wait()
+}
+
+// point cuts all connections and sends the next ones elsewhere.
+func (r *relay) point(to string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to = to
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.conns = nil
+}
+
+// TestSpoolOverARestartOfTheGateway writes while one gateway ends and another
+// starts, and loses nothing.
+func TestSpoolOverARestartOfTheGateway(t *testing.T) {
+	f := start(t)
+	front := startRelay(t)
+	front.point(f.server.Address())
+	s, err := store.OpenSpooled(t.Context(), "http://"+front.Addr().String(), store.SpoolOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers, values = 8, 60
+	value := func(w int, n int64) string { return fmt.Sprint(w, " ", n) }
+	reached := make(chan struct{}, writers)
+	resume := make(chan struct{})
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range int64(values) {
+				switch n {
+				case values / 3:
+					reached <- struct{}{}
+				case 2 * values / 3:
+					reached <- struct{}{}
+					<-resume
+				}
+				if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n), []byte(value(w, n))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range writers {
+		<-reached
+	}
+	front.point("")
+	if err := f.server.Close(); err != nil {
+		t.Error(err)
+	}
+	for range writers {
+		<-reached
+	}
+	// The gateway has gone; what was written last is to be read all the same.
+	last := store.LogChunkKey("ci-0k", "task-0", 0, 0, 2*values/3-1)
+	if err := s.Put(t.Context(), last, []byte(value(0, 2*values/3-1))); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.Get(t.Context(), last); err != nil || string(got) != value(0, 2*values/3-1) {
+		t.Errorf("the newest value is %q, %v", got, err)
+	}
+
+	again, err := New(Config{Client: temporalClient, Store: f.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := again.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	front.point(server.Address())
+	close(resume)
+	all.Wait()
+	for w := range writers {
+		for n := range int64(values) {
+			key := store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n)
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				got, err := f.store.Get(t.Context(), key)
+				if err == nil && string(got) == value(w, n) {
+					break
+				}
+				if err == nil || time.Now().After(deadline) {
+					t.Fatalf("%s is %q, %v", key, got, err)
+				}
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"golang.org/x/sync/errgroup"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// defaultDeadLetterPage is how many runs a page of dead letters covers when the
+	// request does not say.
+	defaultDeadLetterPage = 100
+	// readers is how many runs are read at once for one list.
+	readers = 8
+)
+
+// deadLettersQuery finds the executions of runs that have ended, or are, with
+// dead letters. Which of those are dead letters still, the status of the run says.
+const deadLettersQuery = runsQuery + " AND " + names.DeadLettersAttribute + " > 0"
+
+// ListDeadLetters lists the tasks whose retries are spent, but for those that
+// were purged. A page covers some runs, the newest first; within the page the
+// newest dead letter is first.
+func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
+	if req.Msg.GetRun() != "" {
+		id, err := g.resolve(ctx, req.Msg.GetRun())
+		if err != nil {
+			return nil, err
+		}
+		letters, err := g.deadLetters(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(&v1.ListDeadLettersResponse{Items: wanted(letters, req.Msg)}), nil
+	}
+	after, err := decodeRunToken(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultDeadLetterPage
+	}
+	found, err := g.newest(ctx, deadLettersQuery, after, limit+1, isRunID)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	res := &v1.ListDeadLettersResponse{}
+	if len(found) > limit {
+		found = found[:limit]
+		res.NextPageToken = encodeRunToken(positionOf(found[limit-1]))
+	}
+	letters, err := g.deadLettersOf(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	res.Items = wanted(letters, req.Msg)
+	return connect.NewResponse(res), nil
+}
+
+// wanted are the dead letters that a request asks for, the newest first.
+func wanted(letters []*v1.DeadLetter, req *v1.ListDeadLettersRequest) []*v1.DeadLetter {
+	letters = slices.DeleteFunc(letters, func(d *v1.DeadLetter) bool {
+		return req.GetType() != "" && d.GetType() != req.GetType() || req.GetNode() != "" && lastNode(d) != req.GetNode()
+	})
+	slices.SortStableFunc(letters, func(a, b *v1.DeadLetter) int {
+		return b.GetDeadLetteredAt().AsTime().Compare(a.GetDeadLetteredAt().AsTime())
+	})
+	return letters
+}
+
+// lastNode is the node of the last attempt.
+func lastNode(d *v1.DeadLetter) string {
+	if n := len(d.GetAttempts()); n > 0 {
+		return d.GetAttempts()[n-1].GetNode()
+	}
+	return ""
+}
+
+// deadLettersOf reads the dead letters of runs. A run that is gone by now has none.
+func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.WorkflowExecutionInfo) ([]*v1.DeadLetter, error) {
+	var (
+		mu      sync.Mutex
+		letters []*v1.DeadLetter
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for _, info := range runs {
+		group.Go(func() error {
+			found, err := g.deadLetters(ctx, info.GetExecution().GetWorkflowId())
+			if codeOf(err) == connect.CodeNotFound {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			letters = append(letters, found...)
+			return err
+		})
+	}
+	return letters, group.Wait()
+}
+
+// deadLetters are the dead letters of a run that were not purged, by name of the task.
+func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter, error) {
+	v, err := g.reader.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var letters []*v1.DeadLetter
+	for _, name := range v.names {
+		t := v.tasks[name]
+		if t.task.GetState() != "dead_letter" {
+			continue
+		}
+		purged, err := g.purged(ctx, v, name)
+		if err != nil {
+			return nil, err
+		}
+		if !purged {
+			letters = append(letters, &v1.DeadLetter{
+				Run: id, Task: name, Attempts: t.task.GetAttempts(), Error: t.task.GetError(), Reason: t.task.GetReason(),
+				Type: t.task.GetType(), Workflow: v.run.GetName(), Generation: v.run.GetGeneration(),
+				DeadLetteredAt: t.task.GetCompletedAt(),
+			})
+		}
+	}
+	return letters, nil
+}
+
+// purged says whether the dead letter of a task was taken off the list. The mark
+// names the claim, so that the task, put back and dead-lettered again, is listed anew.
+func (g *Gateway) purged(ctx context.Context, v *view, task string) (bool, error) {
+	var mark v1.ClaimRef
+	err := g.store.GetMessage(ctx, store.PurgedKey(v.run.GetId(), v.run.GetGeneration(), task), &mark)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the dead letters of run %s: %w", v.run.GetId(), err)
+	}
+	return mark.GetClaim() == v.tasks[task].claim, nil
+}
+
+// choose are the dead letters that a request about one task, or about all of a
+// run, is about.
+func (g *Gateway) choose(ctx context.Context, v *view, task string) ([]string, error) {
+	id := v.run.GetId()
+	if task != "" {
+		t := v.tasks[task]
+		if t == nil {
+			return nil, notFound("run %s has no task %q; %s", id, task, nearNames(task, v.names))
+		}
+		if state := t.brief.GetState(); state != "dead_letter" {
+			return nil, wrongState("task %s of run %s is no dead letter; it is %s", task, id, state)
+		}
+	}
+	var chosen []string
+	for _, name := range v.names {
+		if task != "" && name != task || v.tasks[name].task.GetState() != "dead_letter" {
+			continue
+		}
+		purged, err := g.purged(ctx, v, name)
+		if err != nil {
+			return nil, err
+		}
+		if !purged {
+			chosen = append(chosen, name)
+		}
+	}
+	switch {
+	case len(chosen) > 0:
+		return chosen, nil
+	case task != "":
+		return nil, wrongState("the dead letter of task %s of run %s was purged", task, id)
+	}
+	return nil, wrongState("run %s has no dead letters", id)
+}
+
+// PurgeDeadLetter takes dead letters off the list for good.
+func (g *Gateway) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetRun())
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := g.choose(ctx, v, req.Msg.GetTask())
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range tasks {
+		mark := &v1.ClaimRef{Task: task, Claim: v.tasks[task].claim}
+		if err := g.store.PutMessage(ctx, store.PurgedKey(id, v.run.GetGeneration(), task), mark); err != nil {
+			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", task, id, err)
+		}
+	}
+	return connect.NewResponse(&v1.PurgeDeadLetterResponse{Run: id, Tasks: tasks}), nil
+}

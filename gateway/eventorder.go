@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// startedEvents are the starts of attempts that run, of one task or of all, but
+// for those that are among the events already.
+func startedEvents(v *view, only string, known []*v1.Event) []*v1.Event {
+	type dispatch struct {
+		task  string
+		claim int32
+	}
+	told := map[dispatch]bool{}
+	for _, e := range known {
+		if e.GetEvent() == "started" {
+			told[dispatch{e.GetTask(), e.GetClaim()}] = true
+		}
+	}
+	var events []*v1.Event
+	for _, name := range v.names {
+		t := v.tasks[name]
+		r, runs := v.running[names.AttemptID(name, t.claim)]
+		if !runs || t.brief.GetState() != "running" || only != "" && name != only || told[dispatch{name, t.claim}] {
+			continue
+		}
+		events = append(events, &v1.Event{
+			At: r.started, Task: name, Event: "started", Node: t.task.GetNode(), Attempt: t.task.GetAttempt(), Claim: t.claim,
+		})
+	}
+	return events
+}
+
+// inOrder sorts events by time, except that those of one task stay in their
+// order, and those of the run stay between the same others: nodes have clocks of
+// their own, and the order of the workflow is the truth.
+func inOrder(events []*v1.Event) []*v1.Event {
+	type placed struct {
+		event *v1.Event
+		at    time.Time
+	}
+	all := make([]placed, len(events))
+	tasks := map[string]time.Time{} // time of the newest event of each
+	var newest, run time.Time
+	for i, e := range events {
+		at := e.GetAt().AsTime()
+		if e.GetTask() == "" {
+			at = later(at, newest)
+			run = at
+		} else {
+			at = later(at, later(run, tasks[e.GetTask()]))
+			tasks[e.GetTask()] = at
+		}
+		newest = later(newest, at)
+		all[i] = placed{e, at}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	sorted := make([]*v1.Event, len(all))
+	for i, p := range all {
+		sorted[i] = p.event
+	}
+	return sorted
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

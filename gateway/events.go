@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// defaultEventPage is how many events a page holds when the request does not say.
+const defaultEventPage = 1000
+
+// ListRunEvents tells the transitions of the tasks of a run, over all its
+// generations. The workflow keeps the newest events, the store the others. That
+// an attempt has started the workflow learns with its end; until then the
+// heartbeat tells, and the last page holds that event too.
+func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	at, err := decodeEventToken(req.Msg.GetPageToken(), id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	task := req.Msg.GetTask()
+	if task != "" && v.tasks[task] == nil {
+		return nil, notFound("run %s has no task %q; %s", id, task, nearNames(task, v.names))
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultEventPage
+	}
+	items, next, err := g.eventPage(ctx, v, task, at, limit)
+	if err != nil {
+		return nil, err
+	}
+	res := &v1.ListRunEventsResponse{}
+	if next != nil {
+		res.NextPageToken = encodeEventToken(id, *next)
+	} else {
+		items = append(items, startedEvents(v, task, items)...)
+	}
+	res.Items = inOrder(items)
+	return connect.NewResponse(res), nil
+}
+
+// eventPlace is a place in the events of a run: an event of a part of those of a
+// generation. The part after those that are stored is what the workflow holds.
+type eventPlace struct {
+	generation, part int32
+	offset           int
+}
+
+// eventPage collects events of a task, or of all, from a place on, and returns
+// where the next page starts; nil: there is none.
+func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventPlace, limit int) (items []*v1.Event, next *eventPlace, err error) {
+	size := 0
+	for at.generation <= v.run.GetGeneration() {
+		part, err := g.eventPart(ctx, v, at)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the events of run %s: %w", v.run.GetId(), err)
+		}
+		if part == nil {
+			at = eventPlace{generation: at.generation + 1}
+			continue
+		}
+		if at.offset > len(part) {
+			// The part was longer when it had not been stored yet.
+			at = eventPlace{at.generation, at.part + 1, at.offset - len(part)}
+			continue
+		}
+		for _, e := range part[at.offset:] {
+			if task == "" || e.GetTask() == task {
+				if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
+					return items, &at, nil
+				}
+				items = append(items, e)
+			}
+			at.offset++
+		}
+		at = eventPlace{generation: at.generation, part: at.part + 1}
+	}
+	return items, nil, nil
+}
+
+// eventPart returns the part of the events of a run that a place lies in; nil
+// when the generation has no such part.
+func (g *Gateway) eventPart(ctx context.Context, v *view, at eventPlace) ([]*v1.Event, error) {
+	id := v.run.GetId()
+	for {
+		var stored v1.EventPart
+		err := g.store.GetMessage(ctx, store.EventsKey(id, at.generation, at.part), &stored)
+		if err == nil {
+			return append([]*v1.Event{}, stored.GetEvents()...), nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		outside := v.run.GetReason() == "terminated" || v.run.GetReason() == "timeout"
+		if at.generation < v.run.GetGeneration() || runEnded(v.run.GetState()) && !outside {
+			return nil, nil // a run that ends by itself stores all of them
+		}
+		unstored, parts, err := g.reader.unstoredEvents(ctx, id)
+		switch {
+		case err != nil && outside:
+			g.log.Debug("a closed run does not tell its events", "run", id, "error", err)
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case parts == at.part:
+			return unstored, nil
+		case parts < at.part:
+			return nil, nil
+		}
+		// It has been stored in the meantime, unless it was lost.
+		if _, err := g.store.Get(ctx, store.EventsKey(id, at.generation, at.part)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// unstoredEvents asks the workflow of a run for the events that it holds, and
+// for the number of parts that it has stored before them.
+func (r *reader) unstoredEvents(ctx context.Context, id string) (events []*v1.Event, parts int32, err error) {
+	for {
+		answer, err := r.queryEvents(ctx, id, len(events))
+		if err != nil {
+			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
+		}
+		if len(events) > 0 && answer.GetParts() != parts {
+			events = nil // what has been read so far is stored by now
+			continue
+		}
+		events, parts = append(events, answer.GetEvents()...), answer.GetParts()
+		if !answer.GetMore() || len(answer.GetEvents()) == 0 {
+			return append([]*v1.Event{}, events...), parts, nil
+		}
+	}
+}
+
+func (r *reader) queryEvents(ctx context.Context, id string, offset int) (*v1.EventsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	req := &v1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}
+	value, err := r.client.QueryWorkflow(ctx, id, "", names.EventsQuery, req)
+	if err != nil {
+		return nil, err
+	}
+	var answer v1.EventsResponse
+	if err := value.Get(&answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}

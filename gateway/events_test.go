@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// event is one about a task at a second after the start of 2026.
+func event(second int64, task, what string) *v1.Event {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &v1.Event{At: timestamppb.New(start.Add(time.Duration(second) * time.Second)), Task: task, Event: what}
+}
+
+func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, events ...*v1.Event) {
+	t.Helper()
+	if err := f.store.PutMessage(t.Context(), store.EventsKey(run, generation, part), &v1.EventPart{Events: events}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// words are events as "task event".
+func words(events []*v1.Event) []string {
+	var all []string
+	for _, e := range events {
+		all = append(all, e.GetTask()+" "+e.GetEvent())
+	}
+	return all
+}
+
+// events reads the events of a run page by page; between is called between two.
+func (f *fixture) events(t *testing.T, run, task string, size int32, between func()) []string {
+	t.Helper()
+	var all []string
+	for token := ""; ; between() {
+		res, err := f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: run, Task: task, PageSize: size, PageToken: token}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > 0 && len(res.Msg.GetItems()) > int(size) {
+			t.Errorf("a page of %d", len(res.Msg.GetItems()))
+		}
+		all = append(all, words(res.Msg.GetItems())...)
+		if token = res.Msg.GetNextPageToken(); token == "" {
+			return all
+		}
+	}
+}
+
+// TestRunEvents reads events over stored parts, what the workflow holds, and
+// generations, while they move from the one to the other.
+func TestRunEvents(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "eventful")
+	stored := []*v1.Event{event(0, "", "submitted"), event(1, "build", "queued"), event(2, "build", "assigned")}
+	held := []*v1.Event{event(3, "build", "started"), event(4, "build", "completed"), event(5, "test", "queued"), event(6, "test", "assigned"), event(7, "test", "completed")}
+	f.storeEvents(t, id, 0, 0, stored...)
+	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: held})
+	want := words(slices.Concat(stored, held))
+	if got := f.events(t, id, "", 0, nil); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := f.events(t, id, "test", 2, func() {}); !slices.Equal(got, want[5:]) {
+		t.Errorf("got %v of one task", got)
+	}
+	// The first of what the workflow holds is stored between two pages.
+	pages := 0
+	got := f.events(t, id, "", 4, func() {
+		if pages++; pages == 1 {
+			f.storeEvents(t, id, 0, 1, held[:3]...)
+			signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: held[3:]})
+		}
+	})
+	if !slices.Equal(got, want) || pages != 1 {
+		t.Errorf("after %d more pages got %v, want %v", pages, got, want)
+	}
+	f.storeEvents(t, id, 0, 2, held[3:]...)
+	end(t, id, "failed")
+	for _, size := range []int32{1, 3, 0} {
+		if got := f.events(t, id, "", size, func() {}); !slices.Equal(got, want) {
+			t.Errorf("pages of %d: got %v, want %v", size, got, want)
+		}
+	}
+
+	other := f.submit(t, "eventful")
+	res, err := f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: id, PageSize: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: other, PageToken: res.Msg.GetNextPageToken()}))
+	wantCode(t, "the token of another run", err, connect.CodeInvalidArgument)
+	_, err = f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: id, PageToken: "x"}))
+	wantCode(t, "a token that is none", err, connect.CodeInvalidArgument)
+	_, err = f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: id, Task: "tset"}))
+	wantCode(t, "a task that the run does not have", err, connect.CodeNotFound)
+}
+
+// TestEventsOfTerminated asks the workflow of a run that was ended from outside.
+func TestEventsOfTerminated(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "cut-short")
+	f.storeEvents(t, id, 0, 0, event(0, "", "submitted"))
+	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: []*v1.Event{event(1, "build", "queued")}})
+	f.get(t, id) // has the signal taken in
+	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.events(t, id, "", 0, nil); !slices.Equal(got, []string{" submitted", "build queued"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestStartedEvents has the heartbeat of an attempt tell that it has started,
+// until the workflow knows.
+func TestStartedEvents(t *testing.T) {
+	v := newView("w-1")
+	v.update([]*v1.StatusResponse{{
+		Run: &v1.Run{Tasks: map[string]*v1.Task{
+			"a": {State: "assigned", Node: "n", Attempt: 1}, "b": {State: "assigned"}, "c": {State: "assigned"}, "d": {State: "completed"},
+		}},
+		Claims: map[string]int32{"a": 2, "b": 1, "c": 1, "d": 1},
+	}}, map[string]runningAttempt{
+		"a#2": {started: event(5, "", "").GetAt()}, "b#1": {started: event(6, "", "").GetAt()}, "d#1": {started: event(7, "", "").GetAt()},
+	})
+	known := []*v1.Event{event(1, "a", "started"), {Task: "b", Event: "started", Claim: 1}}
+	got := startedEvents(v, "", known)
+	if len(got) != 1 || got[0].GetTask() != "a" || got[0].GetNode() != "n" || got[0].GetAttempt() != 1 || got[0].GetClaim() != 2 || got[0].GetAt().AsTime() != event(5, "", "").GetAt().AsTime() {
+		t.Errorf("got %v", got)
+	}
+	if got := startedEvents(v, "b", nil); len(got) != 1 || got[0].GetTask() != "b" {
+		t.Errorf("got %v of one task", got)
+	}
+}
+
+// TestEventOrder sorts by time, keeps the order of each task whatever the clocks
+// say, and has nothing pass an event of the run.
+func TestEventOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := []*v1.Event{}
+		for i := range rapid.IntRange(0, 20).Draw(t, "events") {
+			e := event(rapid.Int64Range(0, 9).Draw(t, "at"), rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "task"), "queued")
+			e.Claim = int32(i)
+			events = append(events, e)
+		}
+		got := inOrder(events)
+		if len(got) != len(events) {
+			t.Fatalf("%d events became %d", len(events), len(got))
+		}
+		for i, e := range got {
+			for _, later := range got[i+1:] {
+				if (e.GetTask() == later.GetTask() || e.GetTask() == "" || later.GetTask() == "") && e.GetClaim() > later.GetClaim() {
+					t.Fatalf("%v comes before %v", e, later)
+				}
+			}
+		}
+		byTime := slices.SortedStableFunc(slices.Values(events), func(a, b *v1.Event) int {
+			return cmp.Compare(a.GetAt().GetSeconds(), b.GetAt().GetSeconds())
+		})
+		if again := inOrder(byTime); fmt.Sprint(again) != fmt.Sprint(byTime) {
+			t.Fatalf("%v became %v", byTime, again)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// explainTimeout is how long the placement queue may take to explain something;
+// another process takes it over in that time when its owner dies.
+const explainTimeout = 10 * time.Second
+
+// ExplainTask says why a task is where it is: what the placement queue thinks of
+// each node for it now, and, once it has been given to one, why it was given to
+// that one then.
+func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	name := req.Msg.GetTask()
+	t := v.tasks[name]
+	if t == nil {
+		return nil, notFound("run %s has no task %q; %s", id, name, nearNames(name, v.names))
+	}
+	state := t.brief.GetState()
+	res := &v1.ExplainTaskResponse{Task: name, State: state}
+	ended := taskEnded(state)
+	said, err := g.askPlacement(ctx, id, name, t)
+	if err != nil && !ended {
+		return nil, err
+	}
+	if err != nil {
+		g.log.Debug("the placement queue does not explain a task", "run", id, "task", name, "error", err)
+	}
+	res.Nodes = said.GetNodes()
+	switch state {
+	case "pending", "queued":
+		res.Chosen, res.Reason = said.GetChosen(), said.GetReason()
+		if waits := waitsFor(v, t); waits != "" {
+			res.Reason = waits
+		}
+		if res.Reason == "" {
+			res.Reason = t.task.GetError()
+		}
+	default:
+		res.Chosen = t.task.GetNode()
+		if res.Reason, err = g.whyThere(ctx, v, name); err != nil {
+			return nil, err
+		}
+		if res.Reason == "" && !ended {
+			res.Reason = said.GetReason()
+		}
+		if res.Reason == "" && res.Chosen == "" {
+			res.Reason = t.task.GetError()
+		}
+	}
+	return connect.NewResponse(res), nil
+}
+
+// askPlacement asks the placement queue about a task.
+func (g *Gateway) askPlacement(ctx context.Context, id, name string, t *taskView) (*v1.ExplainResponse, error) {
+	desc, err := g.reader.describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	in, err := g.reader.input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return nil, err
+	}
+	def := in.GetDefinition().GetTasks()[name]
+	ask := &v1.ExplainRequest{RunId: id, Request: &v1.TaskRequest{
+		Task: name, Claim: t.claim, Type: def.GetType(), Constraints: def.GetConstraints(), Resources: def.GetResources(),
+		Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()), PlacementTimeout: in.GetOptions().GetPlacementTimeout(),
+	}}
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	asked, err := g.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       names.NewExplainID(id),
+		TaskQueue:                names.ControlQueue,
+		WorkflowExecutionTimeout: explainTimeout,
+		WorkflowTaskTimeout:      runTaskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+	}, names.ExplainWorkflow, ask)
+	if err != nil {
+		return nil, fmt.Errorf("ask the placement queue about task %s: %w", name, err)
+	}
+	var said v1.ExplainResponse
+	if err := asked.Get(ctx, &said); err != nil {
+		if ctx.Err() != nil || timedOut(err) {
+			return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the placement queue has not answered within %s; is a gateway up that may own it?", explainTimeout))
+		}
+		return nil, fmt.Errorf("ask the placement queue about task %s: %w", name, err)
+	}
+	return &said, nil
+}
+
+// waitsFor says what a task that is not in the placement queue waits for; empty:
+// it is in the queue.
+func waitsFor(v *view, t *taskView) string {
+	if t.brief.GetState() == "pending" {
+		var open []string
+		for _, parent := range t.task.GetDependsOn() {
+			if p := v.tasks[parent]; p != nil && !taskEnded(p.brief.GetState()) {
+				open = append(open, parent)
+			}
+		}
+		if len(open) > 0 {
+			return "waits for " + strings.Join(open, ", ")
+		}
+	}
+	if at := t.task.GetScheduledAfter(); at != nil && at.AsTime().After(time.Now()) {
+		return "waits until " + at.AsTime().UTC().Format(time.RFC3339) + " after a failure"
+	}
+	return ""
+}
+
+// whyThere is why a task was given to its node, as its newest event about that
+// says; empty when nothing tells.
+func (g *Gateway) whyThere(ctx context.Context, v *view, name string) (string, error) {
+	why := ""
+	for at := (eventPlace{}); ; {
+		events, next, err := g.eventPage(ctx, v, name, at, defaultEventPage)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range events {
+			if e.GetEvent() == "assigned" {
+				why = e.GetDetail()
+			}
+		}
+		if next == nil {
+			return why, nil
+		}
+		at = *next
+	}
+}

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestExplain explains tasks in their states.
+func TestExplain(t *testing.T) {
+	f := start(t)
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
+name: explained
+tasks:
+  build: { type: shell, spec: { command: make }, constraints: { nodeLabels: [x, y] } }
+  test: { type: shell, spec: { command: test }, dependsOn: [build] }
+  skipped: { type: shell, spec: { command: test } }
+`}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := res.Msg.GetId()
+	defer end(t, id, "failed")
+	explain := func(task string) *v1.ExplainTaskResponse {
+		t.Helper()
+		res, err := f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: task}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Msg
+	}
+	check := func(task, state, chosen, reason string) {
+		t.Helper()
+		got := explain(task)
+		if got.GetTask() != task || got.GetState() != state || got.GetChosen() != chosen || got.GetReason() != reason {
+			t.Errorf("%s is explained by %v", task, got)
+		}
+		if n := got.GetNodes(); len(n) != 2 || n[0].GetScore() != 87.5 || n[1].GetReasons()[0] != "it is full" {
+			t.Errorf("the nodes are %v", n)
+		}
+	}
+	set(t, id, "build", 3, &v1.Task{State: "queued", Type: "shell"})
+	check("build", "queued", "", "build#3 of type shell, 2 labels")
+	check("test", "pending", "", "waits for build")
+	set(t, id, "build", 4, &v1.Task{State: "assigned", Node: "a"})
+	check("build", "assigned", "a", "build#4 of type shell, 2 labels")
+	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{
+		{Task: "build", Event: "assigned", Detail: "score 3: old", Node: "b"}, {Task: "build", Event: "assigned", Detail: "score 5: cpu 5", Node: "a"},
+		{Task: "build", Event: "completed", Detail: "well"}, {Task: "test", Event: "assigned", Detail: "another task's"},
+	}})
+	check("build", "assigned", "a", "score 5: cpu 5")
+	set(t, id, "build", 4, &v1.Task{State: "completed", Node: "a", CompletedAt: timestamppb.Now()})
+	check("build", "completed", "a", "score 5: cpu 5")
+	set(t, id, "skipped", 0, &v1.Task{State: "skipped", Error: `task "build" failed`})
+	check("skipped", "skipped", "", `task "build" failed`)
+
+	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: "biuld"}))
+	wantCode(t, "a task that is not there", err, connect.CodeNotFound)
+	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: "nope-1", Task: "build"}))
+	wantCode(t, "a run that is not there", err, connect.CodeNotFound)
+}

@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/registry"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// Nodes is the registry of the nodes. Its methods may be called from several
+// goroutines at once. Asking for the same again is harmless. Errors are those of
+// activities/registry.
+type Nodes interface {
+	// List returns the nodes, in any order, with or without snapshots.
+	List(ctx context.Context) ([]*v1.Node, error)
+	// Get returns a node with its snapshot.
+	Get(ctx context.Context, name string) (*v1.Node, error)
+	// Drain takes a node out of service, or changes how.
+	Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error)
+	// Undrain puts a node back into service.
+	Undrain(ctx context.Context, name string) (*v1.Node, error)
+	// Remove forgets a node that is offline.
+	Remove(ctx context.Context, name string) error
+}
+
+// defaultNodePage is how many nodes a page holds when the request does not say.
+const defaultNodePage = 1000
+
+// nodeNameText is what names of nodes consist of.
+var nodeNameText = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
+
+// nodeService answers the calls of NodeService.
+type nodeService struct{ *Gateway }
+
+var _ switchyardv1connect.NodeServiceHandler = nodeService{}
+
+// ListNodes lists the nodes by name.
+func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
+	first, err := decodeNodeToken(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := s.nodes.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultNodePage
+	}
+	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return strings.Compare(a.GetName(), b.GetName()) })
+	res := &v1.ListNodesResponse{}
+	for _, n := range nodes {
+		if n.GetName() < first || req.Msg.GetState() != "" && n.GetState() != req.Msg.GetState() {
+			continue
+		}
+		if len(res.Items) == limit {
+			res.NextPageToken = encodeNodeToken(n.GetName())
+			break
+		}
+		res.Items = append(res.Items, withoutSnapshot(n))
+	}
+	return connect.NewResponse(res), nil
+}
+
+// withoutSnapshot is a node as lists show it.
+func withoutSnapshot(n *v1.Node) *v1.Node {
+	if n.GetSnapshot() == nil {
+		return n
+	}
+	listed := proto.CloneOf(n)
+	listed.Snapshot = nil
+	return listed
+}
+
+// GetNode tells everything about a node.
+func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
+	var n *v1.Node
+	err := onNode("look at", req.Msg.GetName(), func(name string) (err error) {
+		n, err = s.nodes.Get(ctx, name)
+		return err
+	})
+	return connect.NewResponse(&v1.GetNodeResponse{Node: n}), err
+}
+
+// DrainNode takes a node out of service. It returns when the registry has taken
+// the request, not when the node is empty.
+func (s nodeService) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
+	drain := &v1.NodeDrain{Reason: req.Msg.GetReason()}
+	if d := req.Msg.GetDeadline(); d != nil {
+		drain.Deadline = timestamppb.New(s.config.Now().Add(d.AsDuration()))
+	}
+	var n *v1.Node
+	err := onNode("drain", req.Msg.GetName(), func(name string) (err error) {
+		n, err = s.nodes.Drain(ctx, name, drain)
+		return err
+	})
+	return connect.NewResponse(&v1.DrainNodeResponse{Node: n}), err
+}
+
+// UndrainNode puts a node back into service.
+func (s nodeService) UndrainNode(ctx context.Context, req *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error) {
+	var n *v1.Node
+	err := onNode("undrain", req.Msg.GetName(), func(name string) (err error) {
+		n, err = s.nodes.Undrain(ctx, name)
+		return err
+	})
+	return connect.NewResponse(&v1.UndrainNodeResponse{Node: n}), err
+}
+
+// RemoveNode forgets a node that is offline.
+func (s nodeService) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
+	err := onNode("remove", req.Msg.GetName(), func(name string) error { return s.nodes.Remove(ctx, name) })
+	return connect.NewResponse(&v1.RemoveNodeResponse{}), err
+}
+
+// onNode does something to the node of a name and says what could not be done.
+func onNode(what, name string, do func(name string) error) error {
+	if !nodeNameText.MatchString(name) {
+		return noNode(name)
+	}
+	err := do(name)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, registry.ErrUnknown):
+		return noNode(name)
+	case is[*registry.Error](err):
+		return connect.NewError(codeOf(err), err)
+	}
+	return fmt.Errorf("%s node %s: %w", what, name, err)
+}

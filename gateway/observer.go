@@ -1,0 +1,51 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// writes are the procedures that change something.
+var writes = []string{
+	switchyardv1connect.RunServiceSubmitRunProcedure,
+	switchyardv1connect.RunServiceCancelRunProcedure,
+	switchyardv1connect.RunServiceRetryDeadLetterProcedure,
+	switchyardv1connect.RunServicePurgeDeadLetterProcedure,
+	switchyardv1connect.NodeServiceDrainNodeProcedure,
+	switchyardv1connect.NodeServiceUndrainNodeProcedure,
+	switchyardv1connect.NodeServiceRemoveNodeProcedure,
+	switchyardv1connect.BlobServicePutBlobProcedure,
+}
+
+// observer is the interceptor that, when it is true, refuses what changes
+// something. None of that is a stream.
+type observer bool
+
+var _ connect.Interceptor = observer(false)
+
+// WrapUnary refuses calls of writes.
+func (o observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	if !o {
+		return next
+	}
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if slices.Contains(writes, req.Spec().Procedure) {
+			return nil, wrongState("this gateway is an observer and changes nothing; use another one, or start it with --role auto")
+		}
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingHandler lets streams pass.
+func (o observer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// WrapStreamingClient is never called on a server.
+func (o observer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}

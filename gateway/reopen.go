@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// putBackTimeout bounds how long a run may keep changing under those who put its
+// dead letters back.
+const putBackTimeout = 20 * time.Second
+
+// RetryDeadLetter puts dead letters of a run back. The workflow of an open run
+// does that; one that has closed is started again under its id, as the next
+// generation. Of calls that race for the same closed run one starts it, and the
+// others find the task put back already.
+func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetRun())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, putBackTimeout)
+	defer cancel()
+	for {
+		desc, err := g.reader.describe(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		v, err := g.reader.read(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		tasks, err := g.choose(ctx, v, req.Msg.GetTask())
+		if err != nil {
+			return nil, err
+		}
+		looked := desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		if desc, err = g.reader.describe(ctx, id); err != nil {
+			return nil, err
+		}
+		if desc.GetWorkflowExecutionInfo().GetExecution().GetRunId() != looked {
+			continue // what has been read may be of another execution
+		}
+		generation := v.run.GetGeneration()
+		status := desc.GetWorkflowExecutionInfo().GetStatus()
+		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
+			return nil, wrongState("run %s was cancelled, and a cancelled run does not go on", id)
+		}
+		if isOpen(status) {
+			tasks, err = g.putBack(ctx, id, tasks, req.Msg.GetTask() != "")
+		} else {
+			generation++
+			err = g.reopen(ctx, desc, generation, tasks)
+		}
+		switch code := codeOf(err); {
+		case err == nil:
+			return connect.NewResponse(&v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}), nil
+		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
+			return nil, fmt.Errorf("put back %s of run %s: %w", strings.Join(tasks, ", "), id, err)
+		}
+		// It has ended, or was started again, since we looked.
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("put back %s of run %s: %w", strings.Join(tasks, ", "), id, err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// putBack asks the workflow of an open run to put tasks back and returns those
+// that it has. Unless the one task was named, one that the workflow refuses is
+// left out as long as there are others.
+func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
+	var done []string
+	var refused error
+	for _, task := range tasks {
+		handle, err := g.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			WorkflowID: id, UpdateName: names.RetryUpdate, Args: []any{&v1.RetryTaskRequest{Task: task}},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err == nil {
+			err = handle.Get(ctx, nil)
+		}
+		said, ok := errors.AsType[*temporal.ApplicationError](err)
+		switch {
+		case err == nil:
+			done = append(done, task)
+		case !ok:
+			return done, err
+		case said.Type() == names.RunEndedError:
+			return done, connect.NewError(connect.CodeNotFound, errors.New(said.Message()))
+		case said.Type() == names.UnknownTaskError:
+			return done, notFound("%s", said.Message())
+		default:
+			if refused = wrongState("%s", said.Message()); named {
+				return done, refused
+			}
+		}
+	}
+	if len(done) == 0 {
+		return nil, refused
+	}
+	return done, nil
+}
+
+// reopen starts a closed run again, as a generation that puts tasks back. The id
+// of the request is that of the closed execution: whoever asks for the same again
+// gets the execution that has been started, even when that has ended by now.
+func (g *Gateway) reopen(ctx context.Context, desc *description, generation int32, tasks []string) error {
+	info := desc.GetWorkflowExecutionInfo()
+	if err := g.keep(ctx, desc, generation-1); err != nil {
+		return err
+	}
+	closed, err := g.reader.event(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err != nil {
+		return err
+	}
+	first, err := g.reader.input(ctx, info.GetExecution())
+	if err != nil {
+		return err
+	}
+	in := &v1.RunInput{
+		Definition: first.GetDefinition(), Input: first.GetInput(), References: first.GetReferences(),
+		Options: first.GetOptions(), Generation: generation, Retry: slices.Sorted(slices.Values(tasks)),
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
+	if err != nil {
+		return fmt.Errorf("encode the input of a run: %w", err)
+	}
+	memo := info.GetMemo()
+	if memo == nil {
+		memo = &commonpb.Memo{}
+	}
+	_, err = g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
+		Namespace:                g.config.Namespace,
+		WorkflowId:               info.GetExecution().GetWorkflowId(),
+		WorkflowType:             &commonpb.WorkflowType{Name: names.RunWorkflow},
+		TaskQueue:                &taskqueuepb.TaskQueue{Name: names.ControlQueue},
+		Input:                    payloads,
+		WorkflowTaskTimeout:      durationpb.New(runTaskTimeout),
+		RequestId:                "reopen-" + info.GetExecution().GetRunId(),
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		Memo:                     memo,
+		UserMetadata:             closed.GetUserMetadata(),
+	})
+	return err
+}
+
+// keep stores the status of a generation, and its last events, which one that was
+// ended from outside has not stored itself.
+func (g *Gateway) keep(ctx context.Context, desc *description, generation int32) error {
+	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	_, err := g.store.Get(ctx, store.StatusKey(id, generation))
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if events, part, err := g.reader.unstoredEvents(ctx, id); err == nil {
+		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(id, generation, part), &v1.EventPart{Events: events}); err != nil {
+			return err
+		}
+	}
+	status, err := g.reader.final(ctx, desc)
+	if err != nil {
+		return err
+	}
+	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(id, generation), status)
+	return err
+}
