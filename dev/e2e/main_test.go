@@ -15,12 +15,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/dev/chaos/drill"
 )
 
 // binary is the program under test, repository the folder of its source.
 var binary, repository string
 
 func TestMain(m *testing.M) {
+	drill.ServeIfAsked()
 	os.Exit(build(m))
 }
 

@@ -1,0 +1,71 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// races is how many runs are cancelled while their tasks complete.
+const races = 8
+
+// cancelRace cancels runs in the moment in which their only task ends. Each has
+// one outcome, which all who ask are told, and which never changes.
+func cancelRace(y *Yard) error {
+	if err := y.start("a", "b"); err != nil {
+		return err
+	}
+	outcomes := make([]string, races)
+	errs := make([]error, races)
+	var racing sync.WaitGroup
+	for i := range races {
+		racing.Go(func() { outcomes[i], errs[i] = y.race(i) })
+	}
+	racing.Wait()
+	counts := map[string]int{}
+	for _, outcome := range outcomes {
+		counts[outcome]++
+	}
+	y.report("cancel against completion: %d completed, %d cancelled", counts["completed"], counts["cancelled"])
+	return errors.Join(errs...)
+}
+
+// race opens the gate of a task and cancels its run a little later, or earlier.
+func (y *Yard) race(i int) (outcome string, err error) {
+	name := fmt.Sprintf("race-%d", i)
+	gate := y.gate(name)
+	id, _, err := y.runOn("", y.crowd(name, 1, job{gate: gate, tick: 0.01}))
+	if err != nil {
+		return "", err
+	}
+	opened := make(chan error, 1)
+	time.AfterFunc(time.Duration(i)*20*time.Millisecond, func() { opened <- y.open(gate) })
+	cancelled, err := y.command(0, "runs", "cancel", id)
+	if err = errors.Join(err, <-opened); err != nil {
+		return "", err
+	}
+	watched, err := y.command(0, "runs", "watch", id)
+	if err != nil {
+		return "", err
+	}
+	r, err := y.awaitEnd(id)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case r.State != "completed" && r.State != "cancelled":
+		err = fmt.Errorf("run %s is %s: %s", id, r.State, r.Error)
+	case r.State == "completed" && r.Tasks["t0"].State != r.State:
+		err = fmt.Errorf("run %s is %s and its task %s", id, r.State, r.Tasks["t0"].State)
+	case (r.State == "completed") != (watched.code == 0):
+		err = fmt.Errorf("run %s is %s and watch exits with %d", id, r.State, watched.code)
+	case r.State == "cancelled" && cancelled.code != 0:
+		err = fmt.Errorf("run %s was cancelled and cancel exits with %d: %s", id, cancelled.code, cancelled.stderr)
+	}
+	v, judgeErr := y.judge(r)
+	if judgeErr != nil {
+		return "", errors.Join(err, judgeErr)
+	}
+	return r.State, errors.Join(err, v.err(), y.unchanged(r))
+}

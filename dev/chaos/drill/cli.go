@@ -1,0 +1,166 @@
+package drill
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// answer is what a command printed, and its exit code.
+type answer struct {
+	code           int
+	stdout, stderr string
+}
+
+// command runs a command of the binary against a gateway, by its number.
+func (y *Yard) command(gateway int, args ...string) (answer, error) {
+	cmd := exec.CommandContext(y.ctx, y.Binary, args...)
+	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[gateway])
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		return answer{}, fmt.Errorf("switchyard %v: %w", args, err)
+	}
+	return answer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
+}
+
+// must runs a command that has to exit with 0 and returns what it printed. A
+// gateway that cannot be reached is asked again, and another one in turn.
+func (y *Yard) must(args ...string) (string, error) {
+	deadline := time.Now().Add(y.Scale.Limit)
+	for i := 0; ; i++ {
+		a, err := y.command(i%len(y.gateways), args...)
+		switch {
+		case err != nil:
+			return "", err
+		case a.code == 0:
+			return a.stdout, nil
+		case a.code != 3 || time.Now().After(deadline):
+			return "", fmt.Errorf("switchyard %v exits with %d: %s", args, a.code, a.stderr)
+		}
+		if err := y.pause(pollInterval); err != nil {
+			return "", err
+		}
+	}
+}
+
+// ask runs a command and reads its document.
+func (y *Yard) ask(document any, args ...string) error {
+	text, err := y.must(append(args, "-o", "json")...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), document); err != nil {
+		return fmt.Errorf("switchyard %v prints no JSON document: %w", args, err)
+	}
+	return nil
+}
+
+// run is the JSON of a run, as far as a drill looks at it.
+type run struct {
+	ID    string             `json:"id"`
+	State string             `json:"state"`
+	Error string             `json:"error"`
+	Tasks map[string]runTask `json:"tasks"`
+}
+
+type runTask struct {
+	State      string `json:"state"`
+	Reason     string `json:"reason"`
+	Error      string `json:"error"`
+	Node       string `json:"node"`
+	Attempt    int    `json:"attempt"`
+	Suspicions int    `json:"suspicions"`
+	Result     struct {
+		ExitCode int    `json:"exitCode"`
+		Stdout   string `json:"stdout"`
+	} `json:"result"`
+}
+
+// ended tells whether a run, or a task, is over.
+func ended(state string) bool {
+	switch state {
+	case "pending", "pending_approval", "queued", "assigned", "running", "paused":
+		return false
+	}
+	return true
+}
+
+// submit starts a run and returns its id.
+func (y *Yard) submit(d definition) (string, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(y.Dir, "definition-*.json")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	var res struct {
+		ID string `json:"id"`
+	}
+	if err := y.ask(&res, "submit", file.Name(), "--heartbeat-timeout", y.Scale.Heartbeat.String()); err != nil {
+		return "", err
+	}
+	if res.ID == "" {
+		return "", errors.New("submit prints no id")
+	}
+	return res.ID, nil
+}
+
+// get returns a run as it is.
+func (y *Yard) get(id string) (*run, error) {
+	var r run
+	return &r, y.ask(&r, "runs", "get", id)
+}
+
+// awaitEnd waits until a run is over.
+func (y *Yard) awaitEnd(id string) (r *run, err error) {
+	err = y.eventually("run "+id+" ends", func() (bool, error) {
+		r, err = y.get(id)
+		return err == nil && ended(r.State), err
+	})
+	if err != nil && r != nil {
+		for name, task := range r.Tasks {
+			if !ended(task.State) {
+				err = fmt.Errorf("%w; task %s is %s on %q, attempt %d: %s", err, name, task.State, task.Node, task.Attempt, task.Error)
+			}
+		}
+	}
+	return r, err
+}
+
+// nodes returns the states of the nodes by name.
+func (y *Yard) nodes() (map[string]string, error) {
+	var list struct {
+		Items []struct {
+			Name  string `json:"name"`
+			State string `json:"state"`
+		} `json:"items"`
+	}
+	if err := y.ask(&list, "nodes", "list"); err != nil {
+		return nil, err
+	}
+	states := map[string]string{}
+	for _, n := range list.Items {
+		states[n.Name] = n.State
+	}
+	return states, nil
+}
+
+// open makes a gate, so that the tasks before it may end.
+func (y *Yard) open(gate string) error { return os.WriteFile(gate, nil, 0o600) }
+
+// gate is the path of a gate that is still shut.
+func (y *Yard) gate(name string) string { return filepath.Join(y.Dir, "gate-"+name) }

@@ -1,0 +1,83 @@
+package drill
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// definition is a workflow of a drill in its JSON form.
+type definition struct {
+	Name  string              `json:"name"`
+	Tasks map[string]taskSpec `json:"tasks"`
+}
+
+type taskSpec struct {
+	Type        string            `json:"type"`
+	Spec        map[string]string `json:"spec"`
+	Env         map[string]string `json:"env"`
+	DependsOn   []string          `json:"dependsOn,omitempty"`
+	Constraints map[string]any    `json:"constraints,omitempty"`
+	Resources   map[string]any    `json:"resources"`
+	Retry       map[string]any    `json:"retry"`
+}
+
+// job is what a task of a drill does.
+type job struct {
+	ticks int     // how long it works
+	tick  float64 // seconds that one tick lasts; 0: 0.1
+	gate  string  // file that must exist before it ends
+	tree  bool    // leaves processes that are hard to end
+	fails int     // attempts that fail
+	after []string
+	node  string // that it is pinned to
+	label string // that its node must have
+	last  string // shell command that follows at its end
+}
+
+// backoffMs is the time in ms before each retry of a task of a drill.
+const backoffMs = 200
+
+// task returns the task that does a job.
+func (y *Yard) task(j job) taskSpec {
+	t := taskSpec{
+		Type: "shell",
+		Spec: map[string]string{"command": `sh "$CHAOS_DIR/task.sh"`},
+		Env: map[string]string{
+			"CHAOS_DIR": y.Dir, yardVariable: y.Dir, "CHAOS_TICKS": strconv.Itoa(j.ticks), "CHAOS_GATE": j.gate, "CHAOS_FAILS": strconv.Itoa(j.fails),
+		},
+		DependsOn: j.after,
+		// Not counted, so that a small machine runs a crowd of tasks that hardly work.
+		Resources: map[string]any{"cores": 0},
+		Retry:     map[string]any{"maxRetries": 5, "backoffMs": backoffMs, "backoffMultiplier": 1},
+	}
+	if j.last != "" {
+		t.Spec["command"] += " && " + j.last
+	}
+	if j.tick > 0 {
+		t.Env["CHAOS_TICK"] = fmt.Sprint(j.tick)
+	}
+	if j.tree {
+		t.Env["CHAOS_TREE"] = "1"
+	}
+	if j.node != "" {
+		t.Constraints = map[string]any{"targetNode": j.node}
+	}
+	if j.label != "" {
+		t.Constraints = map[string]any{"nodeLabels": []string{j.label}}
+	}
+	return t
+}
+
+// crowd is a workflow of n tasks that do the same side by side.
+func (y *Yard) crowd(name string, n int, j job) definition {
+	d := definition{Name: name, Tasks: map[string]taskSpec{}}
+	for i := range n {
+		d.Tasks[fmt.Sprintf("t%d", i)] = y.task(j)
+	}
+	return d
+}
+
+// namesOf returns the names of the tasks, sorted.
+func namesOf(d definition) []string { return slices.Sorted(maps.Keys(d.Tasks)) }

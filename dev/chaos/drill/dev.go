@@ -1,0 +1,40 @@
+package drill
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+)
+
+const devName = "dev"
+
+// startDev starts `dev --db` without nodes: server, control and gateway in one process.
+func (y *Yard) startDev() error {
+	server, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	gateway, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	y.temporal, y.gateways = server, []string{"http://" + gateway}
+	return y.restartDev()
+}
+
+// restartDev starts it on the ports and the database that it had.
+func (y *Yard) restartDev() error {
+	p, err := startProcess(y.Dir, devName, y.env(), y.Binary, "dev", "--nodes", "0", "--db", filepath.Join(y.Dir, "dev.db"),
+		"--port", portOf(y.temporal), "--gateway-port", portOf(strings.TrimPrefix(y.gateways[0], "http://")), "--ui-port", "0")
+	if err != nil {
+		return err
+	}
+	y.keep(p)
+	_, err = p.expect(y.ctx, "Gateway")
+	return err
+}
+
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address) // it is one of ours
+	return port
+}

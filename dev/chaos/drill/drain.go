@@ -1,0 +1,145 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// drains drains the workers in turn while runs go on. It loses nothing and
+// spends no attempt.
+func drains(y *Yard) error {
+	workers := []string{"a", "b", "c"}
+	if err := y.start(workers...); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	var ids []string
+	var loadErr error
+	var load sync.WaitGroup
+	load.Go(func() { ids, loadErr = y.load(stop) })
+	drainErr := y.drainInTurn(workers)
+	close(stop)
+	load.Wait()
+	if err := errors.Join(loadErr, drainErr); err != nil {
+		return err
+	}
+	tasks := 0
+	for _, id := range ids {
+		r, err := y.finished(id)
+		if err != nil {
+			return err
+		}
+		for name, task := range r.Tasks {
+			tasks++
+			if task.Attempt != 0 {
+				return fmt.Errorf("task %s of %s has spent %d attempts", name, id, task.Attempt)
+			}
+		}
+	}
+	y.report("%d drains: %d runs, %d tasks, no attempt spent", y.Scale.Drains, len(ids), tasks)
+	return nil
+}
+
+// load submits runs of short and longer tasks until it is told to stop.
+func (y *Yard) load(stop <-chan struct{}) (ids []string, err error) {
+	for i := 0; ; i++ {
+		d := y.crowd(fmt.Sprintf("load-%d", i), 4, job{ticks: 3})
+		d.Tasks["longer"] = y.task(job{ticks: 15})
+		d.Tasks["after"] = y.task(job{ticks: 1, after: []string{"t0", "t1"}})
+		id, err := y.submit(d)
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+		select {
+		case <-stop:
+			return ids, nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (y *Yard) drainInTurn(workers []string) error {
+	for i := range y.Scale.Drains {
+		worker := workers[i%len(workers)]
+		// Every other one moves what runs at once.
+		deadline := []string{"0s", "10m"}[i%2]
+		if _, err := y.must("nodes", "drain", worker, "--deadline", deadline, "--wait"); err != nil {
+			return err
+		}
+		if left := processesWith("SWITCHYARD_NODE=" + worker); len(y.ours(left)) > 0 {
+			return fmt.Errorf("drain %d: node %s is said to be drained and has %d processes", i, worker, len(left))
+		}
+		if _, err := y.must("nodes", "undrain", worker); err != nil {
+			return err
+		}
+		if err := y.awaitNodes(worker); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ours are those of some processes that are of this yard.
+func (y *Yard) ours(pids []int) []int {
+	var ours []int
+	mine := map[int]bool{}
+	for _, pid := range y.left() {
+		mine[pid] = true
+	}
+	for _, pid := range pids {
+		if mine[pid] {
+			ours = append(ours, pid)
+		}
+	}
+	return ours
+}
+
+// leave ends a worker with SIGTERM while tasks run on it, for longer than it may wait for them.
+func leave(y *Yard) error {
+	if err := y.start("b"); err != nil {
+		return err
+	}
+	if err := y.startWorker("a", "--drain-timeout", "500ms"); err != nil {
+		return err
+	}
+	if err := y.awaitNodes("a"); err != nil {
+		return err
+	}
+	gate := y.gate("work")
+	d := y.crowd("crowd", 8, job{gate: gate})
+	tasks := namesOf(d)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "a", 2); err != nil {
+		return err
+	}
+	if err := y.process("a").signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	code, err := y.process("a").wait(y.ctx)
+	if err != nil || code != 0 {
+		return errors.Join(err, fmt.Errorf("worker a exits with %d: %s", code, y.process("a").lastWords()))
+	}
+	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
+		return err
+	}
+	if err := y.open(gate); err != nil {
+		return err
+	}
+	r, err := y.finished(id)
+	if err != nil {
+		return err
+	}
+	for name, task := range r.Tasks {
+		if task.Attempt != 0 {
+			err = errors.Join(err, fmt.Errorf("task %s has spent %d attempts", name, task.Attempt))
+		}
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package drill
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// faults breaks parts of a yard at random, one at a time, and mends them.
+type faults struct {
+	yard    *Yard
+	workers []string
+	dice    *rand.Rand
+	counts  map[string]int
+}
+
+func (f *faults) run(length time.Duration) error {
+	kinds := []struct {
+		name  string
+		fault func() error
+	}{
+		{"worker killed", f.killWorker},
+		{"worker stopped", f.stopWorker},
+		{"worker cut off", f.cutWorker},
+		{"worker without store", f.cutStore},
+		{"worker drained", f.drainWorker},
+		{"gateway killed", f.killGateway},
+		{"server killed", f.killServer},
+	}
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		kind := kinds[f.dice.IntN(len(kinds))]
+		if err := kind.fault(); err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+		f.counts[kind.name]++
+		if err := f.yard.pause(f.between(0, 2*time.Second)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *faults) worker() string { return f.workers[f.dice.IntN(len(f.workers))] }
+
+// between is a random time.
+func (f *faults) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(f.dice.Int64N(int64(most-least)))
+}
+
+// outage is how long a fault lasts: sometimes less than a time-out, sometimes more.
+func (f *faults) outage() time.Duration {
+	return f.between(100*time.Millisecond, 3*f.yard.Scale.Heartbeat)
+}
+
+func (f *faults) killWorker() error {
+	w := f.worker()
+	if err := f.yard.kill(w); err != nil {
+		return err
+	}
+	if err := f.yard.pause(f.between(0, f.yard.Scale.Heartbeat)); err != nil {
+		return err
+	}
+	return f.yard.startWorker(w)
+}
+
+func (f *faults) stopWorker() error {
+	w := f.worker()
+	if err := f.yard.freeze(w); err != nil {
+		return err
+	}
+	if err := f.yard.pause(f.outage()); err != nil {
+		return err
+	}
+	return f.yard.thaw(w)
+}
+
+func (f *faults) cutWorker() error { return f.cut(f.worker(), "temporal") }
+
+// cutStore cuts a worker off from the gateway that keeps its results.
+func (f *faults) cutStore() error { return f.cut(f.worker(), "gateway") }
+
+func (f *faults) cut(worker, from string) error {
+	f.yard.link(worker, from).Cut()
+	defer f.yard.link(worker, from).Restore()
+	return f.yard.pause(f.outage())
+}
+
+func (f *faults) drainWorker() error {
+	w := f.worker()
+	if err := f.yard.awaitNodes(w); err != nil {
+		return err
+	}
+	if _, err := f.yard.must("nodes", "drain", w, "--deadline", f.between(0, 3*time.Second).Round(time.Millisecond).String(), "--wait"); err != nil {
+		return err
+	}
+	_, err := f.yard.must("nodes", "undrain", w)
+	return err
+}
+
+func (f *faults) killGateway() error {
+	i := f.dice.IntN(len(f.yard.gateways))
+	if err := f.yard.kill(gatewayName(i)); err != nil {
+		return err
+	}
+	if err := f.yard.pause(f.between(0, 5*time.Second)); err != nil {
+		return err
+	}
+	return f.yard.restartGateway(i)
+}
+
+func (f *faults) killServer() error {
+	if err := f.yard.kill(serverName); err != nil {
+		return err
+	}
+	if err := f.yard.pause(f.between(0, time.Second)); err != nil {
+		return err
+	}
+	return f.yard.restartServer()
+}

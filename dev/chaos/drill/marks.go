@@ -1,0 +1,125 @@
+package drill
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mark is a line that an attempt wrote, see task.sh.
+type mark struct {
+	at        time.Time
+	what      string
+	run, task string
+	attempt   int
+	claim     int
+	node      string
+	pid       int
+}
+
+// marks returns what the attempts of a task have written, in the order in which they wrote it.
+func (y *Yard) marks(run, task string) ([]mark, error) {
+	text, err := os.ReadFile(filepath.Join(y.Dir, "marks", run+"."+task))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var marks []mark
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // is being written
+		}
+		m, err := parseMark(line)
+		if err != nil {
+			return nil, fmt.Errorf("mark of %s/%s: %w", run, task, err)
+		}
+		marks = append(marks, m)
+	}
+	return marks, nil
+}
+
+func parseMark(line string) (mark, error) {
+	f := strings.Fields(line)
+	if len(f) != 8 {
+		return mark{}, fmt.Errorf("%q is none", line)
+	}
+	var numbers [4]int64
+	for i, field := range []int{0, 4, 5, 7} {
+		n, err := strconv.ParseInt(f[field], 10, 64)
+		if err != nil {
+			return mark{}, fmt.Errorf("%q: %w", line, err)
+		}
+		numbers[i] = n
+	}
+	return mark{
+		at: time.Unix(0, numbers[0]), what: f[1], run: f[2], task: f[3],
+		attempt: int(numbers[1]), claim: int(numbers[2]), node: f[6], pid: int(numbers[3]),
+	}, nil
+}
+
+// execution is what the marks say of one claim of a task.
+type execution struct {
+	claim, attempt int
+	node           string
+	start          time.Time
+	lastSign       time.Time // newest mark: until then it was alive for certain
+	term           time.Time // SIGTERM arrived; zero: it did not
+	end            time.Time // it did all of its work; zero: it did not
+	failed         bool      // as it was told to
+	overlaps       int       // processes of older claims that were alive at its start
+}
+
+// executions returns the claims of a task that started, by their start.
+func (y *Yard) executions(run, task string) ([]execution, error) {
+	marks, err := y.marks(run, task)
+	if err != nil {
+		return nil, err
+	}
+	var found []*execution
+	byClaim := map[int]*execution{}
+	for _, m := range marks {
+		e := byClaim[m.claim]
+		if e == nil {
+			e = &execution{claim: m.claim, attempt: m.attempt, node: m.node, start: m.at}
+			byClaim[m.claim] = e
+			found = append(found, e)
+		}
+		e.lastSign = m.at
+		switch m.what {
+		case "start":
+			e.start = m.at
+		case "term":
+			e.term = m.at
+		case "fail":
+			e.failed = true
+		case "end":
+			e.end = m.at
+		case "overlap":
+			e.overlaps++
+		}
+	}
+	executions := make([]execution, len(found))
+	for i, e := range found {
+		executions[i] = *e
+	}
+	return executions, nil
+}
+
+// started counts the tasks of a run that run on a node, or on any when it is "".
+func (y *Yard) started(r string, tasks []string, node string) (n int, err error) {
+	for _, task := range tasks {
+		executions, err := y.executions(r, task)
+		if err != nil {
+			return 0, err
+		}
+		if len(executions) > 0 && (node == "" || executions[len(executions)-1].node == node) {
+			n++
+		}
+	}
+	return n, nil
+}

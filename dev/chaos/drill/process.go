@@ -1,0 +1,147 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a started part of a yard. It leads a process group of its own, so
+// that a signal for the drill does not reach it.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	stdout string // path of what it prints on standard output
+	stderr string // path of its log
+	ended  chan struct{}
+}
+
+// startProcess starts a program with an environment of its own. What it prints
+// goes to files in dir.
+func startProcess(dir, name string, env []string, program string, args ...string) (*process, error) {
+	p := &process{
+		name: name, ended: make(chan struct{}), cmd: exec.Command(program, args...),
+		stdout: filepath.Join(dir, name+".out"), stderr: filepath.Join(dir, name+".log"),
+	}
+	// A part that is started again must not be taken for ready by what the one before said.
+	stdout, err := os.Create(p.stdout)
+	if err != nil {
+		return nil, err
+	}
+	defer stdout.Close()
+	stderr, err := os.OpenFile(p.stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = stdout, stderr, dir, env
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // its exit code is read from the state
+	}()
+	return p, nil
+}
+
+// expect waits for a line on standard output that begins with a word, and
+// returns the rest of it.
+func (p *process) expect(ctx context.Context, word string) (rest string, err error) {
+	err = eventually(ctx, fmt.Sprintf("%s prints %q", p.name, word), func() (bool, error) {
+		text, err := os.ReadFile(p.stdout)
+		if err != nil {
+			return false, err
+		}
+		for line := range strings.Lines(string(text)) {
+			var found bool
+			if rest, found = strings.CutPrefix(line, word); found && strings.HasSuffix(line, "\n") {
+				rest = strings.TrimSpace(rest)
+				return true, nil
+			}
+		}
+		if p.hasEnded() {
+			return false, fmt.Errorf("%s has ended with exit code %d: %s", p.name, p.cmd.ProcessState.ExitCode(), p.lastWords())
+		}
+		return false, nil
+	})
+	return rest, err
+}
+
+func (p *process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("signal %s to %s: %w", s, p.name, err)
+	}
+	return nil
+}
+
+// kill ends the process as a crash does and waits until it is gone.
+func (p *process) kill() error {
+	if p.hasEnded() {
+		return nil
+	}
+	err := p.signal(syscall.SIGKILL)
+	<-p.ended
+	return err
+}
+
+// wait returns the exit code once the process has ended by itself.
+func (p *process) wait(ctx context.Context) (int, error) {
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode(), nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%s has not ended: %w", p.name, context.Cause(ctx))
+	}
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastWords are the last lines of the log.
+func (p *process) lastWords() string {
+	text, _ := os.ReadFile(p.stderr) // without a log there is nothing to tell
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-5):], []byte(" | ")))
+}
+
+// pollInterval is the time between two looks at something that is waited for.
+const pollInterval = 50 * time.Millisecond
+
+// eventually waits until a condition holds. An error of the condition ends it.
+func eventually(ctx context.Context, what string, holds func() (bool, error)) error {
+	for {
+		ok, err := holds()
+		if err != nil || ok {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("this has not come true: %s", what)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// pause waits for a time that is part of the drill, such as the length of a cut.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

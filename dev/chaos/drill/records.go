@@ -1,0 +1,117 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+)
+
+// lostCompletion cuts a worker off from Temporal while its task ends, so that
+// the server never hears of it in time. The result record has to answer for it.
+func lostCompletion(y *Yard) error {
+	if err := y.start("a"); err != nil {
+		return err
+	}
+	gate := y.gate("work")
+	id, tasks, err := y.runOn("a", y.crowd("report", 3, job{gate: gate}))
+	if err != nil {
+		return err
+	}
+	if err := y.startWorkers("b"); err != nil {
+		return err
+	}
+	y.link("a", "temporal").Cut()
+	if err := y.open(gate); err != nil {
+		return err
+	}
+	r, err := y.finished(id)
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		if len(executions) != 1 {
+			return fmt.Errorf("task %s was started %d times", task, len(executions))
+		}
+		if t := r.Tasks[task]; t.Node != "a" {
+			return fmt.Errorf("task %s was done on a and is told to have run on %q", task, t.Node)
+		}
+	}
+	y.link("a", "temporal").Restore()
+	return y.unchanged(r)
+}
+
+// oldClaim cuts a worker off from everything while its tasks end, so that no
+// record answers for them and they run again. Its late reports must not count.
+func oldClaim(y *Yard) error {
+	if err := y.start("a"); err != nil {
+		return err
+	}
+	first, second := y.gate("first"), y.gate("second")
+	d := y.crowd("report", 3, job{gate: first, last: fmt.Sprintf("{ [ $SWITCHYARD_NODE = a ] || until [ -e %s ]; do sleep 0.1; done; }", second)})
+	id, tasks, err := y.runOn("a", d)
+	if err != nil {
+		return err
+	}
+	if err := y.startWorkers("b"); err != nil {
+		return err
+	}
+	y.struck("a") // what is done now cannot be known
+	y.link("a", "temporal").Cut()
+	y.link("a", "gateway").Cut()
+	if err := y.open(first); err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
+		return err
+	}
+	y.link("a", "temporal").Restore()
+	if err := y.awaitNodes("a"); err != nil { // it has been heard
+		return err
+	}
+	if r, err := y.get(id); err != nil || ended(r.State) {
+		return errors.Join(err, fmt.Errorf("the run has ended although its tasks run"))
+	}
+	y.link("a", "gateway").Restore()
+	if err := y.open(second); err != nil {
+		return err
+	}
+	r, err := y.awaitEnd(id)
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		// The record of a, which is older, may have arrived before b could write one.
+		t, by := r.Tasks[task], executions[len(executions)-1]
+		if t.State != "completed" || len(executions) != 2 || t.Node != "a" && t.Node != by.node {
+			return fmt.Errorf("task %s is %s on %q after %d executions", task, t.State, t.Node, len(executions))
+		}
+	}
+	return y.unchanged(r)
+}
+
+// unchanged tells whether an ended run stays as it is.
+func (y *Yard) unchanged(before *run) error {
+	if err := y.pause(y.Scale.Heartbeat); err != nil {
+		return err
+	}
+	after, err := y.get(before.ID)
+	if err != nil {
+		return err
+	}
+	if after.State != before.State {
+		err = fmt.Errorf("run %s was %s and is %s", before.ID, before.State, after.State)
+	}
+	for name, task := range before.Tasks {
+		if now := after.Tasks[name]; now.State != task.State || now.Node != task.Node || now.Result.Stdout != task.Result.Stdout {
+			err = errors.Join(err, fmt.Errorf("task %s was %s on %s and is %s on %s", name, task.State, task.Node, now.State, now.Node))
+		}
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Scenario is one way to break a yard.
+type Scenario struct {
+	Name string
+	// Says what is broken and what must hold all the same.
+	Says string
+	run  func(*Yard) error
+	// patient runs at a scale whose short interruptions nothing may notice.
+	patient bool
+}
+
+// Scenarios are all of them, in the order of their names in the README.
+func Scenarios() []Scenario {
+	return []Scenario{
+		{Name: "kill-worker", Says: "kill -9 of a worker with starting and running tasks", run: killWorker},
+		{Name: "kill-flow", Says: "kill -9 of a worker that is filled ahead with short tasks", run: killFlow},
+		{Name: "kill-tree", Says: "kill -9 of a worker takes whole process trees along", run: killTree},
+		{Name: "stop-worker", Says: "SIGSTOP of a worker, then SIGCONT", run: stopWorker},
+		{Name: "cut-short", Says: "a short cut between worker and Temporal", run: cutShort, patient: true},
+		{Name: "cut-long", Says: "a long cut between worker and Temporal, and back", run: cutLong},
+		{Name: "kill-gateways", Says: "kill -9 of each of two gateways in turn", run: killGateways, patient: true},
+		{Name: "kill-gateway", Says: "kill -9 and restart of the only gateway", run: killGateway, patient: true},
+		{Name: "kill-server", Says: "kill -9 and restart of dev --db, the embedded server with its gateway", run: killServer, patient: true},
+		{Name: "cancel-race", Says: "cancel while tasks complete", run: cancelRace},
+		{Name: "never-starts", Says: "a worker that takes a task and never starts it", run: neverStarts},
+		{Name: "lost-completion", Says: "the report of a completed task is lost", run: lostCompletion},
+		{Name: "old-claim", Says: "a report of an older claim arrives when a newer one has started", run: oldClaim},
+		{Name: "drain", Says: "drains under load", run: drains},
+		{Name: "leave", Says: "SIGTERM to a worker is a drain", run: leave},
+	}
+}
+
+// ScenarioNamed returns the scenario of that name.
+func ScenarioNamed(name string) (Scenario, error) {
+	for _, s := range Scenarios() {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Scenario{}, fmt.Errorf("there is no scenario %q", name)
+}
+
+// Run runs the scenario in a yard of its own.
+func (s Scenario) Run(ctx context.Context, o Options) error {
+	if s.patient {
+		o.Scale = o.Scale.patient()
+	}
+	y, err := openYard(ctx, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	if err := errors.Join(s.run(y), y.close()); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"go.temporal.io/api/enums/v1"
+
+	"switchyard/dev/embedded"
+	"switchyard/workflows/names"
+)
+
+// Variables that hold the database file and the address of the server that this process is to be.
+const (
+	serverVariable  = "CHAOS_SERVER_DB"
+	addressVariable = "CHAOS_SERVER_ADDRESS"
+)
+
+// ServeIfAsked turns this process into a Temporal server and nothing else, when
+// it was started for that, so that the server can be killed on its own. A program
+// that opens yards calls it first.
+func ServeIfAsked() {
+	db := os.Getenv(serverVariable)
+	if db == "" {
+		return
+	}
+	if err := serveTemporal(db); err != nil {
+		fmt.Fprintln(os.Stderr, "temporal:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func serveTemporal(db string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	server, err := embedded.Start(ctx, embedded.Options{
+		DBFile: db, Address: os.Getenv(addressVariable), Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		SearchAttributes: map[string]enums.IndexedValueType{names.DeadLettersAttribute: enums.INDEXED_VALUE_TYPE_INT},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("Temporal", server.Address())
+	<-ctx.Done()
+	return server.Stop()
+}
+
+const serverName = "temporal"
+
+// startServer starts a Temporal server that can be killed on its own.
+func (y *Yard) startServer() error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	y.temporal = address
+	return y.restartServer()
+}
+
+// restartServer starts it at the address and on the database that it had.
+func (y *Yard) restartServer() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	env := append(y.env(), serverVariable+"="+filepath.Join(y.Dir, "temporal.db"), addressVariable+"="+y.temporal)
+	p, err := startProcess(y.Dir, serverName, env, self)
+	if err != nil {
+		return err
+	}
+	y.keep(p)
+	_, err = p.expect(y.ctx, "Temporal")
+	return err
+}

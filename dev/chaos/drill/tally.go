@@ -1,0 +1,47 @@
+package drill
+
+import (
+	"errors"
+	"sync"
+)
+
+// outcome is how a run of the soak ended.
+type outcome struct {
+	verdict *verdict
+	stuck   error // it did not end
+	broken  error // nothing can be said of it
+}
+
+// tally counts outcomes. It is safe for concurrent use.
+type tally struct {
+	mu                    sync.Mutex
+	runs, tasks, repeated int
+	lost, doubled         []error
+	stuck, broken         []error
+}
+
+func (t *tally) add(o outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.runs++
+	switch {
+	case o.broken != nil:
+		t.broken = append(t.broken, o.broken)
+	case o.stuck != nil:
+		t.stuck = append(t.stuck, o.stuck)
+	default:
+		t.tasks += o.verdict.tasks
+		t.repeated += o.verdict.repeated
+		t.lost = append(t.lost, o.verdict.lost...)
+		t.doubled = append(t.doubled, o.verdict.doubled...)
+	}
+}
+
+func (t *tally) write(y *Yard) {
+	y.report("runs %d, tasks %d: lost %d, doubled %d, stuck %d; done again after a kill %d, not known %d",
+		t.runs, t.tasks, len(t.lost), len(t.doubled), len(t.stuck), t.repeated, len(t.broken))
+}
+
+func (t *tally) err() error {
+	return errors.Join(errors.Join(t.lost...), errors.Join(t.doubled...), errors.Join(t.stuck...), errors.Join(t.broken...))
+}

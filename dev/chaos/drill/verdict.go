@@ -1,0 +1,83 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// verdict is what the marks of a run and its status say together.
+type verdict struct {
+	tasks int
+	// lost are completed tasks whose work was not done, doubled those whose work was done, or was being done, twice.
+	lost, doubled []error
+	// repeated is how often work was done again because its worker was killed before it could keep the result.
+	// No system can tell that it was done.
+	repeated int
+}
+
+func (v *verdict) err() error { return errors.Join(append(v.lost, v.doubled...)...) }
+
+// judge compares a run that has ended with what its attempts did.
+func (y *Yard) judge(r *run) (*verdict, error) {
+	v := &verdict{tasks: len(r.Tasks)}
+	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
+		executions, err := y.executions(r.ID, name)
+		if err != nil {
+			return nil, err
+		}
+		v.judge(fmt.Sprintf("task %s of %s", name, r.ID), r.Tasks[name], executions, y.diedWith)
+	}
+	return v, nil
+}
+
+// judge looks at one task. executions are in the order in which they started;
+// diedWith says whether an execution that had done its work may not have been
+// kept because its worker was killed.
+func (v *verdict) judge(name string, task runTask, executions []execution, diedWith func(execution) bool) {
+	var ends []execution
+	for i, e := range executions {
+		if !e.end.IsZero() {
+			ends = append(ends, e)
+		}
+		if e.overlaps > 0 {
+			v.doubled = append(v.doubled, fmt.Errorf("%s: %d processes of older claims were alive when claim %d started on %s", name, e.overlaps, e.claim, e.node))
+		}
+		if i > 0 && executions[i-1].lastSign.After(e.start) {
+			v.doubled = append(v.doubled, fmt.Errorf("%s: claim %d on %s still worked %s after claim %d had started on %s",
+				name, executions[i-1].claim, executions[i-1].node, executions[i-1].lastSign.Sub(e.start), e.claim, e.node))
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(ends), diedWith)
+	v.repeated += min(len(ends)-len(kept), max(len(ends)-1, 0))
+	if len(kept) > 1 {
+		ends := kept
+		v.doubled = append(v.doubled, fmt.Errorf("%s was done %d times, by claims %d (%s) and %d (%s)", name, len(ends), ends[0].claim, ends[0].node, ends[1].claim, ends[1].node))
+	}
+	if task.State != "completed" {
+		return
+	}
+	// What the last of them printed is its claim and node.
+	ok := slices.ContainsFunc(ends, func(e execution) bool { return task.Result.Stdout == fmt.Sprintf("by %s %d\n", e.node, e.claim) })
+	if !ok {
+		v.lost = append(v.lost, fmt.Errorf("%s completed with %q, which no attempt that ended has printed", name, task.Result.Stdout))
+	}
+}
+
+// finished waits for the end of a run, which has to be completed with all of its
+// tasks done once.
+func (y *Yard) finished(id string) (*run, error) {
+	r, err := y.awaitEnd(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.State != "completed" {
+		err = fmt.Errorf("run %s is %s: %s", id, r.State, r.Error)
+	}
+	v, judgeErr := y.judge(r)
+	if judgeErr != nil {
+		return nil, errors.Join(err, judgeErr)
+	}
+	return r, errors.Join(err, v.err())
+}

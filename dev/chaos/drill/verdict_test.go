@@ -1,0 +1,62 @@
+package drill
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	at := func(second int) string { return fmt.Sprint(time.Unix(1_800_000_000+int64(second), 0).UnixNano()) }
+	completed := func(by string) runTask {
+		task := runTask{State: "completed"}
+		task.Result.Stdout = by
+		return task
+	}
+	for _, test := range []struct {
+		name          string
+		marks         string // of run r, task t
+		task          runTask
+		killed        int // second in which the worker of node a was killed; 0: never
+		lost, doubled int
+		repeated      int
+	}{
+		{"done once", at(1) + " start r t 0 1 a 10\n" + at(2) + " tick r t 0 1 a 10\n" + at(3) + " end r t 0 1 a 10\n", completed("by a 1\n"), 0, 0, 0, 0},
+		{"moved", at(1) + " start r t 0 1 a 10\n" + at(2) + " term r t 0 1 a 10\n" + at(5) + " start r t 0 2 b 11\n" + at(6) + " end r t 0 2 b 11\n", completed("by b 2\n"), 0, 0, 0, 0},
+		{"never done", at(1) + " start r t 0 1 a 10\n", completed("by a 1\n"), 0, 1, 0, 0},
+		{"never started", "", completed(""), 0, 1, 0, 0},
+		{"another's result", at(1) + " start r t 0 1 a 10\n" + at(3) + " end r t 0 1 a 10\n", completed("by b 2\n"), 0, 1, 0, 0},
+		{"done twice", at(1) + " start r t 0 1 a 10\n" + at(3) + " end r t 0 1 a 10\n" + at(4) + " start r t 0 2 b 11\n" + at(5) + " end r t 0 2 b 11\n", completed("by b 2\n"), 0, 0, 1, 0},
+		{"done twice as its worker was killed", at(1) + " start r t 0 1 a 10\n" + at(3) + " end r t 0 1 a 10\n" + at(9) + " start r t 1 2 b 11\n" + at(10) + " end r t 1 2 b 11\n", completed("by b 2\n"), 4, 0, 0, 1},
+		{"two at a time, by their ticks", at(1) + " start r t 0 1 a 10\n" + at(3) + " start r t 1 2 b 11\n" + at(4) + " tick r t 0 1 a 10\n" + at(5) + " end r t 1 2 b 11\n", completed("by b 2\n"), 0, 0, 1, 0},
+		{"two at a time, by their processes", at(1) + " start r t 0 1 a 10\n" + at(3) + " overlap r t 1 2 b 10\n" + at(3) + " start r t 1 2 b 11\n" + at(5) + " end r t 1 2 b 11\n", completed("by b 2\n"), 0, 0, 1, 0},
+		{"failed", at(1) + " start r t 0 1 a 10\n" + at(3) + " fail r t 0 1 a 10\n", runTask{State: "dead_letter"}, 0, 0, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			y, err := openYard(t.Context(), Options{Dir: t.TempDir(), Scale: Fast})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.killed > 0 {
+				y.strikes["a"] = []time.Time{time.Unix(1_800_000_000+int64(test.killed), 0)}
+			}
+			if test.marks != "" {
+				// What is being written does not count.
+				if err := os.WriteFile(filepath.Join(y.Dir, "marks", "r.t"), []byte(test.marks+at(20)+" ti"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v, err := y.judge(&run{ID: "r", Tasks: map[string]runTask{"t": test.task}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.lost) != test.lost || len(v.doubled) != test.doubled || v.repeated != test.repeated {
+				t.Errorf("lost %v, doubled %v, done again %d; want %d, %d, %d", v.lost, v.doubled, v.repeated, test.lost, test.doubled, test.repeated)
+			}
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// killWorker kills a worker as soon as the first of its tasks runs, so that others start just then.
+func killWorker(y *Yard) error {
+	if err := y.start("a", "b"); err != nil {
+		return err
+	}
+	gate := y.gate("work")
+	d := y.crowd("crowd", 10, job{gate: gate})
+	tasks := namesOf(d)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "a", 1); err != nil {
+		return err
+	}
+	killed := time.Now()
+	if err := y.kill("a"); err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
+		return err
+	}
+	if err := y.recovered(id, tasks, "a", killed); err != nil {
+		return err
+	}
+	if err := y.open(gate); err != nil {
+		return err
+	}
+	_, err = y.finished(id)
+	return err
+}
+
+// killFlow kills a worker that is filled ahead: short tasks run, start and end on
+// it all the time, and more wait in its queue.
+func killFlow(y *Yard) error {
+	if err := y.start(); err != nil {
+		return err
+	}
+	for _, worker := range []string{"a", "b"} {
+		if err := y.startWorker(worker, "--max-parallel", "4"); err != nil {
+			return err
+		}
+	}
+	if err := y.awaitNodes("a", "b"); err != nil {
+		return err
+	}
+	d := y.crowd("flow", 60, job{ticks: 1})
+	tasks := namesOf(d)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "a", 10); err != nil {
+		return err
+	}
+	if err := y.kill("a"); err != nil {
+		return err
+	}
+	_, err = y.finished(id)
+	return err
+}
+
+// recovered tells whether what ran on a node when it was lost started again in time.
+func (y *Yard) recovered(id string, tasks []string, node string, lost time.Time) error {
+	promise := y.Scale.Heartbeat + backoffMs*time.Millisecond + y.Scale.Slack
+	var worst time.Duration
+	var errs []error
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		for i, e := range executions {
+			if e.node != node || i+1 == len(executions) {
+				continue
+			}
+			took := executions[i+1].start.Sub(lost)
+			worst = max(worst, took)
+			if took > promise {
+				errs = append(errs, fmt.Errorf("task %s started again %s after %s was lost, which is more than %s", task, took, node, promise))
+			}
+		}
+	}
+	if worst > 0 {
+		y.report("recovery: %.1f s after the worker was lost (heartbeat time-out %s, back-off %d ms)", worst.Seconds(), y.Scale.Heartbeat, backoffMs)
+	}
+	return errors.Join(errs...)
+}
+
+// killTree kills a worker whose task has left processes that ignore SIGTERM, are
+// in sessions of their own, and were forked twice.
+func killTree(y *Yard) error {
+	if err := y.start("a"); err != nil {
+		return err
+	}
+	d := y.crowd("tree", 1, job{gate: y.gate("never"), tree: true})
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	var pids []int
+	err = y.eventually("the tree of the task is complete", func() (bool, error) {
+		marks, err := y.marks(id, "t0")
+		pids = pids[:0]
+		for _, m := range marks {
+			if m.what == "start" || m.what == "child" {
+				pids = append(pids, m.pid)
+			}
+		}
+		return len(pids) == 4, err
+	})
+	if err != nil {
+		return err
+	}
+	killed := time.Now()
+	if err := y.kill("a"); err != nil {
+		return err
+	}
+	claim := fmt.Sprintf("SWITCHYARD_CLAIM=%s/t0/c", id)
+	err = y.eventually("the tree is dead", func() (bool, error) {
+		marks, err := y.marks(id, "t0")
+		for _, m := range marks {
+			if err == nil && len(processesWith(fmt.Sprint(claim, m.claim))) > 0 {
+				return false, nil
+			}
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	y.report("a tree of %d processes was dead %.1f s after its worker", len(pids), time.Since(killed).Seconds())
+	_, err = y.command(0, "runs", "cancel", id)
+	return err
+}
+
+// stopWorker freezes a worker until its tasks have gone elsewhere, then thaws it.
+func stopWorker(y *Yard) error {
+	if err := y.start("a"); err != nil {
+		return err
+	}
+	gate := y.gate("work")
+	d := y.crowd("crowd", 4, job{gate: gate, tree: true})
+	id, tasks, err := y.runOn("a", d)
+	if err != nil {
+		return err
+	}
+	if err := y.startWorkers("b"); err != nil {
+		return err
+	}
+	frozen := time.Now()
+	if err := y.freeze("a"); err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
+		return err
+	}
+	if err := y.recovered(id, tasks, "a", frozen); err != nil {
+		return err
+	}
+	if err := y.pause(y.Scale.Long - time.Since(frozen)); err != nil {
+		return err
+	}
+	if err := y.thaw("a"); err != nil {
+		return err
+	}
+	return y.backAgain("a", id, gate, "b")
+}
+
+// backAgain checks that a worker that was away is of use again, and that the
+// run was ended by the other one.
+func (y *Yard) backAgain(worker, id, gate, by string) error {
+	if err := y.awaitNodes(worker); err != nil {
+		return err
+	}
+	again, err := y.submit(y.crowd("again", 2, job{node: worker}))
+	if err != nil {
+		return err
+	}
+	if _, err := y.finished(again); err != nil {
+		return fmt.Errorf("a run on %s after its return: %w", worker, err)
+	}
+	if err := y.open(gate); err != nil {
+		return err
+	}
+	r, err := y.finished(id)
+	if err != nil {
+		return err
+	}
+	for name, task := range r.Tasks {
+		if task.Node != by {
+			err = errors.Join(err, fmt.Errorf("task %s completed on %s, not on %s", name, task.Node, by))
+		}
+	}
+	return err
+}
+
+// runOn submits a run whose tasks all start on a node, which is the only one.
+func (y *Yard) runOn(node string, d definition) (id string, tasks []string, err error) {
+	if id, err = y.submit(d); err != nil {
+		return "", nil, err
+	}
+	tasks = namesOf(d)
+	return id, tasks, y.awaitStarted(id, tasks, node, len(tasks))
+}
+
+// awaitStarted waits until n of the tasks of a run have their newest execution on
+// a node, or on any when it is "".
+func (y *Yard) awaitStarted(id string, tasks []string, node string, n int) error {
+	have := 0
+	err := y.eventually(fmt.Sprintf("%d of the tasks of %s run on %s", n, id, node), func() (_ bool, err error) {
+		have, err = y.started(id, tasks, node)
+		return have >= n, err
+	})
+	if err == nil {
+		return nil
+	}
+	if r, getErr := y.get(id); getErr == nil {
+		for name, task := range r.Tasks {
+			err = fmt.Errorf("%w; %s is %s (%s) on %q, attempt %d: %s", err, name, task.State, task.Reason, task.Node, task.Attempt, task.Error)
+		}
+	}
+	return fmt.Errorf("%w; %d do", err, have)
+}

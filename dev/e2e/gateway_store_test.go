@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// startWorker starts a worker that knows two addresses and nothing else of the
+// fleet, and waits until it is up.
+func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *program {
+	t.Helper()
+	p := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal, "SWITCHYARD_GATEWAY=" + gateway},
+		append([]string{"worker", "--name", name, "--spool-dir", filepath.Join(t.TempDir(), "spool")}, args...)...)
+	p.expect(&p.stdout, "Store")
+	return p
+}
+
+// logOf is what a task of a run has printed.
+func logOf(t *testing.T, gateway, id, task string) string {
+	t.Helper()
+	code, stdout, stderr := run(t, "runs", "logs", id, task, "--gateway", gateway)
+	if code != 0 {
+		t.Fatalf("runs logs exits with %d: %s", code, stderr)
+	}
+	return stdout
+}
+
+func TestWorkerKeepsItsOutputWithTheGateway(t *testing.T) {
+	t.Parallel()
+	s := startDev(t, "--nodes", "0")
+	w := startWorker(t, s.temporal, s.gateway, "box")
+	if line := w.expect(&w.stdout, "Store"); !strings.Contains(line, s.gateway) {
+		t.Errorf("the worker's store is %q, want the gateway %s", line, s.gateway)
+	}
+	// The output is far above what travels in the history.
+	id := s.submit(t, write(t, `
+name: far
+tasks:
+  make:
+    type: shell
+    spec:
+      command: |
+        for i in $(seq 5000); do echo "line $i of the log"; done
+        awk 'BEGIN { printf "{\"text\": \""; for (i = 0; i < 300000; i++) printf "x"; printf "\"}" }' > "$SWITCHYARD_OUTPUT"
+  use:
+    type: shell
+    dependsOn: [make]
+    condition: size(parent.make.output.text) == 300000
+    spec: { command: echo used }
+`))
+	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
+		t.Fatalf("watch exits with %d: %s", code, stderr)
+	}
+	d := s.get(t, id)
+	if got := d.Tasks["use"].Result.Stdout; got != "used\n" {
+		t.Errorf("the task with the large input printed %q; it is %+v", got, d.Tasks["use"])
+	}
+	if text, _ := d.Tasks["make"].Result.Output["text"].(string); len(text) != 300_000 {
+		t.Errorf("the output has %d bytes", len(text))
+	}
+	if n := strings.Count(logOf(t, s.gateway, id, "make"), "of the log"); n != 5000 {
+		t.Errorf("the log has %d lines, want 5000", n)
+	}
+}
+
+// startGateway starts a gateway on an address, where port 0 is a free one, and
+// returns its URL.
+func startGateway(t *testing.T, temporal, address, store string) (*program, string) {
+	t.Helper()
+	g := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal}, "gateway", "--address", address, "--store", store)
+	return g, strings.TrimSpace(strings.TrimPrefix(g.expect(&g.stdout, "Gateway"), "Gateway"))
+}
+
+func TestLogIsWholeAfterTheGatewayWasAway(t *testing.T) {
+	t.Parallel()
+	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	stack := startDev(t, "--nodes", "0", "--store", store)
+	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
+	startWorker(t, stack.temporal, url, "box")
+	s := &devStack{program: g, gateway: url}
+	// The task prints until the test has seen what it waits for.
+	id := s.submit(t, write(t, fmt.Sprintf(`
+name: chatter
+tasks:
+  talk:
+    type: shell
+    spec:
+      command: |
+        i=0
+        while ! test -e %[1]s/stop; do
+          i=$((i+1)); echo "line $i"; echo $i > %[1]s/printed.new; mv %[1]s/printed.new %[1]s/printed; sleep 0.02
+        done
+`, dir)))
+	printed := func() (n int) {
+		text, _ := os.ReadFile(filepath.Join(dir, "printed"))
+		_, _ = fmt.Sscan(string(text), &n)
+		return n
+	}
+	eventually(t, "the log is stored while the task runs", func() bool {
+		return strings.Contains(logOf(t, url, id, "talk"), "line 10\n")
+	})
+	g.signal(syscall.SIGKILL)
+	g.wait()
+	before := printed()
+	eventually(t, "the task goes on without the gateway", func() bool { return printed() > before+100 })
+	_, _ = startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
+	eventually(t, "what was printed meanwhile is stored", func() bool {
+		return strings.Contains(logOf(t, url, id, "talk"), fmt.Sprintf("line %d\n", before+100))
+	})
+	if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", url); code != 0 {
+		t.Fatalf("watch exits with %d: %s", code, stderr)
+	}
+	lines := strings.Split(strings.TrimSuffix(logOf(t, url, id, "talk"), "\n"), "\n")
+	for i, line := range lines {
+		if want := fmt.Sprintf("line %d", i+1); !strings.HasSuffix(line, want) {
+			t.Fatalf("line %d of the log is %q, want %q", i+1, line, want)
+		}
+	}
+	if n := printed(); len(lines) != n {
+		t.Errorf("the log has %d lines; the task printed %d", len(lines), n)
+	}
+}
