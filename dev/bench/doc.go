@@ -4,4 +4,7 @@
 // machine is shared; the absolute figures are for the record only.
 //
 //	go run ./dev/bench [-rounds 3] [-store memory|file|both] [-shape NAME]
+//
+// With -shape placement it measures the placement queue alone, on fleets of
+// 1,000 and of 10,000 nodes that are made up.
 package main

@@ -30,6 +30,9 @@ func main() {
 
 func bench(ctx context.Context, rounds int, stores, only string) error {
 	fmt.Printf("%s, %d cores, %s/%s, medians of %d rounds\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
+	if only == placementShape {
+		return benchPlacement(rounds)
+	}
 	fmt.Println("| store | shape | Switchyard | hand-written | ratio |")
 	fmt.Println("|---|---|--:|--:|--:|")
 	for _, kind := range []string{"memory", "file"} {
@@ -40,12 +43,16 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
-	if !strings.Contains("peak memory", only) {
-		return nil
+	if strings.Contains("peak memory", only) {
+		for _, tasks := range []int{1, 1000} {
+			if err := memory(ctx, tasks); err != nil {
+				return fmt.Errorf("peak memory: %w", err)
+			}
+		}
 	}
-	for _, tasks := range []int{1, 1000} {
-		if err := memory(ctx, tasks); err != nil {
-			return fmt.Errorf("peak memory: %w", err)
+	if strings.Contains("idle worker", only) {
+		if err := idle(ctx); err != nil {
+			return fmt.Errorf("idle worker: %w", err)
 		}
 	}
 	return nil

@@ -33,6 +33,7 @@ const napTime = 100 * time.Millisecond
 func shapes() []shape {
 	return []shape{
 		{"chain of 200 `true`", 200, " a hop", chain(200), byHand(chainByHand, 200)},
+		{"chain of 200 `true`; on the right on a fixed queue, without placement", 200, " a hop", chain(200), fixed(200)},
 		{"fan-out of 1,000 `true`", 1000, " a task", wide(1000), byHand(fanOutByHand, 1000)},
 		{"100 runs of one task", 100, " a run", manyRuns(100), manyByHand(100)},
 		{"start to first task", 20, "", repeat(20, firstTask), repeat(20, firstTaskByHand)},

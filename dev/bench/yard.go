@@ -19,6 +19,9 @@ import (
 // window is how many tasks run at once on either side.
 const window = 100
 
+// benchNode is the one node.
+const benchNode = "bench"
+
 // yard is one embedded server with Switchyard and the hand-written workflows on it.
 type yard struct {
 	conn    *workers.Connection
@@ -38,7 +41,7 @@ func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
 		return nil, err
 	}
 	y.onClose(func() error { return os.RemoveAll(dir) })
-	opts := embedded.Options{Logger: logger}
+	opts := embedded.Options{Logger: logger, SearchAttributes: workers.SearchAttributes()}
 	if durable {
 		opts.DBFile = filepath.Join(dir, "temporal.db")
 	}
@@ -66,9 +69,9 @@ func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
 		return nil, err
 	}
 	y.onClose(sh.Close)
-	control.ExpectNodes("bench")
+	control.ExpectNodes(benchNode)
 	n, err := workers.StartNode(ctx, workers.NodeConfig{
-		Client: y.conn, Store: st, Logger: logger, Name: "bench", MaxParallel: window,
+		Client: y.conn, Store: st, Logger: logger, Name: benchNode, MaxParallel: window,
 		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh}, ScratchDir: filepath.Join(dir, "scratch"),
 	})
 	if err != nil {
@@ -85,6 +88,7 @@ func (y *yard) startByHand() error {
 	control.RegisterWorkflow(chainByHand)
 	control.RegisterWorkflow(fanOutByHand)
 	control.RegisterWorkflow(retryByHand)
+	control.RegisterWorkflow(chainFixed)
 	machine := worker.New(y.conn.Client, activityQueue, worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: window,
