@@ -142,6 +142,9 @@ func TestCancelFromOutside(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.HasPrefix(test.name, "temporal ") {
+				tool(t, "temporal") // without it nothing may be left running
+			}
 			definition, dir := stubborn(t)
 			id := s.submit(t, definition)
 			tree := pids(t, dir)

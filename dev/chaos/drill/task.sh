@@ -12,7 +12,9 @@ file="$CHAOS_DIR/marks/$SWITCHYARD_RUN_ID.$SWITCHYARD_TASK"
 claim=${SWITCHYARD_CLAIM##*/c}
 
 mark() {
-	echo "$(date +%s%N) $1 $SWITCHYARD_RUN_ID $SWITCHYARD_TASK $SWITCHYARD_ATTEMPT $claim $SWITCHYARD_NODE ${2:-$$}" >>"$file"
+	# A signal to the group ends date as well.
+	until now=$(date +%s%N) && [ -n "$now" ]; do :; done
+	echo "$now $1 $SWITCHYARD_RUN_ID $SWITCHYARD_TASK $SWITCHYARD_ATTEMPT $claim $SWITCHYARD_NODE ${2:-$$}" >>"$file"
 }
 
 case $1 in
