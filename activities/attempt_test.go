@@ -214,24 +214,58 @@ func TestSpawnIsToldSoon(t *testing.T) {
 	want(t, e.answer(), "completed", "")
 }
 
-// idle does nothing, for longer than it has leave to.
-type idle struct{ executor.Executor }
-
-func (idle) Run(_ context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
-	spawned()
-	for !a.Lease.Lost() {
-		time.Sleep(time.Millisecond)
-	}
-	return executor.Result{}, nil
+// idle does nothing, for longer than it has leave to, and ends by itself.
+type idle struct {
+	executor.Executor
+	until func(*executor.Lease) bool
+	exit  int
 }
 
-// What ends by itself after the lease was lost is not counted: a watchdog may have
-// ended it, and this process, that was held up, did not see that.
+func (i idle) Run(_ context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	spawned()
+	for !i.until(a.Lease) {
+		time.Sleep(time.Millisecond)
+	}
+	return executor.Result{ExitCode: i.exit}, nil
+}
+
+// What ends by itself when the lease is over is not counted, and what fails after
+// the lease was lost neither: a watchdog may have ended it, and this process, that
+// was held up, did not see that.
 func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 	t.Parallel()
+	for name, e := range map[string]idle{
+		"completes too late": {until: (*executor.Lease).Over},
+		"fails":              {until: (*executor.Lease).Lost, exit: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endAfterTheLease(t, e)
+		})
+	}
+}
+
+// What has done its work before anybody ended it counts while it cannot run elsewhere.
+func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.heartbeat = 2 * time.Second
+	b.Executors = map[string]executor.Executor{"shell": idle{until: (*executor.Lease).Lost}}
+	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
+		if p.GetSpawned() {
+			return errAway
+		}
+		return nil
+	})
+	eventually(t, "it has completed", func() bool { // on a busy machine, not in time
+		return b.start(t.Context(), request("a")).answer().GetState() == "completed"
+	})
+}
+
+func endAfterTheLease(t *testing.T, e executor.Executor) {
 	b := newBench(t, nil)
 	b.heartbeat = 100 * time.Millisecond
-	b.Executors = map[string]executor.Executor{"shell": idle{}}
+	b.Executors = map[string]executor.Executor{"shell": e}
 	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
 		if p.GetSpawned() {
 			return errAway

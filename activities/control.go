@@ -43,17 +43,21 @@ type Control struct {
 // at least one is answered. A condition that cannot be evaluated is an answer,
 // and so is a result that is not in the store; a store that cannot be read is an error.
 func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
-	budget, cancel := context.WithTimeout(ctx, evaluateBudget)
-	defer cancel()
+	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
 	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
 	res := &v1.EvaluateResponse{}
 	size := 0
 	for _, cond := range req.GetConditions() {
-		if len(res.GetAnswers()) > 0 && (budget.Err() != nil || size > maxAnswersBytes) {
+		if len(res.GetAnswers()) > 0 && (time.Now().After(deadline) || size > maxAnswersBytes) {
 			break
 		}
 		answer := &v1.ConditionAnswer{Task: cond.GetTask()}
-		err := c.see(ctx, &view, req, cond.GetReferences())
+		began := time.Now()
+		err := c.see(ctx, &view, req, cond.GetReferences(), patience)
+		if errors.Is(err, store.ErrNotFound) {
+			// Waiting for what is missing is no evaluation, and is done once for all.
+			deadline, patience = deadline.Add(time.Since(began)), 0
+		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err // tried again
 		}
@@ -78,8 +82,9 @@ func (c *Control) evaluate(ctx context.Context, expression string, view conditio
 	return c.Evaluator.Evaluate(ctx, expression, view)
 }
 
-// see puts the ancestors that a condition reads into the view, whole.
-func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, references []string) error {
+// see puts the ancestors that a condition reads into the view, whole. A result that
+// is missing may be on its way, and is waited for.
+func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, references []string, patience time.Duration) error {
 	for _, task := range references {
 		if view.Parents[task] != nil || req.GetParents()[task] == nil {
 			continue
@@ -87,7 +92,7 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 		parent := req.GetParents()[task]
 		if parent.GetRecord() != "" {
 			var record v1.ExecuteResponse
-			if err := c.Store.GetMessage(ctx, parent.GetRecord(), &record); err != nil {
+			if err := c.Store.AwaitMessage(ctx, parent.GetRecord(), &record, patience); err != nil {
 				return fmt.Errorf("read the result of %s, which its node may keep in another store: %w", task, err)
 			}
 			parent = &v1.ParentView{State: parent.GetState(), Result: record.GetResult()}

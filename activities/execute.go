@@ -170,8 +170,9 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor) (*v1
 		// whether or not the task asks for that.
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}, a.spawned)
-	if a.lease.Lost() {
-		// However it ended: the watchdog may have ended it, and nobody waits for it.
+	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
+		// The watchdog may have ended it. What has done its work before it was asked to
+		// stop counts for as long as it cannot run elsewhere.
 		a.stop(errLeaseLost)
 		result.Stopped, err = true, nil
 	}
@@ -222,7 +223,7 @@ func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[s
 			continue
 		}
 		var record v1.ExecuteResponse
-		if err := n.Store.GetMessage(ctx, p.GetRecord(), &record); err != nil {
+		if err := n.Store.AwaitMessage(ctx, p.GetRecord(), &record, store.Arrival); err != nil {
 			return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
 		}
 		outputs[p.GetTask()] = record.GetResult().GetOutput()

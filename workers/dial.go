@@ -44,6 +44,10 @@ type Connection struct {
 	PushesCancel bool
 }
 
+// silence is how long data may lie unacknowledged before the connection counts as
+// dead and another is made: well within the lease of an attempt.
+const silence = 5 * time.Second
+
 // dialTimeout bounds the first calls to the server.
 const dialTimeout = 10 * time.Second
 
@@ -62,6 +66,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	opts.Identity = o.Identity
 	opts.DataConverter = NewDataConverter()
 	opts.MetricsHandler = o.Metrics.SDK()
+	opts.ConnectionOptions.KeepAliveTimeout = silence
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(ctx, opts)

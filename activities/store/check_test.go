@@ -21,7 +21,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 			if err := store.CheckKey(key); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
-			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, task), store.EventsPrefix(run, n), store.PurgedPrefix(run), key} {
+			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, task), store.EventsPrefix(run, n), key} {
 				if err := store.CheckPrefix(prefix); err != nil {
 					t.Errorf("prefix %s: %v", prefix, err)
 				}

@@ -71,25 +71,7 @@ func EventsPrefix(run string, generation int32) string {
 // PurgedKey is the key of the mark that takes the dead letter
 // of a task in a generation off the list.
 func PurgedKey(run string, generation int32, task string) string {
-	return PurgedPrefix(run) + itoa(generation) + "." + segment(task)
-}
-
-// PurgedPrefix is how the keys of the marks of a run's purged dead letters start.
-func PurgedPrefix(run string) string { return RunPrefix(run) + "purged/" }
-
-// ParsePurgedKey is the inverse of PurgedKey.
-func ParsePurgedKey(key string) (run string, generation int32, task string, ok bool) {
-	parts := strings.Split(key, "/")
-	if len(parts) != 4 {
-		return "", 0, "", false
-	}
-	number, name, _ := strings.Cut(parts[3], ".")
-	n, err := strconv.ParseUint(number, 10, 31)
-	run, generation, task = parts[1], int32(n), unsegment(name)
-	if err != nil || key != PurgedKey(run, generation, task) {
-		return "", 0, "", false
-	}
-	return run, generation, task, true
+	return RunPrefix(run) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
 // ParseLogChunkKey is the inverse of LogChunkKey.

@@ -33,7 +33,6 @@ func TestKeysAreLaidOutAsDocumented(t *testing.T) {
 		store.EventsKey("ci-0k", 1, 17):               "runs/ci-0k/events/1.000017",
 		store.EventsPrefix("ci-0k", 1):                "runs/ci-0k/events/1.",
 		store.PurgedKey("ci-0k", 1, "build"):          "runs/ci-0k/purged/1.build",
-		store.PurgedPrefix("ci-0k"):                   "runs/ci-0k/purged/",
 	} {
 		if got != want {
 			t.Errorf("key %q, want %q", got, want)
@@ -63,22 +62,6 @@ func TestLogChunkKeyParsesBack(t *testing.T) {
 			t.Fatalf("%s does not start with its LogPrefix", key)
 		}
 	})
-}
-
-func TestPurgedKeyParsesBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		run, generation, task := runs.Draw(t, "run"), numbers.Draw(t, "generation"), tasks.Draw(t, "task")
-		key := store.PurgedKey(run, generation, task)
-		gotRun, gotGeneration, gotTask, ok := store.ParsePurgedKey(key)
-		if !ok || gotRun != run || gotGeneration != generation || gotTask != task {
-			t.Fatalf("%s is read as %s %d %s, %t", key, gotRun, gotGeneration, gotTask, ok)
-		}
-	})
-	for _, key := range []string{"", "runs/a/purged/0", "runs/a/purged/x.b", "runs/a/purged/01.b", "runs/a/logs/0.b"} {
-		if _, _, _, ok := store.ParsePurgedKey(key); ok {
-			t.Errorf("%q is taken for a mark", key)
-		}
-	}
 }
 
 func TestDifferentThingsHaveDifferentKeys(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"switchyard/activities/filelock"
 )
 
 // spool keeps values in the files of a folder on the node, in the order in which
@@ -31,7 +32,7 @@ import (
 type spool struct {
 	dir   string
 	limit int64
-	lock  io.Closer
+	lock  *filelock.Lock
 
 	mu    sync.Mutex
 	next  uint64
@@ -68,9 +69,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // spool while the gateway was away.
 var ErrSpoolFull = errors.New("the gateway is away, and the spool is full")
 
-// errLocked is the error of a lock that another process has.
-var errLocked = errors.New("another process uses it")
-
 const (
 	// lockWait is how long a spool waits for the process before, which is ending,
 	// to let go of the folder.
@@ -88,17 +86,17 @@ func openSpool(ctx context.Context, dir string, limit int64) (_ *spool, err erro
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	if err := s.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open spool: %w", err), s.lock.Close())
+		return nil, errors.Join(fmt.Errorf("open spool: %w", err), s.lock.Release())
 	}
 	return s, nil
 }
 
 // awaitLock waits until no other process has the lock.
-func awaitLock(ctx context.Context, path string) (io.Closer, error) {
+func awaitLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	deadline := time.Now().Add(lockWait)
 	for {
-		lock, err := lockFile(path)
-		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
+		lock, err := filelock.Take(path)
+		if _, held := errors.AsType[*filelock.HeldError](err); !held || time.Now().After(deadline) {
 			return lock, err
 		}
 		select {
@@ -330,4 +328,4 @@ func (s *spool) size() (values int, bytes int64) {
 }
 
 // close lets go of the folder.
-func (s *spool) close() error { return s.lock.Close() }
+func (s *spool) close() error { return s.lock.Release() }

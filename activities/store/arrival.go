@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Arrival is how long a value that was stored may be on its way: one that a node
+// has spooled while the gateway was away arrives soon after that is back.
+const Arrival = 5 * time.Second
+
+// Pause between two looks for a value that is on its way, doubling.
+const firstLook, lastLook = 50 * time.Millisecond, time.Second
+
+// AwaitMessage is GetMessage for a value that is known to have been stored, maybe
+// by another process: when it is missing it is waited for so long. Without it the
+// error is ErrNotFound then.
+func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		err := s.GetMessage(ctx, key, m)
+		if !errors.Is(err, ErrNotFound) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
