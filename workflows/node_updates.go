@@ -99,7 +99,7 @@ func (e *nodeEntry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
 
 // drain holds for a node that is offline too: it comes back draining.
 func (e *nodeEntry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
-	if proto.Equal(e.record.GetDrain(), drain) {
+	if sameDrain(e.record.GetDrain(), drain) {
 		return nil
 	}
 	e.record.Drain, e.record.Drained = drain, false
@@ -107,6 +107,12 @@ func (e *nodeEntry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 		e.become(ctx, names.NodeDraining, drain.GetReason())
 	}
 	return e.save(ctx)
+}
+
+// sameDrain compares without reflection, which no workflow code may use.
+func sameDrain(a, b *v1.NodeDrain) bool {
+	return a != nil && a.GetReason() == b.GetReason() &&
+		(a.Deadline == nil) == (b.Deadline == nil) && a.GetDeadline().AsTime().Equal(b.GetDeadline().AsTime())
 }
 
 func (e *nodeEntry) undrain(ctx workflow.Context) error {
