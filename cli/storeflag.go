@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/filelock"
 	"switchyard/activities/store"
 	"switchyard/workers"
 )
@@ -94,5 +96,9 @@ func openStore(ctx context.Context, cfg stackConfig) (*store.Store, error) {
 	if cfg.Control && store.IsGateway(cfg.Store) {
 		return nil, usageError("--store %s: the values of a gateway are in a folder or a bucket, not with a gateway", cfg.Store)
 	}
-	return store.OpenSpooled(ctx, cfg.Store, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
+	s, err := store.OpenSpooled(ctx, cfg.Store, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
+		return nil, fmt.Errorf("another worker of this name runs on this machine (process %d); choose another --name, or stop that one", held.PID)
+	}
+	return s, err
 }

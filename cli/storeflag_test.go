@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +57,19 @@ func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
 	var f *failure
 	if !errors.As(err, &f) || f.code != exitUsage || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestSecondWorkerOfAName(t *testing.T) {
+	t.Parallel()
+	cfg := stackConfig{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+	s, err := openStore(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = openStore(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "another worker of this name") {
+		t.Errorf("the error is %v", err)
 	}
 }
