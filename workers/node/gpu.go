@@ -69,7 +69,7 @@ func readGPUs(ctx context.Context, run Command, sys fs.FS) ([]*v1.GpuSnapshot, e
 
 // parseGPUs reads what nvidia-smi prints. A figure that it does not know, such
 // as the utilisation of a GPU that is cut into MIG instances, is in brackets
-// and becomes 0; a GPU whose very name it does not know is lost and left out.
+// and becomes 0; a GPU whose very name it does not know, or leaves empty, is lost and left out.
 func parseGPUs(out []byte, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 	var gpus []*v1.GpuSnapshot
 	for line := range strings.Lines(string(out)) {
@@ -84,7 +84,7 @@ func parseGPUs(out []byte, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 			return nil, fmt.Errorf("nvidia-smi: not a line about a GPU: %q", line)
 		}
 		name := strings.Join(f[1:tail], ", ")
-		if strings.HasPrefix(name, "[") {
+		if name = strings.TrimSpace(name); name == "" || strings.HasPrefix(name, "[") {
 			continue
 		}
 		g := &v1.GpuSnapshot{

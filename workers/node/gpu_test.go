@@ -98,6 +98,7 @@ func TestGPUsAreReadOnce(t *testing.T) {
 
 func FuzzParseGPUs(f *testing.F) {
 	f.Add([]byte(oneGPU))
+	f.Add([]byte("0, , 0, , , 0"))
 	f.Add([]byte("0, NVIDIA A100, [N/A], [N/A], [N/A], 00000000:07:00.0\n\n3, [GPU is lost], x, NaN, 1e999, ::\n"))
 	sys := fstest.MapFS{"bus/pci/devices/0000:01:00.0/numa_node": {Data: []byte("1\n")}}
 	f.Fuzz(func(t *testing.T, out []byte) {
