@@ -13,6 +13,8 @@ import (
 // Gateway answers the calls of RunService. Its methods may be called from
 // several goroutines at once.
 type Gateway struct {
+	switchyardv1connect.UnimplementedRunServiceHandler
+
 	config  Config
 	client  client.Client
 	store   *store.Store

@@ -12,6 +12,10 @@ const (
 	NodeWorkflow    = "Node"
 	OwnerWorkflow   = "Owner"
 	ExplainWorkflow = "Explain"
+	// FanOutWorkflow carries a range of the instances of a task through for a run.
+	FanOutWorkflow = "FanOut"
+	// LockWorkflow hands out the places of a mutex, a semaphore, or of the runs of a workflow.
+	LockWorkflow = "Lock"
 )
 
 // Activity types, as registered with Temporal.
@@ -30,14 +34,40 @@ const (
 	UndrainActivity        = "Undrain"
 	OwnActivity            = "Own"
 	ExplainActivity        = "Explain"
+	CollectActivity        = "Collect"
+	SaveCachedActivity     = "SaveCached"
+	AcquireActivity        = "Acquire"
+	ReleaseActivity        = "Release"
+	ChildRunActivity       = "ChildRun"
 )
 
 // Signals, queries and updates of the workflow Run.
 const (
-	CancelSignal = "cancel"
-	StatusQuery  = "status"
-	EventsQuery  = "events"
-	RetryUpdate  = "retry"
+	CancelSignal   = "cancel"
+	StatusQuery    = "status"
+	EventsQuery    = "events"
+	InstancesQuery = "instances"
+
+	RetryUpdate      = "retry"
+	PauseUpdate      = "pause"
+	ResumeUpdate     = "resume"
+	HoldUpdate       = "hold"
+	ReleaseUpdate    = "release"
+	CancelTaskUpdate = "cancel_task"
+	ApproveUpdate    = "approve"
+	RejectUpdate     = "reject"
+
+	// GrantedSignal is how a Lock answers a run, and PartSignal how a FanOut child reports to it.
+	GrantedSignal = "granted"
+	PartSignal    = "part"
+	// HaltSignal tells a FanOut child that nothing new may start.
+	HaltSignal = "halt"
+)
+
+// Signals of the workflow Lock.
+const (
+	AcquireSignal = "acquire"
+	FreeSignal    = "free"
 )
 
 // Types of the errors with which Run refuses an update.
@@ -137,6 +167,34 @@ func ParseAttemptID(id string) (task string, claim int32, ok bool) {
 	}
 	return id[:i], int32(n), true
 }
+
+// InstanceName returns the name of an instance of a fanned-out task, such as "each[3]".
+func InstanceName(task string, index int) string {
+	return task + "[" + strconv.Itoa(index) + "]"
+}
+
+// ParseInstanceName is the inverse of InstanceName.
+func ParseInstanceName(name string) (task string, index int, ok bool) {
+	rest, found := strings.CutSuffix(name, "]")
+	task, number, cut := strings.Cut(rest, "[")
+	index, err := strconv.Atoi(number)
+	if !found || !cut || err != nil || index < 0 || task == "" || InstanceName(task, index) != name {
+		return "", 0, false
+	}
+	return task, index, true
+}
+
+// FanOutID returns the workflow id of the child of a run that carries the instances of a task from a number on.
+func FanOutID(run string, generation int32, task string, from int) string {
+	return run + "/" + strconv.Itoa(int(generation)) + "/" + InstanceName(task, from)
+}
+
+// LockWorkflowID returns the id of the workflow that hands out the places of a lock.
+func LockWorkflowID(name string) string { return "lock:" + name }
+
+// TaskLock names the lock of a mutex or semaphore, and RunLock that of the runs of a workflow.
+func TaskLock(name string) string    { return "task:" + name }
+func RunLock(workflow string) string { return "run:" + workflow }
 
 // runIDAlphabet has no vowels, so that no suffix is a word, and no l, which looks like 1.
 const runIDAlphabet = "0123456789bcdfghjkmnpqrstvwxyz"

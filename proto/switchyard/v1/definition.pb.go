@@ -37,7 +37,17 @@ type Definition struct {
 	// independent branches go on; "halt" starts nothing new.
 	FailurePolicy string `protobuf:"bytes,4,opt,name=failure_policy,json=failurePolicy,proto3" json:"failure_policy,omitempty"`
 	// The tasks by name. A name is [A-Za-z0-9][A-Za-z0-9_-]{0,62}.
-	Tasks         map[string]*TaskDefinition `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Tasks map[string]*TaskDefinition `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Inputs that a run may be given, by name. When there are any, a run is given no others.
+	Inputs map[string]*InputDefinition `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What tasks have that do not say otherwise.
+	Defaults *TaskDefaults `protobuf:"bytes,7,opt,name=defaults,proto3" json:"defaults,omitempty"`
+	// Most tasks and instances of a run at once, over all nodes; 0: no limit.
+	MaxParallel int32 `protobuf:"varint,8,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
+	// Longest time a run may take from its start to its end, such as "2h"; waits and pauses count. Empty or "0": no limit.
+	Deadline string `protobuf:"bytes,9,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// How many runs of this workflow may be open at once, whatever started them.
+	Concurrency   *RunConcurrency `protobuf:"bytes,10,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,14 +117,300 @@ func (x *Definition) GetTasks() map[string]*TaskDefinition {
 	return nil
 }
 
+func (x *Definition) GetInputs() map[string]*InputDefinition {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *Definition) GetDefaults() *TaskDefaults {
+	if x != nil {
+		return x.Defaults
+	}
+	return nil
+}
+
+func (x *Definition) GetMaxParallel() int32 {
+	if x != nil {
+		return x.MaxParallel
+	}
+	return 0
+}
+
+func (x *Definition) GetDeadline() string {
+	if x != nil {
+		return x.Deadline
+	}
+	return ""
+}
+
+func (x *Definition) GetConcurrency() *RunConcurrency {
+	if x != nil {
+		return x.Concurrency
+	}
+	return nil
+}
+
+// InputDefinition is one input of a run.
+type InputDefinition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// string (the default), number, integer, boolean, list or object.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// Human description.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Value when none is given.
+	Default *structpb.Value `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"`
+	// A value must be given. An input with neither this nor a default is absent when it is not given.
+	Required bool `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
+	// The values that are allowed; empty: all of the type.
+	Enum          []*structpb.Value `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputDefinition) Reset() {
+	*x = InputDefinition{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputDefinition) ProtoMessage() {}
+
+func (x *InputDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputDefinition.ProtoReflect.Descriptor instead.
+func (*InputDefinition) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InputDefinition) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *InputDefinition) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *InputDefinition) GetDefault() *structpb.Value {
+	if x != nil {
+		return x.Default
+	}
+	return nil
+}
+
+func (x *InputDefinition) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *InputDefinition) GetEnum() []*structpb.Value {
+	if x != nil {
+		return x.Enum
+	}
+	return nil
+}
+
+// TaskDefaults are what each task of a workflow has that does not say otherwise. A
+// task's own value wins; `env`, `constraints`, `resources` and `retry` are merged field by field.
+type TaskDefaults struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of task.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// Environment variables.
+	Env map[string]string `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Where tasks may run.
+	Constraints *Constraints `protobuf:"bytes,3,opt,name=constraints,proto3" json:"constraints,omitempty"`
+	// What a task takes of its node while it runs.
+	Resources *Resources `protobuf:"bytes,4,opt,name=resources,proto3" json:"resources,omitempty"`
+	// What to do when an attempt fails.
+	Retry *RetryPolicy `protobuf:"bytes,5,opt,name=retry,proto3" json:"retry,omitempty"`
+	// Longest time one attempt may run.
+	Timeout string `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Longest time a task may take, all attempts and waits included.
+	Deadline string `protobuf:"bytes,7,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Urgency from 0 to 10.
+	Priority      int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskDefaults) Reset() {
+	*x = TaskDefaults{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskDefaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskDefaults) ProtoMessage() {}
+
+func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskDefaults.ProtoReflect.Descriptor instead.
+func (*TaskDefaults) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TaskDefaults) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *TaskDefaults) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *TaskDefaults) GetConstraints() *Constraints {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
+func (x *TaskDefaults) GetResources() *Resources {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *TaskDefaults) GetRetry() *RetryPolicy {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+func (x *TaskDefaults) GetTimeout() string {
+	if x != nil {
+		return x.Timeout
+	}
+	return ""
+}
+
+func (x *TaskDefaults) GetDeadline() string {
+	if x != nil {
+		return x.Deadline
+	}
+	return ""
+}
+
+func (x *TaskDefaults) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+// RunConcurrency bounds the open runs of a workflow.
+type RunConcurrency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most runs at once; 0: no limit.
+	MaxRuns int32 `protobuf:"varint,1,opt,name=max_runs,json=maxRuns,proto3" json:"max_runs,omitempty"`
+	// What becomes of a run that comes when there are as many: "queue" (the default)
+	// waits for its turn, "replace" cancels the oldest, "skip" ends the new one as
+	// cancelled, "fail" ends it as rejected.
+	Strategy      string `protobuf:"bytes,2,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunConcurrency) Reset() {
+	*x = RunConcurrency{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunConcurrency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunConcurrency) ProtoMessage() {}
+
+func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunConcurrency.ProtoReflect.Descriptor instead.
+func (*RunConcurrency) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RunConcurrency) GetMaxRuns() int32 {
+	if x != nil {
+		return x.MaxRuns
+	}
+	return 0
+}
+
+func (x *RunConcurrency) GetStrategy() string {
+	if x != nil {
+		return x.Strategy
+	}
+	return ""
+}
+
 // TaskDefinition is one task of a workflow.
 type TaskDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of task; it says which message `spec` holds.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form.
+	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form. `${{ expr }}` in its strings is replaced
+	// by the value of the CEL expression when an attempt starts.
 	Spec *structpb.Struct `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Environment variables of the task, added to those of the node.
+	// Environment variables of the task, added to those of the node. `${{ expr }}` in a value is replaced by the
+	// value of the CEL expression.
 	Env map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Where the task may run.
 	Constraints *Constraints `protobuf:"bytes,4,opt,name=constraints,proto3" json:"constraints,omitempty"`
@@ -138,14 +434,37 @@ type TaskDefinition struct {
 	ContinueOnError bool `protobuf:"varint,12,opt,name=continue_on_error,json=continueOnError,proto3" json:"continue_on_error,omitempty"`
 	// Data for the task; it finds this in the file $SWITCHYARD_INPUT, merged
 	// with the outputs of its parents.
-	Input         *structpb.Struct `protobuf:"bytes,13,opt,name=input,proto3" json:"input,omitempty"`
+	Input *structpb.Struct `protobuf:"bytes,13,opt,name=input,proto3" json:"input,omitempty"`
+	// Which ends of its parents let the task start: all_success, all_done, all_failed, one_success, one_failed,
+	// none_failed or always. Empty: none failed and at least one succeeded. With `condition` both must hold.
+	When string `protobuf:"bytes,14,opt,name=when,proto3" json:"when,omitempty"`
+	// Longest time from when the task could start to its end, all attempts and waits included. Empty or "0": no limit.
+	Deadline string `protobuf:"bytes,15,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Number of instances to run: an integer, or a CEL expression such as `discover.count`, which is short for
+	// `parent.discover.output.count`.
+	Parallel *structpb.Value `protobuf:"bytes,16,opt,name=parallel,proto3" json:"parallel,omitempty"`
+	// One instance for each item: a list, or a CEL expression that gives one, such as `discover.files`.
+	Foreach *structpb.Value `protobuf:"bytes,17,opt,name=foreach,proto3" json:"foreach,omitempty"`
+	// Most instances at once; 0: no limit.
+	Concurrency int32 `protobuf:"varint,18,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	// Instances that may fail without the task failing; with one more, no further instance starts and the task has failed.
+	MaxFailures int32 `protobuf:"varint,19,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
+	// Instances that run one after the other in one go on one node: an integer, or "auto", which makes a go about a
+	// second of work. Absent, 0 or 1: each instance is placed by itself.
+	Batch *structpb.Value `protobuf:"bytes,20,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Name of a lock that one attempt at a time holds, over all runs.
+	Mutex string `protobuf:"bytes,21,opt,name=mutex,proto3" json:"mutex,omitempty"`
+	// Counting lock that the attempt holds while it runs.
+	Semaphore *Semaphore `protobuf:"bytes,22,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// Reuses the result of an earlier run.
+	Cache         *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDefinition) Reset() {
 	*x = TaskDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -157,7 +476,7 @@ func (x *TaskDefinition) String() string {
 func (*TaskDefinition) ProtoMessage() {}
 
 func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -170,7 +489,7 @@ func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefinition.ProtoReflect.Descriptor instead.
 func (*TaskDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TaskDefinition) GetType() string {
@@ -264,6 +583,186 @@ func (x *TaskDefinition) GetInput() *structpb.Struct {
 	return nil
 }
 
+func (x *TaskDefinition) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
+func (x *TaskDefinition) GetDeadline() string {
+	if x != nil {
+		return x.Deadline
+	}
+	return ""
+}
+
+func (x *TaskDefinition) GetParallel() *structpb.Value {
+	if x != nil {
+		return x.Parallel
+	}
+	return nil
+}
+
+func (x *TaskDefinition) GetForeach() *structpb.Value {
+	if x != nil {
+		return x.Foreach
+	}
+	return nil
+}
+
+func (x *TaskDefinition) GetConcurrency() int32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
+}
+
+func (x *TaskDefinition) GetMaxFailures() int32 {
+	if x != nil {
+		return x.MaxFailures
+	}
+	return 0
+}
+
+func (x *TaskDefinition) GetBatch() *structpb.Value {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+func (x *TaskDefinition) GetMutex() string {
+	if x != nil {
+		return x.Mutex
+	}
+	return ""
+}
+
+func (x *TaskDefinition) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *TaskDefinition) GetCache() *Cache {
+	if x != nil {
+		return x.Cache
+	}
+	return nil
+}
+
+// Semaphore is a lock that a number of attempts hold at once, over all runs.
+type Semaphore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the lock.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Attempts that may hold it at once. Where runs differ, each goes by its own.
+	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Semaphore) Reset() {
+	*x = Semaphore{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Semaphore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Semaphore) ProtoMessage() {}
+
+func (x *Semaphore) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
+func (*Semaphore) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Semaphore) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Semaphore) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// Cache says when the result of an earlier run of the task is as good as a new one.
+type Cache struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// CEL expression; a completed result of the same task of the same workflow under the same value is reused.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// How long a result is good for, such as "24h"; empty: as long as it is kept.
+	Ttl           string `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cache) Reset() {
+	*x = Cache{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cache) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cache) ProtoMessage() {}
+
+func (x *Cache) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cache.ProtoReflect.Descriptor instead.
+func (*Cache) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Cache) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Cache) GetTtl() string {
+	if x != nil {
+		return x.Ttl
+	}
+	return ""
+}
+
 // Constraints say which nodes may take a task. All that are given must hold.
 type Constraints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -297,7 +796,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -309,7 +808,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -322,7 +821,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -426,7 +925,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +937,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +950,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -496,14 +995,17 @@ type RetryPolicy struct {
 	// Longest wait in milliseconds; 60000 when absent.
 	MaxBackoffMs *int32 `protobuf:"varint,4,opt,name=max_backoff_ms,json=maxBackoffMs,proto3,oneof" json:"max_backoff_ms,omitempty"`
 	// Whether a failed attempt may be repeated at all; true when absent.
-	Retryable     *bool `protobuf:"varint,5,opt,name=retryable,proto3,oneof" json:"retryable,omitempty"`
+	Retryable *bool `protobuf:"varint,5,opt,name=retryable,proto3,oneof" json:"retryable,omitempty"`
+	// CEL condition over `attempt` (exitCode, stdout, stderr, reason, state, number) that must hold for a failed
+	// attempt to be repeated. Empty: any is.
+	When          string `protobuf:"bytes,6,opt,name=when,proto3" json:"when,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +1017,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +1030,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -566,24 +1068,64 @@ func (x *RetryPolicy) GetRetryable() bool {
 	return false
 }
 
+func (x *RetryPolicy) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
 var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xaf\x03\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb6\x06\n" +
 	"\n" +
 	"Definition\x12=\n" +
 	"\x04name\x18\x01 \x01(\tB)\xbaH&r$\x18?2 ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x121\n" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12>\n" +
 	"\x0efailure_policy\x18\x04 \x01(\tB\x17\xbaH\x14r\x12R\x00R\bcontinueR\x04haltR\rfailurePolicy\x12j\n" +
-	"\x05tasks\x18\x05 \x03(\v2$.switchyard.v1.Definition.TasksEntryB.\xbaH+\x9a\x01(\b\x01\"$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\x05tasks\x1aW\n" +
+	"\x05tasks\x18\x05 \x03(\v2$.switchyard.v1.Definition.TasksEntryB.\xbaH+\x9a\x01(\b\x01\"$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\x05tasks\x12h\n" +
+	"\x06inputs\x18\x06 \x03(\v2%.switchyard.v1.Definition.InputsEntryB)\xbaH&\x9a\x01#\"!r\x1f2\x1d^[A-Za-z_][A-Za-z0-9_]{0,62}$R\x06inputs\x127\n" +
+	"\bdefaults\x18\a \x01(\v2\x1b.switchyard.v1.TaskDefaultsR\bdefaults\x12*\n" +
+	"\fmax_parallel\x18\b \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxParallel\x12\x1a\n" +
+	"\bdeadline\x18\t \x01(\tR\bdeadline\x12?\n" +
+	"\vconcurrency\x18\n" +
+	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xdc\x05\n" +
-	"\x0eTaskDefinition\x12Q\n" +
-	"\x04type\x18\x01 \x01(\tB=\xbaH:r8R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x04type\x12+\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\x1aY\n" +
+	"\vInputsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\x84\x02\n" +
+	"\x0fInputDefinition\x12K\n" +
+	"\x04type\x18\x01 \x01(\tB7\xbaH4r2R\x00R\x06stringR\x06numberR\aintegerR\abooleanR\x04listR\x06objectR\x04type\x12*\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
+	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
+	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\x8d\x04\n" +
+	"\fTaskDefaults\x12b\n" +
+	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
+	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
+	"\vconstraints\x18\x03 \x01(\v2\x1a.switchyard.v1.ConstraintsR\vconstraints\x126\n" +
+	"\tresources\x18\x04 \x01(\v2\x18.switchyard.v1.ResourcesR\tresources\x120\n" +
+	"\x05retry\x18\x05 \x01(\v2\x1a.switchyard.v1.RetryPolicyR\x05retry\x12\x18\n" +
+	"\atimeout\x18\x06 \x01(\tR\atimeout\x12\x1a\n" +
+	"\bdeadline\x18\a \x01(\tR\bdeadline\x12%\n" +
+	"\bpriority\x18\b \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"(\x00R\bpriority\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\x0eRunConcurrency\x12%\n" +
+	"\bmax_runs\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\x8b\n" +
+	"\n" +
+	"\x0eTaskDefinition\x12`\n" +
+	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
 	"\x03env\x18\x03 \x03(\v2&.switchyard.v1.TaskDefinition.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
 	"\vconstraints\x18\x04 \x01(\v2\x1a.switchyard.v1.ConstraintsR\vconstraints\x126\n" +
@@ -599,10 +1141,29 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
 	"on_failure\x18\v \x01(\tB\x12\xbaH\x0fr\rR\x00R\x04skipR\x03runR\tonFailure\x12*\n" +
 	"\x11continue_on_error\x18\f \x01(\bR\x0fcontinueOnError\x12-\n" +
-	"\x05input\x18\r \x01(\v2\x17.google.protobuf.StructR\x05input\x1a6\n" +
+	"\x05input\x18\r \x01(\v2\x17.google.protobuf.StructR\x05input\x12l\n" +
+	"\x04when\x18\x0e \x01(\tBX\xbaHUrSR\x00R\vall_successR\ball_doneR\n" +
+	"all_failedR\vone_successR\n" +
+	"one_failedR\vnone_failedR\x06alwaysR\x04when\x12\x1a\n" +
+	"\bdeadline\x18\x0f \x01(\tR\bdeadline\x122\n" +
+	"\bparallel\x18\x10 \x01(\v2\x16.google.protobuf.ValueR\bparallel\x120\n" +
+	"\aforeach\x18\x11 \x01(\v2\x16.google.protobuf.ValueR\aforeach\x12)\n" +
+	"\vconcurrency\x18\x12 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vconcurrency\x12*\n" +
+	"\fmax_failures\x18\x13 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxFailures\x12,\n" +
+	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12E\n" +
+	"\x05mutex\x18\x15 \x01(\tB/\xbaH,r*2(^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?)?$R\x05mutex\x126\n" +
+	"\tsemaphore\x18\x16 \x01(\v2\x18.switchyard.v1.SemaphoreR\tsemaphore\x12*\n" +
+	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfe\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"o\n" +
+	"\tSemaphore\x12@\n" +
+	"\x04name\x18\x01 \x01(\tB,\xbaH)r'2%^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$R\x04name\x12 \n" +
+	"\x05limit\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x01R\x05limit\"4\n" +
+	"\x05Cache\x12\x19\n" +
+	"\x03key\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03key\x12\x10\n" +
+	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"\xfe\x04\n" +
 	"\vConstraints\x12\x1f\n" +
 	"\vnode_labels\x18\x01 \x03(\tR\n" +
 	"nodeLabels\x12\x1d\n" +
@@ -630,7 +1191,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\tnuma_node\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\bnumaNode\x88\x01\x01B\b\n" +
 	"\x06_coresB\f\n" +
 	"\n" +
-	"_numa_node\"\xe7\x02\n" +
+	"_numa_node\"\xfb\x02\n" +
 	"\vRetryPolicy\x120\n" +
 	"\vmax_retries\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00H\x00R\n" +
@@ -639,7 +1200,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"backoff_ms\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\tbackoffMs\x88\x01\x01\x12K\n" +
 	"\x12backoff_multiplier\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\xf0?H\x02R\x11backoffMultiplier\x88\x01\x01\x122\n" +
 	"\x0emax_backoff_ms\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x03R\fmaxBackoffMs\x88\x01\x01\x12!\n" +
-	"\tretryable\x18\x05 \x01(\bH\x04R\tretryable\x88\x01\x01B\x0e\n" +
+	"\tretryable\x18\x05 \x01(\bH\x04R\tretryable\x88\x01\x01\x12\x12\n" +
+	"\x04when\x18\x06 \x01(\tR\x04whenB\x0e\n" +
 	"\f_max_retriesB\r\n" +
 	"\v_backoff_msB\x15\n" +
 	"\x13_backoff_multiplierB\x11\n" +
@@ -659,34 +1221,57 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),      // 0: switchyard.v1.Definition
-	(*TaskDefinition)(nil),  // 1: switchyard.v1.TaskDefinition
-	(*Constraints)(nil),     // 2: switchyard.v1.Constraints
-	(*Resources)(nil),       // 3: switchyard.v1.Resources
-	(*RetryPolicy)(nil),     // 4: switchyard.v1.RetryPolicy
-	nil,                     // 5: switchyard.v1.Definition.TasksEntry
-	nil,                     // 6: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                     // 7: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil), // 8: google.protobuf.Struct
+	(*InputDefinition)(nil), // 1: switchyard.v1.InputDefinition
+	(*TaskDefaults)(nil),    // 2: switchyard.v1.TaskDefaults
+	(*RunConcurrency)(nil),  // 3: switchyard.v1.RunConcurrency
+	(*TaskDefinition)(nil),  // 4: switchyard.v1.TaskDefinition
+	(*Semaphore)(nil),       // 5: switchyard.v1.Semaphore
+	(*Cache)(nil),           // 6: switchyard.v1.Cache
+	(*Constraints)(nil),     // 7: switchyard.v1.Constraints
+	(*Resources)(nil),       // 8: switchyard.v1.Resources
+	(*RetryPolicy)(nil),     // 9: switchyard.v1.RetryPolicy
+	nil,                     // 10: switchyard.v1.Definition.TasksEntry
+	nil,                     // 11: switchyard.v1.Definition.InputsEntry
+	nil,                     // 12: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                     // 13: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                     // 14: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil), // 15: google.protobuf.Struct
+	(*structpb.Value)(nil),  // 16: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	8,  // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	5,  // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	8,  // 2: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	6,  // 3: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	2,  // 4: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	3,  // 5: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	4,  // 6: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	8,  // 7: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	7,  // 8: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	1,  // 9: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	15, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	10, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	11, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	2,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
+	3,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
+	16, // 5: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	16, // 6: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	12, // 7: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	7,  // 8: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	8,  // 9: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	9,  // 10: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	15, // 11: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	13, // 12: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	7,  // 13: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	8,  // 14: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	9,  // 15: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	15, // 16: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	16, // 17: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	16, // 18: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	16, // 19: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	5,  // 20: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	6,  // 21: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	14, // 22: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	4,  // 23: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	1,  // 24: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -694,15 +1279,15 @@ func file_switchyard_v1_definition_proto_init() {
 	if File_switchyard_v1_definition_proto != nil {
 		return
 	}
-	file_switchyard_v1_definition_proto_msgTypes[3].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[4].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[8].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -41,7 +41,15 @@ type RunInput struct {
 	// first goes on from the stored status of the generation before, unless it has a carry.
 	Generation int32 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Dead-lettered tasks that are put back at the start of this generation.
-	Retry         []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
+	Retry []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
+	// What else is done again at the start of this generation.
+	Again *Again `protobuf:"bytes,8,opt,name=again,proto3" json:"again,omitempty"`
+	// The instances of one task that this execution, a child of the run, carries through; absent: it is the run.
+	Part *Part `protobuf:"bytes,9,opt,name=part,proto3" json:"part,omitempty"`
+	// Run that has started this one; empty: none.
+	ParentRun string `protobuf:"bytes,10,opt,name=parent_run,json=parentRun,proto3" json:"parent_run,omitempty"`
+	// Task of that run.
+	ParentTask    string `protobuf:"bytes,11,opt,name=parent_task,json=parentTask,proto3" json:"parent_task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,18 +133,517 @@ func (x *RunInput) GetRetry() []string {
 	return nil
 }
 
-// ConditionReferences are the ancestors that a condition reads.
+func (x *RunInput) GetAgain() *Again {
+	if x != nil {
+		return x.Again
+	}
+	return nil
+}
+
+func (x *RunInput) GetPart() *Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *RunInput) GetParentRun() string {
+	if x != nil {
+		return x.ParentRun
+	}
+	return ""
+}
+
+func (x *RunInput) GetParentTask() string {
+	if x != nil {
+		return x.ParentTask
+	}
+	return ""
+}
+
+// Again says what a new generation of a run does again.
+type Again struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Everything that did not complete: failed, dead-lettered, cancelled and skipped tasks.
+	Failed bool `protobuf:"varint,1,opt,name=failed,proto3" json:"failed,omitempty"`
+	// These tasks and all below them, whatever their state.
+	From          []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Again) Reset() {
+	*x = Again{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Again) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Again) ProtoMessage() {}
+
+func (x *Again) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Again.ProtoReflect.Descriptor instead.
+func (*Again) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Again) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *Again) GetFrom() []string {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+// Part is a range of the instances of a task, which the workflow `FanOut` carries through for a run.
+type Part struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that it is of.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation of that run.
+	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Task of the run.
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// First instance.
+	From int32 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
+	// The instance after the last.
+	To int32 `protobuf:"varint,5,opt,name=to,proto3" json:"to,omitempty"`
+	// Number of instances of the task.
+	Count int32 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
+	// The items of a `foreach`; absent: it is none.
+	Items *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
+	// Most instances of the part at once; 0: no limit.
+	Concurrency int32 `protobuf:"varint,8,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	// Failures after which no further instance of the part starts.
+	MaxFailures int32 `protobuf:"varint,9,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
+	// Outputs of the parents of the task, as all of its instances see them.
+	Parents []*ParentOutput `protobuf:"bytes,10,rep,name=parents,proto3" json:"parents,omitempty"`
+	// The same as expressions see them, with those ancestors that they read.
+	Views map[string]*ParentView `protobuf:"bytes,11,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The context of the run.
+	Context       *Shared `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Part) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *Part) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Part) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Part) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Part) GetTo() int32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Part) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Part) GetItems() *Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *Part) GetConcurrency() int32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
+}
+
+func (x *Part) GetMaxFailures() int32 {
+	if x != nil {
+		return x.MaxFailures
+	}
+	return 0
+}
+
+func (x *Part) GetParents() []*ParentOutput {
+	if x != nil {
+		return x.Parents
+	}
+	return nil
+}
+
+func (x *Part) GetViews() map[string]*ParentView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *Part) GetContext() *Shared {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+// Items are the list that a `foreach` goes through: here, or in the store.
+type Items struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The list, when it is small.
+	List *structpb.ListValue `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	// Key of an ItemList in the store; empty: `list` is whole.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Items) Reset() {
+	*x = Items{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Items) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Items) ProtoMessage() {}
+
+func (x *Items) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Items.ProtoReflect.Descriptor instead.
+func (*Items) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Items) GetList() *structpb.ListValue {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+func (x *Items) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// ItemList is a stored list.
+type ItemList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The items.
+	Items         []*structpb.Value `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemList) Reset() {
+	*x = ItemList{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemList) ProtoMessage() {}
+
+func (x *ItemList) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemList.ProtoReflect.Descriptor instead.
+func (*ItemList) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ItemList) GetItems() []*structpb.Value {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// Shared is an object that travels with a request: here, or in the store.
+type Shared struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object, when it is small.
+	Value *structpb.Struct `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Key of a stored google.protobuf.Struct; empty: `value` is whole.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shared) Reset() {
+	*x = Shared{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shared) ProtoMessage() {}
+
+func (x *Shared) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shared.ProtoReflect.Descriptor instead.
+func (*Shared) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Shared) GetValue() *structpb.Struct {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Shared) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// PartReport is what a FanOut child tells its run: the argument of the signal `part`.
+type PartReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// First instance of the part.
+	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Grows with each report.
+	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Instances by state.
+	Counts map[string]int32 `protobuf:"bytes,4,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The part is over.
+	Over bool `protobuf:"varint,5,opt,name=over,proto3" json:"over,omitempty"`
+	// First instance that failed, in a line; empty: none did.
+	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	// Highest exit code of an instance; -1 where one never ran.
+	ExitCode int32 `protobuf:"varint,7,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// Key of the ItemList with the outputs of the instances, in order; null where one did not complete. Empty: all are empty.
+	Outputs       string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartReport) Reset() {
+	*x = PartReport{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartReport) ProtoMessage() {}
+
+func (x *PartReport) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartReport.ProtoReflect.Descriptor instead.
+func (*PartReport) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PartReport) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *PartReport) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *PartReport) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *PartReport) GetCounts() map[string]int32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *PartReport) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
+func (x *PartReport) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *PartReport) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *PartReport) GetOutputs() string {
+	if x != nil {
+		return x.Outputs
+	}
+	return ""
+}
+
+// ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of the ancestors, sorted.
-	Tasks         []string `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Those of the condition, sorted.
+	Tasks []string `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Those of `parallel` or `foreach`.
+	FanOut []string `protobuf:"bytes,2,rep,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
+	// Those of the cache key.
+	Cache []string `protobuf:"bytes,3,rep,name=cache,proto3" json:"cache,omitempty"`
+	// Those of `${{ }}` in spec and env.
+	Templates     []string `protobuf:"bytes,4,rep,name=templates,proto3" json:"templates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -148,7 +655,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -161,12 +668,33 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
 	if x != nil {
 		return x.Tasks
+	}
+	return nil
+}
+
+func (x *ConditionReferences) GetFanOut() []string {
+	if x != nil {
+		return x.FanOut
+	}
+	return nil
+}
+
+func (x *ConditionReferences) GetCache() []string {
+	if x != nil {
+		return x.Cache
+	}
+	return nil
+}
+
+func (x *ConditionReferences) GetTemplates() []string {
+	if x != nil {
+		return x.Templates
 	}
 	return nil
 }
@@ -184,7 +712,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -196,7 +724,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -209,7 +737,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -244,14 +772,20 @@ type RunCarry struct {
 	// Keys of the stored parts of this message that hold its tasks; empty: they are all here.
 	Stored []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
 	// Number of parts of the run's events that have been stored.
-	EventParts    int32 `protobuf:"varint,8,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	EventParts int32 `protobuf:"varint,8,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	// Nothing new starts until someone resumes the run.
+	Paused bool `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Tasks that are held back.
+	Held []string `protobuf:"bytes,10,rep,name=held,proto3" json:"held,omitempty"`
+	// How the run is to end although not all of it has: state, reason and error; absent: as it will.
+	Doom          *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunCarry) Reset() {
 	*x = RunCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -263,7 +797,7 @@ func (x *RunCarry) String() string {
 func (*RunCarry) ProtoMessage() {}
 
 func (x *RunCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -276,7 +810,7 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
 func (*RunCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
@@ -335,6 +869,27 @@ func (x *RunCarry) GetEventParts() int32 {
 	return 0
 }
 
+func (x *RunCarry) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *RunCarry) GetHeld() []string {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *RunCarry) GetDoom() *Run {
+	if x != nil {
+		return x.Doom
+	}
+	return nil
+}
+
 // ReopenRequest asks for the state from which an ended run goes on.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -348,7 +903,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +915,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +928,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -390,6 +945,537 @@ func (x *ReopenRequest) GetGeneration() int32 {
 	return 0
 }
 
+// TaskCommand is the argument of the updates `cancel_task`, `hold`, `release`, `approve` and `reject` of a run.
+type TaskCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who; empty: not known.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskCommand) Reset() {
+	*x = TaskCommand{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskCommand) ProtoMessage() {}
+
+func (x *TaskCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
+func (*TaskCommand) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TaskCommand) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *TaskCommand) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TaskCommand) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// RunCommand is the argument of the updates `pause` and `resume` of a run.
+type RunCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, for people.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who; empty: not known.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunCommand) Reset() {
+	*x = RunCommand{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunCommand) ProtoMessage() {}
+
+func (x *RunCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
+func (*RunCommand) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RunCommand) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RunCommand) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// InstancesRequest is the argument of the query `instances` of a run or of a FanOut child.
+type InstancesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task that fanned out.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the first instance.
+	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Most instances that are wanted; 0: 1,000.
+	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstancesRequest) Reset() {
+	*x = InstancesRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstancesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstancesRequest) ProtoMessage() {}
+
+func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
+func (*InstancesRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *InstancesRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *InstancesRequest) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *InstancesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// InstancesResponse is the answer to the query `instances`.
+type InstancesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The instances from the one that was asked for on, by index.
+	Instances []*Instance `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
+	// Keys of the records that hold whole results, by index.
+	Records map[int32]string `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// First instance that this workflow does not hold, whether or not there is one.
+	Next int32 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
+	// Workflow id of the child that holds the instance that was asked for; empty: this one does.
+	Child         string `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstancesResponse) Reset() {
+	*x = InstancesResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstancesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstancesResponse) ProtoMessage() {}
+
+func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
+func (*InstancesResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *InstancesResponse) GetInstances() []*Instance {
+	if x != nil {
+		return x.Instances
+	}
+	return nil
+}
+
+func (x *InstancesResponse) GetRecords() map[int32]string {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *InstancesResponse) GetNext() int32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *InstancesResponse) GetChild() string {
+	if x != nil {
+		return x.Child
+	}
+	return ""
+}
+
+// AcquireRequest asks a workflow `Lock` for a place: the argument of the signal `acquire`.
+type AcquireRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workflow that asks, and that is told by the signal `granted`.
+	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	// What it is for, unique in that workflow: a claim of a task ("build#3"), or "run".
+	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Places that the lock may have handed out with this one.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Urgency; higher is served first, then the one that came first.
+	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	// What happens when there is no place: "queue", "replace" (the oldest holder is cancelled), "skip" or "fail"
+	// (it is told, and does not wait).
+	Strategy      string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireRequest) Reset() {
+	*x = AcquireRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireRequest) ProtoMessage() {}
+
+func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
+func (*AcquireRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AcquireRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetStrategy() string {
+	if x != nil {
+		return x.Strategy
+	}
+	return ""
+}
+
+// ReleaseRequest gives a place back, or takes the wish for it back: the argument of the signal `free`.
+type ReleaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Holder, as in the AcquireRequest.
+	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Claim, as in the AcquireRequest.
+	Claim         string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseRequest) Reset() {
+	*x = ReleaseRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseRequest) ProtoMessage() {}
+
+func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ReleaseRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *ReleaseRequest) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+// Granted is what a Lock tells: the argument of the signal `granted`.
+type Granted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the lock.
+	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// As in the AcquireRequest.
+	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// There was no place, and the strategy was "skip" or "fail".
+	Refused bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Who holds it, for people; of a grant: none.
+	Holders       []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Granted) Reset() {
+	*x = Granted{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Granted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Granted) ProtoMessage() {}
+
+func (x *Granted) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Granted.ProtoReflect.Descriptor instead.
+func (*Granted) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Granted) GetLock() string {
+	if x != nil {
+		return x.Lock
+	}
+	return ""
+}
+
+func (x *Granted) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *Granted) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
+func (x *Granted) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+// LockInput is what the workflow `Lock` is started with.
+type LockInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the lock.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Who holds it, the longest first; after a continue-as-new.
+	Held []*AcquireRequest `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
+	// Who waits, in order.
+	Waiting       []*AcquireRequest `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockInput) Reset() {
+	*x = LockInput{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockInput) ProtoMessage() {}
+
+func (x *LockInput) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
+func (*LockInput) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LockInput) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockInput) GetHeld() []*AcquireRequest {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *LockInput) GetWaiting() []*AcquireRequest {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
 // RetryTaskRequest puts a dead-lettered task of an open run back with its attempts at 0: the argument of the
 // update `retry` of the workflow `Run`.
 type RetryTaskRequest struct {
@@ -402,7 +1488,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +1500,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +1513,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -454,7 +1540,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +1552,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +1565,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -521,7 +1607,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +1619,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +1632,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -571,7 +1657,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +1669,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +1682,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -631,7 +1717,7 @@ type EventPart struct {
 
 func (x *EventPart) Reset() {
 	*x = EventPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +1729,7 @@ func (x *EventPart) String() string {
 func (*EventPart) ProtoMessage() {}
 
 func (x *EventPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +1742,7 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
 func (*EventPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EventPart) GetEvents() []*Event {
@@ -677,7 +1763,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +1775,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +1788,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -734,14 +1820,22 @@ type TaskCarry struct {
 	// How often in a row a node has refused it for want of room.
 	Refusals int32 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
 	// When it began to wait for a node; absent: it does not.
-	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// The items of a fanned-out task; absent: it has none.
+	Items *Items `protobuf:"bytes,11,opt,name=items,proto3" json:"items,omitempty"`
+	// When the task could first start, from which its deadline counts.
+	ReadyAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ready_at,json=readyAt,proto3" json:"ready_at,omitempty"`
+	// Parts of a fanned-out task that FanOut children carry through, with their newest reports.
+	Parts []*PartReport `protobuf:"bytes,13,rep,name=parts,proto3" json:"parts,omitempty"`
+	// How it is to end although it has a node: state, reason and error; absent: as it will.
+	Doom          *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +1847,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +1860,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -839,6 +1933,34 @@ func (x *TaskCarry) GetQueuedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *TaskCarry) GetItems() *Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetReadyAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ReadyAt
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetParts() []*PartReport {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetDoom() *Task {
+	if x != nil {
+		return x.Doom
+	}
+	return nil
+}
+
 // EvaluateRequest asks for the answers to conditions.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -854,7 +1976,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +1988,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +2001,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -908,17 +2030,29 @@ type Condition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task that the condition belongs to.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Expression in CEL.
+	// Expression in CEL; of a template: none.
 	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
 	// Ancestors that it reads.
-	References    []string `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty"`
+	References []string `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty"`
+	// What is wanted: "" (true or false), "count" (a number of instances), "items" (a list of them), "cache" (the text of a
+	// key, and what is stored under it), "retry" (true or false, of `attempt`), or "template" (`template` with its
+	// expressions replaced).
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Attempt that a "retry" is about.
+	Attempt *AttemptView `protobuf:"bytes,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Object in whose strings `${{ }}` is replaced.
+	Template *structpb.Struct `protobuf:"bytes,6,opt,name=template,proto3" json:"template,omitempty"`
+	// Input of the task: what expressions see as `input`.
+	Input *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
+	// How old a cached result may be; 0: any age.
+	Ttl           *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +2064,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +2077,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Condition) GetTask() string {
@@ -967,7 +2101,124 @@ func (x *Condition) GetReferences() []string {
 	return nil
 }
 
-// ParentView is an ancestor as conditions see it.
+func (x *Condition) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Condition) GetAttempt() *AttemptView {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Condition) GetTemplate() *structpb.Struct {
+	if x != nil {
+		return x.Template
+	}
+	return nil
+}
+
+func (x *Condition) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Condition) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+// AttemptView is a failed attempt as `retry.when` sees it.
+type AttemptView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the attempt, from 0.
+	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// How it ended.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why, as a word.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What it left; streams may be missing here when `record` is set.
+	Result *TaskResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// Key of the record that holds the whole result; empty: `result` is whole.
+	Record        string `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttemptView) Reset() {
+	*x = AttemptView{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttemptView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttemptView) ProtoMessage() {}
+
+func (x *AttemptView) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
+func (*AttemptView) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *AttemptView) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AttemptView) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *AttemptView) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AttemptView) GetResult() *TaskResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *AttemptView) GetRecord() string {
+	if x != nil {
+		return x.Record
+	}
+	return ""
+}
+
+// ParentView is an ancestor as expressions see it.
 type ParentView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// State of the task.
@@ -975,14 +2226,16 @@ type ParentView struct {
 	// What it left; streams and output may be missing here when `record` is set.
 	Result *TaskResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	// Key of the record that holds the whole result; empty: `result` is whole.
-	Record        string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	// The task fanned out: what its instances left. `result` holds the exit code.
+	FanOut        *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +2247,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +2260,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ParentView) GetState() string {
@@ -1031,6 +2284,86 @@ func (x *ParentView) GetRecord() string {
 	return ""
 }
 
+func (x *ParentView) GetFanOut() *FanOutView {
+	if x != nil {
+		return x.FanOut
+	}
+	return nil
+}
+
+// FanOutView is what is seen of a task that fanned out.
+type FanOutView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of instances.
+	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// Those that completed.
+	Completed int32 `protobuf:"varint,2,opt,name=completed,proto3" json:"completed,omitempty"`
+	// Those that ended otherwise.
+	Failed int32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Outputs of the instances in order of their index, null where one did not complete. Absent: all are empty.
+	Outputs       *Items `protobuf:"bytes,4,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FanOutView) Reset() {
+	*x = FanOutView{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FanOutView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FanOutView) ProtoMessage() {}
+
+func (x *FanOutView) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
+func (*FanOutView) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *FanOutView) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FanOutView) GetCompleted() int32 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *FanOutView) GetFailed() int32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *FanOutView) GetOutputs() *Items {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
 // WorkflowView is the run as conditions see it.
 type WorkflowView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1048,7 +2381,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +2393,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +2406,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -1116,7 +2449,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +2461,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +2474,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -1161,14 +2494,24 @@ type ConditionAnswer struct {
 	// Why it could not be evaluated; empty when it could.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// Not the condition is at fault but the system: a result that it reads is missing.
-	Broken        bool `protobuf:"varint,4,opt,name=broken,proto3" json:"broken,omitempty"`
+	Broken bool `protobuf:"varint,4,opt,name=broken,proto3" json:"broken,omitempty"`
+	// Number of instances, of "count" and "items".
+	Count int32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	// The items, of "items".
+	Items *Items `protobuf:"bytes,6,opt,name=items,proto3" json:"items,omitempty"`
+	// The value of the expression as text, of "cache": the key.
+	Text string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	// The stored result, of "cache"; absent: there is none that is young enough.
+	Cached *CachedResult `protobuf:"bytes,8,opt,name=cached,proto3" json:"cached,omitempty"`
+	// The object with its expressions replaced, of "template".
+	Rendered      *structpb.Struct `protobuf:"bytes,9,opt,name=rendered,proto3" json:"rendered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +2523,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +2536,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -1224,6 +2567,388 @@ func (x *ConditionAnswer) GetBroken() bool {
 	return false
 }
 
+func (x *ConditionAnswer) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ConditionAnswer) GetItems() *Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ConditionAnswer) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ConditionAnswer) GetCached() *CachedResult {
+	if x != nil {
+		return x.Cached
+	}
+	return nil
+}
+
+func (x *ConditionAnswer) GetRendered() *structpb.Struct {
+	if x != nil {
+		return x.Rendered
+	}
+	return nil
+}
+
+// CachedResult is a completed result that later runs may reuse.
+type CachedResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that it is of.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// When it was made.
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// What the attempt left, with the streams and the output as far as they are kept.
+	Response      *ExecuteResponse `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CachedResult) Reset() {
+	*x = CachedResult{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CachedResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CachedResult) ProtoMessage() {}
+
+func (x *CachedResult) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
+func (*CachedResult) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CachedResult) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *CachedResult) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
+func (x *CachedResult) GetResponse() *ExecuteResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+// SaveCachedRequest asks for a completed result to be kept for later runs.
+type SaveCachedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workflow that it is of.
+	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Task that it is of.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Value of the cache's key.
+	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// The result; `response.record` names the whole of it, if that is elsewhere.
+	Result        *CachedResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveCachedRequest) Reset() {
+	*x = SaveCachedRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveCachedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveCachedRequest) ProtoMessage() {}
+
+func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
+func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SaveCachedRequest) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *SaveCachedRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *SaveCachedRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SaveCachedRequest) GetResult() *CachedResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// CollectRequest asks for the outputs of the instances of a task as one list.
+type CollectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation of the run.
+	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Task that fanned out.
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// First instance that the list holds: 0, or that of a part.
+	From int32 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
+	// The instances, in order.
+	Items []*CollectItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	// Keys of lists, in order, instead of instances: those of parts. An empty one stands for `empty` empty outputs.
+	Parts         []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectRequest) Reset() {
+	*x = CollectRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectRequest) ProtoMessage() {}
+
+func (x *CollectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
+func (*CollectRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *CollectRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *CollectRequest) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *CollectRequest) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetItems() []*CollectItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *CollectRequest) GetParts() []*CollectPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// CollectItem is the output of one instance.
+type CollectItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It did not complete: null in the list.
+	Missing bool `protobuf:"varint,1,opt,name=missing,proto3" json:"missing,omitempty"`
+	// Its output, when small.
+	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
+	// Key of the record that holds it; empty: `output` is whole.
+	Record        string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectItem) Reset() {
+	*x = CollectItem{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectItem) ProtoMessage() {}
+
+func (x *CollectItem) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
+func (*CollectItem) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *CollectItem) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
+}
+
+func (x *CollectItem) GetOutput() *structpb.Struct {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *CollectItem) GetRecord() string {
+	if x != nil {
+		return x.Record
+	}
+	return ""
+}
+
+// CollectPart is the list of the outputs of a part.
+type CollectPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its key; empty: all of them are empty.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Number of instances.
+	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectPart) Reset() {
+	*x = CollectPart{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectPart) ProtoMessage() {}
+
+func (x *CollectPart) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
+func (*CollectPart) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CollectPart) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *CollectPart) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // PlaceRequest brings the placement queue up to date with a run and asks for
 // whatever of the run can be placed now.
 type PlaceRequest struct {
@@ -1240,7 +2965,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +2977,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +2990,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -1319,7 +3044,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +3056,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +3069,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -1433,7 +3158,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +3170,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +3183,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -1499,7 +3224,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +3236,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +3249,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -1582,7 +3307,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +3319,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +3332,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Assignment) GetTask() string {
@@ -1690,7 +3415,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +3427,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +3440,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Waiting) GetTask() string {
@@ -1759,7 +3484,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +3496,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +3509,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -1842,14 +3567,35 @@ type ExecuteRequest struct {
 	NumaNode *int32 `protobuf:"varint,18,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Attempts (this one too, when it was dispatched before) whose end nobody heard of: one of them may have completed
 	// and left its record.
-	Unheard       []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	Unheard []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	// Number of the instance, from 0; absent: the task is not fanned out. `task` is the name without it.
+	Index *int32 `protobuf:"varint,20,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// Number of instances of the task; 0: it is not fanned out.
+	Count int32 `protobuf:"varint,21,opt,name=count,proto3" json:"count,omitempty"`
+	// Item of the `foreach` that the instance is for; absent: it is in the stored list, or there is none.
+	Item *structpb.Value `protobuf:"bytes,22,opt,name=item,proto3" json:"item,omitempty"`
+	// The context of the run as it was when the attempt was dispatched.
+	Context *Shared `protobuf:"bytes,23,opt,name=context,proto3" json:"context,omitempty"`
+	// Spec and env hold `${{ }}`, which the node replaces.
+	Templates bool `protobuf:"varint,24,opt,name=templates,proto3" json:"templates,omitempty"`
+	// Ancestors that the templates read, by name.
+	Views map[string]*ParentView `protobuf:"bytes,25,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Input of the run.
+	RunInput *Shared `protobuf:"bytes,26,opt,name=run_input,json=runInput,proto3" json:"run_input,omitempty"`
+	// What an earlier attempt left in the file $SWITCHYARD_CHECKPOINT.
+	Checkpoint *Checkpoint `protobuf:"bytes,27,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// Key of the ItemList of the `foreach`; the instance's item is the one of its number. Empty: `item` has it, or there is none.
+	Items string `protobuf:"bytes,29,opt,name=items,proto3" json:"items,omitempty"`
+	// Instances to run one after the other; empty: there is one, and it is the request's own. The request's index,
+	// attempt, claim and unheard are the first one's.
+	Batch         []*Member `protobuf:"bytes,28,rep,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +3607,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +3620,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -2010,6 +3756,222 @@ func (x *ExecuteRequest) GetUnheard() []int32 {
 	return nil
 }
 
+func (x *ExecuteRequest) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetItem() *structpb.Value {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetContext() *Shared {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetTemplates() bool {
+	if x != nil {
+		return x.Templates
+	}
+	return false
+}
+
+func (x *ExecuteRequest) GetViews() map[string]*ParentView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetRunInput() *Shared {
+	if x != nil {
+		return x.RunInput
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetItems() string {
+	if x != nil {
+		return x.Items
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetBatch() []*Member {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// Member is one instance of a batch.
+type Member struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the instance.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Number of its attempt.
+	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Number of its dispatch.
+	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// As ExecuteRequest.unheard.
+	Unheard []int32 `protobuf:"varint,4,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	// As ExecuteRequest.item.
+	Item *structpb.Value `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
+	// As ExecuteRequest.checkpoint.
+	Checkpoint    *Checkpoint `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Member) Reset() {
+	*x = Member{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Member) ProtoMessage() {}
+
+func (x *Member) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Member.ProtoReflect.Descriptor instead.
+func (*Member) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Member) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Member) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Member) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *Member) GetUnheard() []int32 {
+	if x != nil {
+		return x.Unheard
+	}
+	return nil
+}
+
+func (x *Member) GetItem() *structpb.Value {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *Member) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+// Checkpoint is what a task has written to the file $SWITCHYARD_CHECKPOINT.
+type Checkpoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bytes, when they are few.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Key of the bytes in the store; empty: `data` is whole.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkpoint) ProtoMessage() {}
+
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Checkpoint) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
 // ParentOutput is the output of a parent task.
 type ParentOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2018,14 +3980,16 @@ type ParentOutput struct {
 	// Its output, when small.
 	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
 	// Key of the record that holds its output; empty: `output` is whole.
-	Record        string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	// It fanned out: the list of outputs, which takes the place of the object.
+	FanOut        *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +4001,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +4014,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -2072,6 +4036,13 @@ func (x *ParentOutput) GetRecord() string {
 		return x.Record
 	}
 	return ""
+}
+
+func (x *ParentOutput) GetFanOut() *FanOutView {
+	if x != nil {
+		return x.FanOut
+	}
+	return nil
 }
 
 // ExecuteResponse is how an attempt ended.
@@ -2096,14 +4067,18 @@ type ExecuteResponse struct {
 	// When the node took the attempt up.
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
 	// Node that ran it; another than the one that answers when the answer comes from a record.
-	Node          string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	// Checkpoint that the attempt left, when it did not complete.
+	Checkpoint *Checkpoint `protobuf:"bytes,11,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// How each instance of a batch ended, as far as one has; an instance that is not named is to be placed again.
+	Batch         []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +4090,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +4103,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -2201,6 +4176,147 @@ func (x *ExecuteResponse) GetNode() string {
 	return ""
 }
 
+func (x *ExecuteResponse) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+func (x *ExecuteResponse) GetBatch() []*MemberResult {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// MemberResult is how one instance of a batch ended.
+type MemberResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the instance.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// How it ended, as ExecuteResponse.state; empty stands for completed with exit code 0, nothing printed and no output.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why, as a word.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why, in one line.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// What it left.
+	Result *TaskResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	// Key of the record that holds the whole result, "<key>#<index>"; empty: `result` is whole.
+	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
+	// What is merged into the context of the run.
+	ContextUpdate *structpb.Struct `protobuf:"bytes,7,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
+	// When its process started, in milliseconds after `assigned_at` of the response.
+	StartedMs int32 `protobuf:"varint,8,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	// How long its process took, in milliseconds.
+	TookMs int32 `protobuf:"varint,9,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	// Checkpoint that it left, when it did not complete.
+	Checkpoint    *Checkpoint `protobuf:"bytes,10,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberResult) Reset() {
+	*x = MemberResult{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberResult) ProtoMessage() {}
+
+func (x *MemberResult) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
+func (*MemberResult) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *MemberResult) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *MemberResult) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *MemberResult) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *MemberResult) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *MemberResult) GetResult() *TaskResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *MemberResult) GetRecord() string {
+	if x != nil {
+		return x.Record
+	}
+	return ""
+}
+
+func (x *MemberResult) GetContextUpdate() *structpb.Struct {
+	if x != nil {
+		return x.ContextUpdate
+	}
+	return nil
+}
+
+func (x *MemberResult) GetStartedMs() int32 {
+	if x != nil {
+		return x.StartedMs
+	}
+	return 0
+}
+
+func (x *MemberResult) GetTookMs() int32 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *MemberResult) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
 // ExecuteProgress is what the heartbeat of an attempt carries.
 type ExecuteProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2209,14 +4325,22 @@ type ExecuteProgress struct {
 	// When it was started.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Claim of the dispatch.
-	Claim         int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Checkpoint of the attempt so far.
+	Checkpoint *Checkpoint `protobuf:"bytes,4,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// Number of instances of the batch that have ended, in the order of the request.
+	Ended int32 `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Key of a stored ExecuteResponse with their results; empty: `batch` has them.
+	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
+	// The results of the instances that have ended; see `record`.
+	Batch         []*MemberResult `protobuf:"bytes,7,rep,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +4352,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +4365,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -2265,6 +4389,34 @@ func (x *ExecuteProgress) GetClaim() int32 {
 	return 0
 }
 
+func (x *ExecuteProgress) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+func (x *ExecuteProgress) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *ExecuteProgress) GetRecord() string {
+	if x != nil {
+		return x.Record
+	}
+	return ""
+}
+
+func (x *ExecuteProgress) GetBatch() []*MemberResult {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
 // StatusRequest is the argument of the query `status` of a run.
 type StatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2278,7 +4430,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +4442,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +4455,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -2341,7 +4493,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +4505,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +4518,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -2426,7 +4578,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +4590,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +4603,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NodeInput) GetName() string {
@@ -2484,7 +4636,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +4648,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +4661,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -2529,7 +4681,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +4693,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +4706,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -2598,7 +4750,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +4762,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +4775,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -2655,7 +4807,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +4819,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +4832,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -2708,7 +4860,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xba\x03\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xcf\x04\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -2722,16 +4874,70 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
 	"generation\x12\x14\n" +
-	"\x05retry\x18\a \x03(\tR\x05retry\x1aa\n" +
+	"\x05retry\x18\a \x03(\tR\x05retry\x12*\n" +
+	"\x05again\x18\b \x01(\v2\x14.switchyard.v1.AgainR\x05again\x12'\n" +
+	"\x04part\x18\t \x01(\v2\x13.switchyard.v1.PartR\x04part\x12\x1d\n" +
+	"\n" +
+	"parent_run\x18\n" +
+	" \x01(\tR\tparentRun\x12\x1f\n" +
+	"\vparent_task\x18\v \x01(\tR\n" +
+	"parentTask\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
-	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"+\n" +
+	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"3\n" +
+	"\x05Again\x12\x16\n" +
+	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\"\xef\x03\n" +
+	"\x04Part\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
+	"\x04from\x18\x04 \x01(\x05R\x04from\x12\x0e\n" +
+	"\x02to\x18\x05 \x01(\x05R\x02to\x12\x14\n" +
+	"\x05count\x18\x06 \x01(\x05R\x05count\x12*\n" +
+	"\x05items\x18\a \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x12 \n" +
+	"\vconcurrency\x18\b \x01(\x05R\vconcurrency\x12!\n" +
+	"\fmax_failures\x18\t \x01(\x05R\vmaxFailures\x125\n" +
+	"\aparents\x18\n" +
+	" \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x124\n" +
+	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
+	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x1aS\n" +
+	"\n" +
+	"ViewsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"I\n" +
+	"\x05Items\x12.\n" +
+	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"8\n" +
+	"\bItemList\x12,\n" +
+	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
+	"\x06Shared\x12-\n" +
+	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xaf\x02\n" +
+	"\n" +
+	"PartReport\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12=\n" +
+	"\x06counts\x18\x04 \x03(\v2%.switchyard.v1.PartReport.CountsEntryR\x06counts\x12\x12\n" +
+	"\x04over\x18\x05 \x01(\bR\x04over\x12\x18\n" +
+	"\afailure\x18\x06 \x01(\tR\afailure\x12\x1b\n" +
+	"\texit_code\x18\a \x01(\x05R\bexitCode\x12\x18\n" +
+	"\aoutputs\x18\b \x01(\tR\aoutputs\x1a9\n" +
+	"\vCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
 	"\x13ConditionReferences\x12\x14\n" +
-	"\x05tasks\x18\x01 \x03(\tR\x05tasks\"\x9c\x01\n" +
+	"\x05tasks\x18\x01 \x03(\tR\x05tasks\x12\x17\n" +
+	"\afan_out\x18\x02 \x03(\tR\x06fanOut\x12\x14\n" +
+	"\x05cache\x18\x03 \x03(\tR\x05cache\x12\x1c\n" +
+	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"\x9c\x01\n" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\x9e\x03\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xf2\x03\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -2742,7 +4948,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12\x16\n" +
 	"\x06stored\x18\a \x03(\tR\x06stored\x12\x1f\n" +
 	"\vevent_parts\x18\b \x01(\x05R\n" +
-	"eventParts\x1aR\n" +
+	"eventParts\x12\x16\n" +
+	"\x06paused\x18\t \x01(\bR\x06paused\x12\x12\n" +
+	"\x04held\x18\n" +
+	" \x03(\tR\x04held\x12&\n" +
+	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -2751,7 +4961,45 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
-	"generation\"&\n" +
+	"generation\"I\n" +
+	"\vTaskCommand\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"4\n" +
+	"\n" +
+	"RunCommand\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"P\n" +
+	"\x10InstancesRequest\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\xf9\x01\n" +
+	"\x11InstancesResponse\x125\n" +
+	"\tinstances\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\tinstances\x12G\n" +
+	"\arecords\x18\x02 \x03(\v2-.switchyard.v1.InstancesResponse.RecordsEntryR\arecords\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x05R\x04next\x12\x14\n" +
+	"\x05child\x18\x04 \x01(\tR\x05child\x1a:\n" +
+	"\fRecordsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8c\x01\n" +
+	"\x0eAcquireRequest\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1a\n" +
+	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\bstrategy\x18\x05 \x01(\tR\bstrategy\">\n" +
+	"\x0eReleaseRequest\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\"g\n" +
+	"\aGranted\x12\x12\n" +
+	"\x04lock\x18\x01 \x01(\tR\x04lock\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\bR\arefused\x12\x18\n" +
+	"\aholders\x18\x04 \x03(\tR\aholders\"\x8b\x01\n" +
+	"\tLockInput\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
+	"\x04held\x18\x02 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\x127\n" +
+	"\awaiting\x18\x03 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\awaiting\"&\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\"\x8c\x01\n" +
 	"\x11SaveEventsRequest\x12\x15\n" +
@@ -2770,7 +5018,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xd3\x02\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\x90\x04\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -2783,7 +5031,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"avoid_node\x18\b \x01(\tR\tavoidNode\x12\x1a\n" +
 	"\brefusals\x18\t \x01(\x05R\brefusals\x127\n" +
 	"\tqueued_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\"\xa2\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12*\n" +
+	"\x05items\x18\v \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x125\n" +
+	"\bready_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12/\n" +
+	"\x05parts\x18\r \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12'\n" +
+	"\x04doom\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\x04doom\"\xa2\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
@@ -2792,7 +5044,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bworkflow\x18\x03 \x01(\v2\x1b.switchyard.v1.WorkflowViewR\bworkflow\x1aU\n" +
 	"\fParentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xba\x02\n" +
 	"\tCondition\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x1e\n" +
 	"\n" +
@@ -2800,24 +5052,72 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"expression\x12\x1e\n" +
 	"\n" +
 	"references\x18\x03 \x03(\tR\n" +
-	"references\"m\n" +
+	"references\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x124\n" +
+	"\aattempt\x18\x05 \x01(\v2\x1a.switchyard.v1.AttemptViewR\aattempt\x123\n" +
+	"\btemplate\x18\x06 \x01(\v2\x17.google.protobuf.StructR\btemplate\x12-\n" +
+	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05input\x12+\n" +
+	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x9e\x01\n" +
+	"\vAttemptView\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x121\n" +
+	"\x06result\x18\x04 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
+	"\x06record\x18\x05 \x01(\tR\x06record\"\xa1\x01\n" +
 	"\n" +
 	"ParentView\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x121\n" +
 	"\x06result\x18\x02 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"\x9b\x01\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\x122\n" +
+	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x88\x01\n" +
+	"\n" +
+	"FanOutView\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
+	"\tcompleted\x18\x02 \x01(\x05R\tcompleted\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x05R\x06failed\x12.\n" +
+	"\aoutputs\x18\x04 \x01(\v2\x14.switchyard.v1.ItemsR\aoutputs\"\x9b\x01\n" +
 	"\fWorkflowView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x121\n" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"L\n" +
 	"\x10EvaluateResponse\x128\n" +
-	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\"i\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\"\xa9\x02\n" +
 	"\x0fConditionAnswer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\bR\x05value\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x16\n" +
-	"\x06broken\x18\x04 \x01(\bR\x06broken\"\x92\x01\n" +
+	"\x06broken\x18\x04 \x01(\bR\x06broken\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x05R\x05count\x12*\n" +
+	"\x05items\x18\x06 \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x12\x12\n" +
+	"\x04text\x18\a \x01(\tR\x04text\x123\n" +
+	"\x06cached\x18\b \x01(\v2\x1b.switchyard.v1.CachedResultR\x06cached\x123\n" +
+	"\brendered\x18\t \x01(\v2\x17.google.protobuf.StructR\brendered\"\xa0\x01\n" +
+	"\fCachedResult\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12=\n" +
+	"\fcompleted_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12:\n" +
+	"\bresponse\x18\x03 \x01(\v2\x1e.switchyard.v1.ExecuteResponseR\bresponse\"\x8a\x01\n" +
+	"\x11SaveCachedRequest\x12\x1a\n" +
+	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x123\n" +
+	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\xd3\x01\n" +
+	"\x0eCollectRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
+	"\x04from\x18\x04 \x01(\x05R\x04from\x120\n" +
+	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x120\n" +
+	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\"p\n" +
+	"\vCollectItem\x12\x18\n" +
+	"\amissing\x18\x01 \x01(\bR\amissing\x12/\n" +
+	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\"5\n" +
+	"\vCollectPart\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\x92\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
@@ -2864,7 +5164,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xe4\x05\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xe1\t\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -2887,16 +5187,47 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x10 \x01(\tR\vincarnation\x12\x12\n" +
 	"\x04gpus\x18\x11 \x03(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\x12 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x18\n" +
-	"\aunheard\x18\x13 \x03(\x05R\aunheard\x1a6\n" +
+	"\aunheard\x18\x13 \x03(\x05R\aunheard\x12\x19\n" +
+	"\x05index\x18\x14 \x01(\x05H\x01R\x05index\x88\x01\x01\x12\x14\n" +
+	"\x05count\x18\x15 \x01(\x05R\x05count\x12*\n" +
+	"\x04item\x18\x16 \x01(\v2\x16.google.protobuf.ValueR\x04item\x12/\n" +
+	"\acontext\x18\x17 \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x1c\n" +
+	"\ttemplates\x18\x18 \x01(\bR\ttemplates\x12>\n" +
+	"\x05views\x18\x19 \x03(\v2(.switchyard.v1.ExecuteRequest.ViewsEntryR\x05views\x122\n" +
+	"\trun_input\x18\x1a \x01(\v2\x15.switchyard.v1.SharedR\brunInput\x129\n" +
+	"\n" +
+	"checkpoint\x18\x1b \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\x12\x14\n" +
+	"\x05items\x18\x1d \x01(\tR\x05items\x12+\n" +
+	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
 	"\n" +
-	"_numa_node\"k\n" +
+	"ViewsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_numa_nodeB\b\n" +
+	"\x06_index\"\xcf\x01\n" +
+	"\x06Member\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x18\n" +
+	"\aunheard\x18\x04 \x03(\x05R\aunheard\x12*\n" +
+	"\x04item\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x04item\x129\n" +
+	"\n" +
+	"checkpoint\x18\x06 \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\"2\n" +
+	"\n" +
+	"Checkpoint\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\x9f\x01\n" +
 	"\fParentOutput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"\xab\x03\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\x122\n" +
+	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x99\x04\n" +
 	"\x0fExecuteResponse\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -2910,12 +5241,37 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vassigned_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"assignedAt\x12\x12\n" +
 	"\x04node\x18\n" +
-	" \x01(\tR\x04node\"|\n" +
+	" \x01(\tR\x04node\x129\n" +
+	"\n" +
+	"checkpoint\x18\v \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\x121\n" +
+	"\x05batch\x18\f \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"\xe6\x02\n" +
+	"\fMemberResult\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x121\n" +
+	"\x06result\x18\x05 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
+	"\x06record\x18\x06 \x01(\tR\x06record\x12>\n" +
+	"\x0econtext_update\x18\a \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12\x1d\n" +
+	"\n" +
+	"started_ms\x18\b \x01(\x05R\tstartedMs\x12\x17\n" +
+	"\atook_ms\x18\t \x01(\x05R\x06tookMs\x129\n" +
+	"\n" +
+	"checkpoint\x18\n" +
+	" \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\"\x98\x02\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
 	"started_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x14\n" +
-	"\x05claim\x18\x03 \x01(\x05R\x05claim\"B\n" +
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x129\n" +
+	"\n" +
+	"checkpoint\x18\x04 \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\x12\x14\n" +
+	"\x05ended\x18\x05 \x01(\x05R\x05ended\x12\x16\n" +
+	"\x06record\x18\x06 \x01(\tR\x06record\x121\n" +
+	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\x85\x03\n" +
@@ -2967,126 +5323,210 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
-	(*ConditionReferences)(nil),   // 1: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 2: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 3: switchyard.v1.RunCarry
-	(*ReopenRequest)(nil),         // 4: switchyard.v1.ReopenRequest
-	(*RetryTaskRequest)(nil),      // 5: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 6: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 7: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 8: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 9: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 10: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 11: switchyard.v1.TaskCarry
-	(*EvaluateRequest)(nil),       // 12: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 13: switchyard.v1.Condition
-	(*ParentView)(nil),            // 14: switchyard.v1.ParentView
-	(*WorkflowView)(nil),          // 15: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 16: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 17: switchyard.v1.ConditionAnswer
-	(*PlaceRequest)(nil),          // 18: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 19: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 20: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 21: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 22: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 23: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 24: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 25: switchyard.v1.ExecuteRequest
-	(*ParentOutput)(nil),          // 26: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 27: switchyard.v1.ExecuteResponse
-	(*ExecuteProgress)(nil),       // 28: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 29: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 30: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 31: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 32: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 33: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 34: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 35: switchyard.v1.ExplainResponse
-	nil,                           // 36: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 37: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 38: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 39: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 40: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 41: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 42: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 43: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 44: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 45: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
-	(*Event)(nil),                 // 47: switchyard.v1.Event
-	(*Task)(nil),                  // 48: switchyard.v1.Task
-	(*TaskResult)(nil),            // 49: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 50: switchyard.v1.Constraints
-	(*Resources)(nil),             // 51: switchyard.v1.Resources
-	(*Run)(nil),                   // 52: switchyard.v1.Run
-	(*NodeRecord)(nil),            // 53: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 54: switchyard.v1.NodeVerdict
+	(*Again)(nil),                 // 1: switchyard.v1.Again
+	(*Part)(nil),                  // 2: switchyard.v1.Part
+	(*Items)(nil),                 // 3: switchyard.v1.Items
+	(*ItemList)(nil),              // 4: switchyard.v1.ItemList
+	(*Shared)(nil),                // 5: switchyard.v1.Shared
+	(*PartReport)(nil),            // 6: switchyard.v1.PartReport
+	(*ConditionReferences)(nil),   // 7: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 8: switchyard.v1.RunOptions
+	(*RunCarry)(nil),              // 9: switchyard.v1.RunCarry
+	(*ReopenRequest)(nil),         // 10: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 11: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 12: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 13: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 14: switchyard.v1.InstancesResponse
+	(*AcquireRequest)(nil),        // 15: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 16: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 17: switchyard.v1.Granted
+	(*LockInput)(nil),             // 18: switchyard.v1.LockInput
+	(*RetryTaskRequest)(nil),      // 19: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 20: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 21: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 22: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 23: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 24: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 25: switchyard.v1.TaskCarry
+	(*EvaluateRequest)(nil),       // 26: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 27: switchyard.v1.Condition
+	(*AttemptView)(nil),           // 28: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 29: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 30: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 31: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 32: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 33: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 34: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 35: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 36: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 37: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 38: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 39: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 40: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 41: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 42: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 43: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 44: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 45: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 46: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 47: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 48: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 49: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 50: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 51: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 52: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 53: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 54: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 55: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 56: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 57: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 58: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 59: switchyard.v1.ExplainResponse
+	nil,                           // 60: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 61: switchyard.v1.Part.ViewsEntry
+	nil,                           // 62: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 63: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 64: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 65: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 66: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 67: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 68: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 69: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 70: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 71: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 72: google.protobuf.Struct
+	(*structpb.ListValue)(nil),    // 73: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 74: google.protobuf.Value
+	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
+	(*Run)(nil),                   // 77: switchyard.v1.Run
+	(*Instance)(nil),              // 78: switchyard.v1.Instance
+	(*Event)(nil),                 // 79: switchyard.v1.Event
+	(*Task)(nil),                  // 80: switchyard.v1.Task
+	(*TaskResult)(nil),            // 81: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 82: switchyard.v1.Constraints
+	(*Resources)(nil),             // 83: switchyard.v1.Resources
+	(*NodeRecord)(nil),            // 84: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 85: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	43, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	44, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	36, // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	2,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	3,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	45, // 5: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	45, // 6: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	46, // 7: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	37, // 8: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	44, // 9: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	47, // 10: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	47, // 11: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	47, // 12: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	48, // 13: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	48, // 14: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	46, // 15: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
-	13, // 16: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	38, // 17: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	15, // 18: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	49, // 19: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	44, // 20: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	44, // 21: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	17, // 22: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	19, // 23: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	20, // 24: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	50, // 25: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	51, // 26: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	46, // 27: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	45, // 28: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	22, // 29: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	23, // 30: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	44, // 31: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	39, // 32: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	44, // 33: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	26, // 34: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	51, // 35: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	45, // 36: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	44, // 37: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	49, // 38: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	44, // 39: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	46, // 40: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	46, // 41: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	46, // 42: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	46, // 43: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	52, // 44: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	40, // 45: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	41, // 46: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	53, // 47: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	46, // 48: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	42, // 49: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	19, // 50: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	54, // 51: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	1,  // 52: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	11, // 53: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	14, // 54: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	46, // 55: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	71,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	72,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	60,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	8,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	9,   // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
+	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
+	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
+	3,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
+	49,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	61,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	5,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
+	73,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	74,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	72,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	62,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	75,  // 15: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	75,  // 16: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	76,  // 17: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	63,  // 18: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	72,  // 19: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	77,  // 20: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	78,  // 21: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	64,  // 22: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	15,  // 23: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	15,  // 24: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	79,  // 25: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	79,  // 26: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	79,  // 27: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	80,  // 28: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	80,  // 29: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	76,  // 30: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	3,   // 31: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	76,  // 32: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	6,   // 33: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	80,  // 34: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	27,  // 35: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	65,  // 36: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	31,  // 37: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	28,  // 38: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	72,  // 39: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	72,  // 40: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	75,  // 41: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	81,  // 42: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	81,  // 43: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	30,  // 44: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	3,   // 45: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	72,  // 46: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	72,  // 47: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	33,  // 48: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	3,   // 49: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	34,  // 50: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	72,  // 51: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	76,  // 52: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	50,  // 53: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	34,  // 54: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	37,  // 55: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	38,  // 56: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	72,  // 57: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	40,  // 58: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	41,  // 59: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	82,  // 60: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	83,  // 61: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	76,  // 62: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	75,  // 63: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	43,  // 64: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	44,  // 65: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	72,  // 66: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	66,  // 67: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	72,  // 68: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	49,  // 69: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	83,  // 70: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	75,  // 71: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	74,  // 72: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	5,   // 73: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	67,  // 74: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	5,   // 75: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	48,  // 76: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	47,  // 77: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	74,  // 78: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	48,  // 79: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	72,  // 80: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	30,  // 81: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	81,  // 82: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	72,  // 83: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	76,  // 84: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	76,  // 85: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	76,  // 86: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	48,  // 87: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	51,  // 88: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	81,  // 89: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	72,  // 90: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	48,  // 91: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	76,  // 92: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	48,  // 93: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	51,  // 94: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	77,  // 95: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	68,  // 96: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	69,  // 97: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	84,  // 98: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	76,  // 99: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	70,  // 100: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	40,  // 101: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	85,  // 102: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	7,   // 103: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	29,  // 104: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	25,  // 105: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	29,  // 106: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	29,  // 107: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	76,  // 108: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -3097,15 +5537,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[22].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[25].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[43].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -191,7 +191,19 @@ type Task struct {
 	// The attempts that have ended, oldest first, the newest 100 of them. Being moved is not an attempt.
 	Attempts []*Attempt `protobuf:"bytes,13,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// How often a node took the task and gave no sign that it had started it, so that it was placed again.
-	Suspicions    int32 `protobuf:"varint,14,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	Suspicions int32 `protobuf:"varint,14,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	// Number of instances; absent: the task is not fanned out, or not yet.
+	Count *int32 `protobuf:"varint,15,opt,name=count,proto3,oneof" json:"count,omitempty"`
+	// Instances by state.
+	Counts map[string]int32 `protobuf:"bytes,16,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The first 1,000 instances, by index.
+	Instances []*Instance `protobuf:"bytes,17,rep,name=instances,proto3" json:"instances,omitempty"`
+	// Run whose result was reused; empty: none was.
+	CachedFrom string `protobuf:"bytes,18,opt,name=cached_from,json=cachedFrom,proto3" json:"cached_from,omitempty"`
+	// Run that a task of type "run" has started.
+	ChildRun string `protobuf:"bytes,19,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
+	// A person holds it back.
+	Held          bool `protobuf:"varint,20,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +336,202 @@ func (x *Task) GetSuspicions() int32 {
 	return 0
 }
 
+func (x *Task) GetCount() int32 {
+	if x != nil && x.Count != nil {
+		return *x.Count
+	}
+	return 0
+}
+
+func (x *Task) GetCounts() map[string]int32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *Task) GetInstances() []*Instance {
+	if x != nil {
+		return x.Instances
+	}
+	return nil
+}
+
+func (x *Task) GetCachedFrom() string {
+	if x != nil {
+		return x.CachedFrom
+	}
+	return ""
+}
+
+func (x *Task) GetChildRun() string {
+	if x != nil {
+		return x.ChildRun
+	}
+	return ""
+}
+
+func (x *Task) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+// Instance is one instance of a fanned-out task.
+type Instance struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number, from 0.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// State, as that of a task.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in this state, as a word.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Node of the newest attempt.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the newest attempt, from 0.
+	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// What went wrong, or why it waits, in one line.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// What the newest ended attempt left.
+	Result *TaskResult `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`
+	// When the newest attempt was given to a node.
+	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
+	// When the newest attempt started.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// When it ended.
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// Before this time it is not tried again.
+	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
+	// The attempts that have ended, oldest first, the newest 100 of them; none where there was but one, which is the result.
+	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// How often a node took it and gave no sign that it had started it.
+	Suspicions    int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Instance) Reset() {
+	*x = Instance{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Instance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Instance) ProtoMessage() {}
+
+func (x *Instance) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Instance.ProtoReflect.Descriptor instead.
+func (*Instance) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Instance) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Instance) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Instance) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Instance) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Instance) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Instance) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Instance) GetResult() *TaskResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Instance) GetAssignedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AssignedAt
+	}
+	return nil
+}
+
+func (x *Instance) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Instance) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
+func (x *Instance) GetScheduledAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ScheduledAfter
+	}
+	return nil
+}
+
+func (x *Instance) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *Instance) GetSuspicions() int32 {
+	if x != nil {
+		return x.Suspicions
+	}
+	return 0
+}
+
 // Attempt is one execution of a task that has ended.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -353,7 +561,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +573,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +586,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Attempt) GetAttempt() int32 {
@@ -456,10 +664,10 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it happened.
 	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
-	// Task that it is about; empty: the run.
+	// Task or instance ("each[3]") that it is about; empty: the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
-	// dead_lettered or skipped.
+	// dead_lettered, skipped, resumed, held, released, approved, rejected or expanded (into instances).
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node that it happened on; empty: none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -475,7 +683,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +695,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +708,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Event) GetAt() *timestamppb.Timestamp {
@@ -571,7 +779,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +791,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +804,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeVerdict) GetName() string {
@@ -647,7 +855,7 @@ type ScorePart struct {
 
 func (x *ScorePart) Reset() {
 	*x = ScorePart{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +867,7 @@ func (x *ScorePart) String() string {
 func (*ScorePart) ProtoMessage() {}
 
 func (x *ScorePart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +880,7 @@ func (x *ScorePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScorePart.ProtoReflect.Descriptor instead.
 func (*ScorePart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ScorePart) GetName() string {
@@ -716,7 +924,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +936,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +949,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeadLetter) GetRun() string {
@@ -834,7 +1042,7 @@ type TaskResult struct {
 
 func (x *TaskResult) Reset() {
 	*x = TaskResult{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +1054,7 @@ func (x *TaskResult) String() string {
 func (*TaskResult) ProtoMessage() {}
 
 func (x *TaskResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +1067,7 @@ func (x *TaskResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskResult.ProtoReflect.Descriptor instead.
 func (*TaskResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TaskResult) GetExitCode() int32 {
@@ -944,7 +1152,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1164,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1177,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -1031,7 +1239,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
-	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xc6\x05\n" +
+	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xe8\a\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1053,6 +1261,36 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\battempts\x18\r \x03(\v2\x16.switchyard.v1.AttemptR\battempts\x12\x1e\n" +
 	"\n" +
 	"suspicions\x18\x0e \x01(\x05R\n" +
+	"suspicions\x12\x19\n" +
+	"\x05count\x18\x0f \x01(\x05H\x00R\x05count\x88\x01\x01\x127\n" +
+	"\x06counts\x18\x10 \x03(\v2\x1f.switchyard.v1.Task.CountsEntryR\x06counts\x125\n" +
+	"\tinstances\x18\x11 \x03(\v2\x17.switchyard.v1.InstanceR\tinstances\x12\x1f\n" +
+	"\vcached_from\x18\x12 \x01(\tR\n" +
+	"cachedFrom\x12\x1b\n" +
+	"\tchild_run\x18\x13 \x01(\tR\bchildRun\x12\x12\n" +
+	"\x04held\x18\x14 \x01(\bR\x04held\x1a9\n" +
+	"\vCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
+	"\x06_count\"\x95\x04\n" +
+	"\bInstance\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x121\n" +
+	"\x06result\x18\a \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12;\n" +
+	"\vassigned_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"assignedAt\x129\n" +
+	"\n" +
+	"started_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
+	"\fcompleted_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12C\n" +
+	"\x0fscheduled_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x0escheduledAfter\x122\n" +
+	"\battempts\x18\f \x03(\v2\x16.switchyard.v1.AttemptR\battempts\x12\x1e\n" +
+	"\n" +
+	"suspicions\x18\r \x01(\x05R\n" +
 	"suspicions\"\xe5\x02\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
@@ -1067,12 +1305,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xba\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xf4\x02\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\x94\x01\n" +
-	"\x05event\x18\x03 \x01(\tB~\xbaH{ryR\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xce\x01\n" +
+	"\x05event\x18\x03 \x01(\tB\xb7\x01\xbaH\xb3\x01r\xb0\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\bexpandedR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
@@ -1130,48 +1368,58 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*Task)(nil),                  // 1: switchyard.v1.Task
-	(*Attempt)(nil),               // 2: switchyard.v1.Attempt
-	(*Event)(nil),                 // 3: switchyard.v1.Event
-	(*NodeVerdict)(nil),           // 4: switchyard.v1.NodeVerdict
-	(*ScorePart)(nil),             // 5: switchyard.v1.ScorePart
-	(*DeadLetter)(nil),            // 6: switchyard.v1.DeadLetter
-	(*TaskResult)(nil),            // 7: switchyard.v1.TaskResult
-	(*LogEntry)(nil),              // 8: switchyard.v1.LogEntry
-	nil,                           // 9: switchyard.v1.Run.TasksEntry
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 11: google.protobuf.Struct
+	(*Instance)(nil),              // 2: switchyard.v1.Instance
+	(*Attempt)(nil),               // 3: switchyard.v1.Attempt
+	(*Event)(nil),                 // 4: switchyard.v1.Event
+	(*NodeVerdict)(nil),           // 5: switchyard.v1.NodeVerdict
+	(*ScorePart)(nil),             // 6: switchyard.v1.ScorePart
+	(*DeadLetter)(nil),            // 7: switchyard.v1.DeadLetter
+	(*TaskResult)(nil),            // 8: switchyard.v1.TaskResult
+	(*LogEntry)(nil),              // 9: switchyard.v1.LogEntry
+	nil,                           // 10: switchyard.v1.Run.TasksEntry
+	nil,                           // 11: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 13: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	10, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	10, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	9,  // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	11, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	11, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	7,  // 5: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	10, // 6: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	10, // 7: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	10, // 8: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	10, // 9: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	2,  // 10: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	10, // 11: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	10, // 12: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	10, // 13: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	10, // 14: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	5,  // 15: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	2,  // 16: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	10, // 17: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	11, // 18: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	10, // 19: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 20: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	12, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	12, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	10, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	13, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	13, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	8,  // 5: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	12, // 6: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	12, // 7: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	12, // 8: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	12, // 9: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	3,  // 10: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	11, // 11: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	2,  // 12: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	8,  // 13: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	12, // 14: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	12, // 15: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	12, // 16: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	12, // 17: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	3,  // 18: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	12, // 19: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	12, // 20: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	12, // 21: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	12, // 22: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	6,  // 23: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	3,  // 24: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	12, // 25: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	13, // 26: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	12, // 27: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	1,  // 28: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -1179,13 +1427,14 @@ func file_switchyard_v1_run_proto_init() {
 	if File_switchyard_v1_run_proto != nil {
 		return
 	}
+	file_switchyard_v1_run_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

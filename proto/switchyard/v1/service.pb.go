@@ -1481,15 +1481,19 @@ type SubmitRunRequest struct {
 	//
 	//	*SubmitRunRequest_Document
 	//	*SubmitRunRequest_Definition
+	//	*SubmitRunRequest_Workflow
 	Source isSubmitRunRequest_Source `protobuf_oneof:"source"`
 	// Name of the document, for messages about it.
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	// Input of the run.
 	Input *structpb.Struct `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	// Settings of this run.
-	Options       *RunOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Options *RunOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
+	// The same key and the same definition and input give the run that the first request has started; another definition
+	// or input under the key is AlreadyExists. Empty: each request starts a run.
+	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SubmitRunRequest) Reset() {
@@ -1547,6 +1551,15 @@ func (x *SubmitRunRequest) GetDefinition() *Definition {
 	return nil
 }
 
+func (x *SubmitRunRequest) GetWorkflow() string {
+	if x != nil {
+		if x, ok := x.Source.(*SubmitRunRequest_Workflow); ok {
+			return x.Workflow
+		}
+	}
+	return ""
+}
+
 func (x *SubmitRunRequest) GetFile() string {
 	if x != nil {
 		return x.File
@@ -1568,6 +1581,13 @@ func (x *SubmitRunRequest) GetOptions() *RunOptions {
 	return nil
 }
 
+func (x *SubmitRunRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
 type isSubmitRunRequest_Source interface {
 	isSubmitRunRequest_Source()
 }
@@ -1582,9 +1602,16 @@ type SubmitRunRequest_Definition struct {
 	Definition *Definition `protobuf:"bytes,2,opt,name=definition,proto3,oneof"`
 }
 
+type SubmitRunRequest_Workflow struct {
+	// The name of a stored definition.
+	Workflow string `protobuf:"bytes,6,opt,name=workflow,proto3,oneof"`
+}
+
 func (*SubmitRunRequest_Document) isSubmitRunRequest_Source() {}
 
 func (*SubmitRunRequest_Definition) isSubmitRunRequest_Source() {}
+
+func (*SubmitRunRequest_Workflow) isSubmitRunRequest_Source() {}
 
 // SubmitRunResponse says that a run has been accepted.
 type SubmitRunResponse struct {
@@ -1592,7 +1619,9 @@ type SubmitRunResponse struct {
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the workflow.
-	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The run was there before: an earlier request with the same idempotency key has started it.
+	Existed       bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1641,6 +1670,1823 @@ func (x *SubmitRunResponse) GetName() string {
 	return ""
 }
 
+func (x *SubmitRunResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
+// PlanRunRequest asks what a run would do.
+type PlanRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run as it would be submitted.
+	Submit        *SubmitRunRequest `protobuf:"bytes,1,opt,name=submit,proto3" json:"submit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRunRequest) Reset() {
+	*x = PlanRunRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRunRequest) ProtoMessage() {}
+
+func (x *PlanRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRunRequest.ProtoReflect.Descriptor instead.
+func (*PlanRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PlanRunRequest) GetSubmit() *SubmitRunRequest {
+	if x != nil {
+		return x.Submit
+	}
+	return nil
+}
+
+// PlanRunResponse is what a run would do.
+type PlanRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the workflow.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The input with its defaults.
+	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	// The tasks in an order in which they could run.
+	Tasks         []*PlannedTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRunResponse) Reset() {
+	*x = PlanRunResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRunResponse) ProtoMessage() {}
+
+func (x *PlanRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRunResponse.ProtoReflect.Descriptor instead.
+func (*PlanRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *PlanRunResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlanRunResponse) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *PlanRunResponse) GetTasks() []*PlannedTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// PlannedTask is one task of a plan.
+type PlannedTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Type of the task.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Longest way from a task without parents, in steps; tasks of one level may run at once.
+	Level int32 `protobuf:"varint,3,opt,name=level,proto3" json:"level,omitempty"`
+	// Tasks that it waits for.
+	DependsOn []string `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	// What decides whether it runs, in words; empty: nothing but its parents.
+	StartsWhen string `protobuf:"bytes,5,opt,name=starts_when,json=startsWhen,proto3" json:"starts_when,omitempty"`
+	// Instances: a number, or the expression that gives them; empty: it is not fanned out.
+	Instances string `protobuf:"bytes,6,opt,name=instances,proto3" json:"instances,omitempty"`
+	// Each live node, and why it could not take the task now; none for a task that needs no node.
+	Nodes []*NodeVerdict `protobuf:"bytes,7,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// One line: "3 of 4 nodes", or why there is none.
+	Placement     string `protobuf:"bytes,8,opt,name=placement,proto3" json:"placement,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlannedTask) Reset() {
+	*x = PlannedTask{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlannedTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlannedTask) ProtoMessage() {}
+
+func (x *PlannedTask) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlannedTask.ProtoReflect.Descriptor instead.
+func (*PlannedTask) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *PlannedTask) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *PlannedTask) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PlannedTask) GetLevel() int32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *PlannedTask) GetDependsOn() []string {
+	if x != nil {
+		return x.DependsOn
+	}
+	return nil
+}
+
+func (x *PlannedTask) GetStartsWhen() string {
+	if x != nil {
+		return x.StartsWhen
+	}
+	return ""
+}
+
+func (x *PlannedTask) GetInstances() string {
+	if x != nil {
+		return x.Instances
+	}
+	return ""
+}
+
+func (x *PlannedTask) GetNodes() []*NodeVerdict {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *PlannedTask) GetPlacement() string {
+	if x != nil {
+		return x.Placement
+	}
+	return ""
+}
+
+// RetryRunRequest starts a run again.
+type RetryRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that has ended.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// These tasks and all below them, whatever their state; empty: everything that did not complete.
+	From          []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRunRequest) Reset() {
+	*x = RetryRunRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRunRequest) ProtoMessage() {}
+
+func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
+func (*RetryRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RetryRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RetryRunRequest) GetFrom() []string {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+// RetryRunResponse says that the run goes on.
+type RetryRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Generation that it is in now.
+	Generation    int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRunResponse) Reset() {
+	*x = RetryRunResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRunResponse) ProtoMessage() {}
+
+func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
+func (*RetryRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RetryRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RetryRunResponse) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+// RerunRunRequest starts a new run with the definition of another.
+type RerunRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run whose definition it is.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Values that replace those of the other run's input.
+	Input         *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RerunRunRequest) Reset() {
+	*x = RerunRunRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RerunRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RerunRunRequest) ProtoMessage() {}
+
+func (x *RerunRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RerunRunRequest.ProtoReflect.Descriptor instead.
+func (*RerunRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RerunRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RerunRunRequest) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+// RerunRunResponse says that a run was started.
+type RerunRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the new run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RerunRunResponse) Reset() {
+	*x = RerunRunResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RerunRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RerunRunResponse) ProtoMessage() {}
+
+func (x *RerunRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RerunRunResponse.ProtoReflect.Descriptor instead.
+func (*RerunRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RerunRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// PauseRunRequest pauses a run.
+type PauseRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run to pause.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRunRequest) Reset() {
+	*x = PauseRunRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRunRequest) ProtoMessage() {}
+
+func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRunRequest.ProtoReflect.Descriptor instead.
+func (*PauseRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PauseRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PauseRunRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PauseRunResponse says that nothing new starts.
+type PauseRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRunResponse) Reset() {
+	*x = PauseRunResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRunResponse) ProtoMessage() {}
+
+func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRunResponse.ProtoReflect.Descriptor instead.
+func (*PauseRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PauseRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ResumeRunRequest resumes a run.
+type ResumeRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run to resume.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunRequest) Reset() {
+	*x = ResumeRunRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunRequest) ProtoMessage() {}
+
+func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ResumeRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ResumeRunResponse says that the run goes on.
+type ResumeRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunResponse) Reset() {
+	*x = ResumeRunResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunResponse) ProtoMessage() {}
+
+func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
+func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ResumeRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// HoldTaskRequest holds a task back.
+type HoldTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldTaskRequest) Reset() {
+	*x = HoldTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldTaskRequest) ProtoMessage() {}
+
+func (x *HoldTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldTaskRequest.ProtoReflect.Descriptor instead.
+func (*HoldTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *HoldTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *HoldTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *HoldTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// HoldTaskResponse says that the task is held.
+type HoldTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldTaskResponse) Reset() {
+	*x = HoldTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldTaskResponse) ProtoMessage() {}
+
+func (x *HoldTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldTaskResponse.ProtoReflect.Descriptor instead.
+func (*HoldTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *HoldTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ReleaseTaskRequest lets a held task start.
+type ReleaseTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseTaskRequest) Reset() {
+	*x = ReleaseTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseTaskRequest) ProtoMessage() {}
+
+func (x *ReleaseTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseTaskRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ReleaseTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReleaseTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// ReleaseTaskResponse says that the task may start.
+type ReleaseTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseTaskResponse) Reset() {
+	*x = ReleaseTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseTaskResponse) ProtoMessage() {}
+
+func (x *ReleaseTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseTaskResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ReleaseTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// CancelTaskRequest cancels a task.
+type CancelTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// CancelTaskResponse says that the task is being cancelled.
+type CancelTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CancelTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ApproveTaskRequest approves a task.
+type ApproveTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task that waits for approval.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveTaskRequest) Reset() {
+	*x = ApproveTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveTaskRequest) ProtoMessage() {}
+
+func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveTaskRequest.ProtoReflect.Descriptor instead.
+func (*ApproveTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ApproveTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ApproveTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ApproveTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ApproveTaskResponse says that the task has been approved.
+type ApproveTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveTaskResponse) Reset() {
+	*x = ApproveTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveTaskResponse) ProtoMessage() {}
+
+func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveTaskResponse.ProtoReflect.Descriptor instead.
+func (*ApproveTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ApproveTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// RejectTaskRequest rejects a task.
+type RejectTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task that waits for approval.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectTaskRequest) Reset() {
+	*x = RejectTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectTaskRequest) ProtoMessage() {}
+
+func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectTaskRequest.ProtoReflect.Descriptor instead.
+func (*RejectTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *RejectTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RejectTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *RejectTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RejectTaskResponse says that the task has been rejected.
+type RejectTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectTaskResponse) Reset() {
+	*x = RejectTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectTaskResponse) ProtoMessage() {}
+
+func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectTaskResponse.ProtoReflect.Descriptor instead.
+func (*RejectTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *RejectTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ListInstancesRequest asks for the instances of a task.
+type ListInstancesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task that fanned out.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Most instances a page holds; 0: 1000. A page is also cut at about 3 MiB.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListInstancesRequest) Reset() {
+	*x = ListInstancesRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListInstancesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListInstancesRequest) ProtoMessage() {}
+
+func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListInstancesRequest.ProtoReflect.Descriptor instead.
+func (*ListInstancesRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ListInstancesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListInstancesRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ListInstancesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListInstancesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListInstancesResponse is a page of the instances of a task.
+type ListInstancesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The instances by index.
+	Items []*Instance `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListInstancesResponse) Reset() {
+	*x = ListInstancesResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListInstancesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListInstancesResponse) ProtoMessage() {}
+
+func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListInstancesResponse.ProtoReflect.Descriptor instead.
+func (*ListInstancesResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ListInstancesResponse) GetItems() []*Instance {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListInstancesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// PutWorkflowRequest stores a definition.
+type PutWorkflowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The workflow: a document or a message.
+	//
+	// Types that are valid to be assigned to Source:
+	//
+	//	*PutWorkflowRequest_Document
+	//	*PutWorkflowRequest_Definition
+	Source isPutWorkflowRequest_Source `protobuf_oneof:"source"`
+	// Name of the document, for messages about it.
+	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
+	// Takes the place of an older one.
+	Replace       bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutWorkflowRequest) Reset() {
+	*x = PutWorkflowRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutWorkflowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutWorkflowRequest) ProtoMessage() {}
+
+func (x *PutWorkflowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutWorkflowRequest.ProtoReflect.Descriptor instead.
+func (*PutWorkflowRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *PutWorkflowRequest) GetSource() isPutWorkflowRequest_Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *PutWorkflowRequest) GetDocument() string {
+	if x != nil {
+		if x, ok := x.Source.(*PutWorkflowRequest_Document); ok {
+			return x.Document
+		}
+	}
+	return ""
+}
+
+func (x *PutWorkflowRequest) GetDefinition() *Definition {
+	if x != nil {
+		if x, ok := x.Source.(*PutWorkflowRequest_Definition); ok {
+			return x.Definition
+		}
+	}
+	return nil
+}
+
+func (x *PutWorkflowRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *PutWorkflowRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+type isPutWorkflowRequest_Source interface {
+	isPutWorkflowRequest_Source()
+}
+
+type PutWorkflowRequest_Document struct {
+	// A definition as people write it, in YAML or JSON.
+	Document string `protobuf:"bytes,1,opt,name=document,proto3,oneof"`
+}
+
+type PutWorkflowRequest_Definition struct {
+	// A definition as a message.
+	Definition *Definition `protobuf:"bytes,2,opt,name=definition,proto3,oneof"`
+}
+
+func (*PutWorkflowRequest_Document) isPutWorkflowRequest_Source() {}
+
+func (*PutWorkflowRequest_Definition) isPutWorkflowRequest_Source() {}
+
+// PutWorkflowResponse says that the definition is stored.
+type PutWorkflowResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// There was one, which it has replaced.
+	Replaced      bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutWorkflowResponse) Reset() {
+	*x = PutWorkflowResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutWorkflowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutWorkflowResponse) ProtoMessage() {}
+
+func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutWorkflowResponse.ProtoReflect.Descriptor instead.
+func (*PutWorkflowResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *PutWorkflowResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PutWorkflowResponse) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
+// GetWorkflowRequest asks for a stored definition.
+type GetWorkflowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWorkflowRequest) Reset() {
+	*x = GetWorkflowRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWorkflowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWorkflowRequest) ProtoMessage() {}
+
+func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWorkflowRequest.ProtoReflect.Descriptor instead.
+func (*GetWorkflowRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *GetWorkflowRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// GetWorkflowResponse is a stored definition.
+type GetWorkflowResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The definition.
+	Definition *Definition `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
+	// When it was stored, in RFC 3339.
+	UpdatedAt     string `protobuf:"bytes,2,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWorkflowResponse) Reset() {
+	*x = GetWorkflowResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWorkflowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWorkflowResponse) ProtoMessage() {}
+
+func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWorkflowResponse.ProtoReflect.Descriptor instead.
+func (*GetWorkflowResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *GetWorkflowResponse) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *GetWorkflowResponse) GetUpdatedAt() string {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return ""
+}
+
+// ListWorkflowsRequest asks for the stored definitions.
+type ListWorkflowsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most that a page holds; 0: 100.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkflowsRequest) Reset() {
+	*x = ListWorkflowsRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkflowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkflowsRequest) ProtoMessage() {}
+
+func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkflowsRequest.ProtoReflect.Descriptor instead.
+func (*ListWorkflowsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *ListWorkflowsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListWorkflowsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListWorkflowsResponse is a page of the stored definitions.
+type ListWorkflowsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name and description of each; no tasks.
+	Items []*StoredWorkflow `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkflowsResponse) Reset() {
+	*x = ListWorkflowsResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkflowsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkflowsResponse) ProtoMessage() {}
+
+func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkflowsResponse.ProtoReflect.Descriptor instead.
+func (*ListWorkflowsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *ListWorkflowsResponse) GetItems() []*StoredWorkflow {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListWorkflowsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// StoredWorkflow is a stored definition in a list.
+type StoredWorkflow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its description.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// When it was stored, in RFC 3339.
+	UpdatedAt     string `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredWorkflow) Reset() {
+	*x = StoredWorkflow{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredWorkflow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredWorkflow) ProtoMessage() {}
+
+func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredWorkflow.ProtoReflect.Descriptor instead.
+func (*StoredWorkflow) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *StoredWorkflow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoredWorkflow) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *StoredWorkflow) GetUpdatedAt() string {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return ""
+}
+
+// DeleteWorkflowRequest forgets a stored definition.
+type DeleteWorkflowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWorkflowRequest) Reset() {
+	*x = DeleteWorkflowRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWorkflowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWorkflowRequest) ProtoMessage() {}
+
+func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWorkflowRequest.ProtoReflect.Descriptor instead.
+func (*DeleteWorkflowRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *DeleteWorkflowRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// DeleteWorkflowResponse says that it is forgotten.
+type DeleteWorkflowResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWorkflowResponse) Reset() {
+	*x = DeleteWorkflowResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWorkflowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWorkflowResponse) ProtoMessage() {}
+
+func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWorkflowResponse.ProtoReflect.Descriptor instead.
+func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{59}
+}
+
 // GetRunRequest asks for a run.
 type GetRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1656,7 +3502,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +3514,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +3527,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -1718,7 +3564,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +3576,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +3589,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -1777,7 +3623,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +3635,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +3648,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -1846,7 +3692,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +3704,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +3717,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -1899,7 +3745,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +3757,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +3770,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -1949,7 +3795,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +3807,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +3820,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -2011,7 +3857,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +3869,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +3882,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -2064,7 +3910,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +3922,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +3935,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -2104,7 +3950,7 @@ type StreamRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run whose tasks printed it.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Only this task; empty: all tasks.
+	// Only this task, with all its instances, or only this instance ("each[3]"); empty: all tasks.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Goes on until the run, or the task, has ended.
 	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
@@ -2118,7 +3964,7 @@ type StreamRunLogsRequest struct {
 
 func (x *StreamRunLogsRequest) Reset() {
 	*x = StreamRunLogsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +3976,7 @@ func (x *StreamRunLogsRequest) String() string {
 func (*StreamRunLogsRequest) ProtoMessage() {}
 
 func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +3989,7 @@ func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StreamRunLogsRequest) GetId() string {
@@ -2192,7 +4038,7 @@ type StreamRunLogsResponse struct {
 
 func (x *StreamRunLogsResponse) Reset() {
 	*x = StreamRunLogsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +4050,7 @@ func (x *StreamRunLogsResponse) String() string {
 func (*StreamRunLogsResponse) ProtoMessage() {}
 
 func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +4063,7 @@ func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
@@ -2238,7 +4084,7 @@ type ValidationFailure struct {
 
 func (x *ValidationFailure) Reset() {
 	*x = ValidationFailure{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +4096,7 @@ func (x *ValidationFailure) String() string {
 func (*ValidationFailure) ProtoMessage() {}
 
 func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +4109,7 @@ func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationFailure.ProtoReflect.Descriptor instead.
 func (*ValidationFailure) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ValidationFailure) GetProblems() []*Problem {
@@ -2296,7 +4142,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +4154,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +4167,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Problem) GetFile() string {
@@ -2470,19 +4316,135 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
 	"\x11ListBlobsResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf6\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc7\x02\n" +
 	"\x10SubmitRunRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionH\x00R\n" +
-	"definition\x12\x12\n" +
+	"definition\x12\x1c\n" +
+	"\bworkflow\x18\x06 \x01(\tH\x00R\bworkflow\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12-\n" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\x123\n" +
-	"\aoptions\x18\x05 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptionsB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"7\n" +
+	"\aoptions\x18\x05 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
+	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKeyB\x0f\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"Q\n" +
 	"\x11SubmitRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"p\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aexisted\x18\x03 \x01(\bR\aexisted\"Q\n" +
+	"\x0ePlanRunRequest\x12?\n" +
+	"\x06submit\x18\x01 \x01(\v2\x1f.switchyard.v1.SubmitRunRequestB\x06\xbaH\x03\xc8\x01\x01R\x06submit\"\x86\x01\n" +
+	"\x0fPlanRunResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\x120\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x1a.switchyard.v1.PlannedTaskR\x05tasks\"\xf9\x01\n" +
+	"\vPlannedTask\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05level\x18\x03 \x01(\x05R\x05level\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12\x1f\n" +
+	"\vstarts_when\x18\x05 \x01(\tR\n" +
+	"startsWhen\x12\x1c\n" +
+	"\tinstances\x18\x06 \x01(\tR\tinstances\x120\n" +
+	"\x05nodes\x18\a \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\x12\x1c\n" +
+	"\tplacement\x18\b \x01(\tR\tplacement\">\n" +
+	"\x0fRetryRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\"B\n" +
+	"\x10RetryRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\"Y\n" +
+	"\x0fRerunRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12-\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\"\"\n" +
+	"\x10RerunRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"B\n" +
+	"\x0fPauseRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\"\n" +
+	"\x10PauseRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"+\n" +
+	"\x10ResumeRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"#\n" +
+	"\x11ResumeRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"_\n" +
+	"\x0fHoldTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\"\n" +
+	"\x10HoldTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"J\n" +
+	"\x12ReleaseTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"%\n" +
+	"\x13ReleaseTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"a\n" +
+	"\x11CancelTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"$\n" +
+	"\x12CancelTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"b\n" +
+	"\x12ApproveTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"%\n" +
+	"\x13ApproveTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"a\n" +
+	"\x11RejectTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"$\n" +
+	"\x12RejectTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x94\x01\n" +
+	"\x14ListInstancesRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"n\n" +
+	"\x15ListInstancesResponse\x12-\n" +
+	"\x05items\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xae\x01\n" +
+	"\x12PutWorkflowRequest\x12\x1c\n" +
+	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionH\x00R\n" +
+	"definition\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\x12\x18\n" +
+	"\areplace\x18\x04 \x01(\bR\areplaceB\x0f\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"E\n" +
+	"\x13PutWorkflowResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\breplaced\x18\x02 \x01(\bR\breplaced\"1\n" +
+	"\x12GetWorkflowRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"o\n" +
+	"\x13GetWorkflowResponse\x129\n" +
+	"\n" +
+	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
+	"definition\x12\x1d\n" +
+	"\n" +
+	"updated_at\x18\x02 \x01(\tR\tupdatedAt\"^\n" +
+	"\x14ListWorkflowsRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"t\n" +
+	"\x15ListWorkflowsResponse\x123\n" +
+	"\x05items\x18\x01 \x03(\v2\x1d.switchyard.v1.StoredWorkflowR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
+	"\x0eStoredWorkflow\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
+	"\n" +
+	"updated_at\x18\x03 \x01(\tR\tupdatedAt\"4\n" +
+	"\x15DeleteWorkflowRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
+	"\x16DeleteWorkflowResponse\"p\n" +
 	"\rGetRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -2491,9 +4453,9 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"^\n" +
 	"\x0eGetRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb3\x01\n" +
-	"\x0fListRunsRequest\x12D\n" +
-	"\x05state\x18\x01 \x01(\tB.\xbaH+r)R\x00R\arunningR\tcompletedR\x06failedR\tcancelledR\x05state\x12\x12\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbd\x01\n" +
+	"\x0fListRunsRequest\x12N\n" +
+	"\x05state\x18\x01 \x01(\tB8\xbaH5r3R\x00R\arunningR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
@@ -2536,7 +4498,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x12\n" +
 	"\x04hint\x18\x06 \x01(\tR\x04hint\x12\x18\n" +
-	"\asnippet\x18\a \x01(\tR\asnippet2\xd9\a\n" +
+	"\asnippet\x18\a \x01(\tR\asnippet2\xda\x0e\n" +
 	"\n" +
 	"RunService\x12N\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\x12J\n" +
@@ -2549,7 +4511,25 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\vExplainTask\x12!.switchyard.v1.ExplainTaskRequest\x1a\".switchyard.v1.ExplainTaskResponse\x12e\n" +
 	"\x0fListDeadLetters\x12%.switchyard.v1.ListDeadLettersRequest\x1a&.switchyard.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12`\n" +
 	"\x0fRetryDeadLetter\x12%.switchyard.v1.RetryDeadLetterRequest\x1a&.switchyard.v1.RetryDeadLetterResponse\x12`\n" +
-	"\x0fPurgeDeadLetter\x12%.switchyard.v1.PurgeDeadLetterRequest\x1a&.switchyard.v1.PurgeDeadLetterResponse2\xaa\x03\n" +
+	"\x0fPurgeDeadLetter\x12%.switchyard.v1.PurgeDeadLetterRequest\x1a&.switchyard.v1.PurgeDeadLetterResponse\x12H\n" +
+	"\aPlanRun\x12\x1d.switchyard.v1.PlanRunRequest\x1a\x1e.switchyard.v1.PlanRunResponse\x12K\n" +
+	"\bRetryRun\x12\x1e.switchyard.v1.RetryRunRequest\x1a\x1f.switchyard.v1.RetryRunResponse\x12K\n" +
+	"\bRerunRun\x12\x1e.switchyard.v1.RerunRunRequest\x1a\x1f.switchyard.v1.RerunRunResponse\x12K\n" +
+	"\bPauseRun\x12\x1e.switchyard.v1.PauseRunRequest\x1a\x1f.switchyard.v1.PauseRunResponse\x12N\n" +
+	"\tResumeRun\x12\x1f.switchyard.v1.ResumeRunRequest\x1a .switchyard.v1.ResumeRunResponse\x12K\n" +
+	"\bHoldTask\x12\x1e.switchyard.v1.HoldTaskRequest\x1a\x1f.switchyard.v1.HoldTaskResponse\x12T\n" +
+	"\vReleaseTask\x12!.switchyard.v1.ReleaseTaskRequest\x1a\".switchyard.v1.ReleaseTaskResponse\x12Q\n" +
+	"\n" +
+	"CancelTask\x12 .switchyard.v1.CancelTaskRequest\x1a!.switchyard.v1.CancelTaskResponse\x12T\n" +
+	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\x12Q\n" +
+	"\n" +
+	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\x12_\n" +
+	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"\x03\x90\x02\x012\x82\x03\n" +
+	"\x0fWorkflowService\x12T\n" +
+	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\x12Y\n" +
+	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"\x03\x90\x02\x01\x12_\n" +
+	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\"\x03\x90\x02\x01\x12]\n" +
+	"\x0eDeleteWorkflow\x12$.switchyard.v1.DeleteWorkflowRequest\x1a%.switchyard.v1.DeleteWorkflowResponse2\xaa\x03\n" +
 	"\vNodeService\x12S\n" +
 	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\"\x03\x90\x02\x01\x12N\n" +
@@ -2574,7 +4554,7 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ListRunEventsRequest)(nil),    // 0: switchyard.v1.ListRunEventsRequest
 	(*ListRunEventsResponse)(nil),   // 1: switchyard.v1.ListRunEventsResponse
@@ -2604,91 +4584,163 @@ var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ListBlobsResponse)(nil),       // 25: switchyard.v1.ListBlobsResponse
 	(*SubmitRunRequest)(nil),        // 26: switchyard.v1.SubmitRunRequest
 	(*SubmitRunResponse)(nil),       // 27: switchyard.v1.SubmitRunResponse
-	(*GetRunRequest)(nil),           // 28: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),          // 29: switchyard.v1.GetRunResponse
-	(*ListRunsRequest)(nil),         // 30: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),        // 31: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),         // 32: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),        // 33: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),        // 34: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),       // 35: switchyard.v1.CancelRunResponse
-	(*StreamRunLogsRequest)(nil),    // 36: switchyard.v1.StreamRunLogsRequest
-	(*StreamRunLogsResponse)(nil),   // 37: switchyard.v1.StreamRunLogsResponse
-	(*ValidationFailure)(nil),       // 38: switchyard.v1.ValidationFailure
-	(*Problem)(nil),                 // 39: switchyard.v1.Problem
-	nil,                             // 40: switchyard.v1.WatchRunResponse.CountsEntry
-	(*Event)(nil),                   // 41: switchyard.v1.Event
-	(*NodeVerdict)(nil),             // 42: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),              // 43: switchyard.v1.DeadLetter
-	(*Node)(nil),                    // 44: switchyard.v1.Node
-	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
-	(*Definition)(nil),              // 46: switchyard.v1.Definition
-	(*structpb.Struct)(nil),         // 47: google.protobuf.Struct
-	(*RunOptions)(nil),              // 48: switchyard.v1.RunOptions
-	(*Run)(nil),                     // 49: switchyard.v1.Run
-	(*LogEntry)(nil),                // 50: switchyard.v1.LogEntry
+	(*PlanRunRequest)(nil),          // 28: switchyard.v1.PlanRunRequest
+	(*PlanRunResponse)(nil),         // 29: switchyard.v1.PlanRunResponse
+	(*PlannedTask)(nil),             // 30: switchyard.v1.PlannedTask
+	(*RetryRunRequest)(nil),         // 31: switchyard.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),        // 32: switchyard.v1.RetryRunResponse
+	(*RerunRunRequest)(nil),         // 33: switchyard.v1.RerunRunRequest
+	(*RerunRunResponse)(nil),        // 34: switchyard.v1.RerunRunResponse
+	(*PauseRunRequest)(nil),         // 35: switchyard.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),        // 36: switchyard.v1.PauseRunResponse
+	(*ResumeRunRequest)(nil),        // 37: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),       // 38: switchyard.v1.ResumeRunResponse
+	(*HoldTaskRequest)(nil),         // 39: switchyard.v1.HoldTaskRequest
+	(*HoldTaskResponse)(nil),        // 40: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskRequest)(nil),      // 41: switchyard.v1.ReleaseTaskRequest
+	(*ReleaseTaskResponse)(nil),     // 42: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskRequest)(nil),       // 43: switchyard.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 44: switchyard.v1.CancelTaskResponse
+	(*ApproveTaskRequest)(nil),      // 45: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),     // 46: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),       // 47: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),      // 48: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),    // 49: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),   // 50: switchyard.v1.ListInstancesResponse
+	(*PutWorkflowRequest)(nil),      // 51: switchyard.v1.PutWorkflowRequest
+	(*PutWorkflowResponse)(nil),     // 52: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),      // 53: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),     // 54: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),    // 55: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),   // 56: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),          // 57: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),   // 58: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),  // 59: switchyard.v1.DeleteWorkflowResponse
+	(*GetRunRequest)(nil),           // 60: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),          // 61: switchyard.v1.GetRunResponse
+	(*ListRunsRequest)(nil),         // 62: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),        // 63: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),         // 64: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),        // 65: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),        // 66: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),       // 67: switchyard.v1.CancelRunResponse
+	(*StreamRunLogsRequest)(nil),    // 68: switchyard.v1.StreamRunLogsRequest
+	(*StreamRunLogsResponse)(nil),   // 69: switchyard.v1.StreamRunLogsResponse
+	(*ValidationFailure)(nil),       // 70: switchyard.v1.ValidationFailure
+	(*Problem)(nil),                 // 71: switchyard.v1.Problem
+	nil,                             // 72: switchyard.v1.WatchRunResponse.CountsEntry
+	(*Event)(nil),                   // 73: switchyard.v1.Event
+	(*NodeVerdict)(nil),             // 74: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),              // 75: switchyard.v1.DeadLetter
+	(*Node)(nil),                    // 76: switchyard.v1.Node
+	(*durationpb.Duration)(nil),     // 77: google.protobuf.Duration
+	(*Definition)(nil),              // 78: switchyard.v1.Definition
+	(*structpb.Struct)(nil),         // 79: google.protobuf.Struct
+	(*RunOptions)(nil),              // 80: switchyard.v1.RunOptions
+	(*Instance)(nil),                // 81: switchyard.v1.Instance
+	(*Run)(nil),                     // 82: switchyard.v1.Run
+	(*LogEntry)(nil),                // 83: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	41, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	42, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	43, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	44, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	44, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	45, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	44, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	44, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	46, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	47, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	48, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	49, // 11: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	49, // 12: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	49, // 13: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	40, // 14: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	50, // 15: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	39, // 16: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 17: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	28, // 18: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	30, // 19: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	32, // 20: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	34, // 21: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	36, // 22: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 23: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 24: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 25: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 26: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 27: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	10, // 28: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 29: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 30: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 31: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 32: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 33: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 34: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 35: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 36: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	29, // 37: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	31, // 38: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	33, // 39: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	35, // 40: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	37, // 41: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 42: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 43: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 44: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 45: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 46: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	11, // 47: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 48: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 49: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 50: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 51: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 52: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 53: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 54: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	36, // [36:55] is the sub-list for method output_type
-	17, // [17:36] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	73, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	74, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	75, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	76, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	76, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	77, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	76, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	76, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	78, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	79, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	80, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	26, // 11: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	79, // 12: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	30, // 13: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	74, // 14: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	79, // 15: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	81, // 16: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	78, // 17: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	78, // 18: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	57, // 19: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	82, // 20: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 21: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	82, // 22: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	72, // 23: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	83, // 24: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	71, // 25: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 26: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	60, // 27: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	62, // 28: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	64, // 29: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	66, // 30: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	68, // 31: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 32: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 33: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 34: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 35: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 36: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 37: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 38: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 39: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 40: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 41: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 42: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 43: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 44: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 45: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	47, // 46: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	49, // 47: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	51, // 48: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	53, // 49: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	55, // 50: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	58, // 51: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 52: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 53: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 54: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 55: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 56: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 57: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 58: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 59: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 60: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	61, // 61: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	63, // 62: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	65, // 63: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	67, // 64: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	69, // 65: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 66: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 67: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 68: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 69: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 70: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 71: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 72: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 73: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 74: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 75: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 76: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 77: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 78: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 79: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	48, // 80: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	50, // 81: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	52, // 82: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	54, // 83: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	56, // 84: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	59, // 85: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 86: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 87: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 88: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 89: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 90: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 91: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 92: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 93: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	60, // [60:94] is the sub-list for method output_type
+	26, // [26:60] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }
@@ -2703,17 +4755,22 @@ func file_switchyard_v1_service_proto_init() {
 	file_switchyard_v1_service_proto_msgTypes[26].OneofWrappers = []any{
 		(*SubmitRunRequest_Document)(nil),
 		(*SubmitRunRequest_Definition)(nil),
+		(*SubmitRunRequest_Workflow)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
+	file_switchyard_v1_service_proto_msgTypes[51].OneofWrappers = []any{
+		(*PutWorkflowRequest_Document)(nil),
+		(*PutWorkflowRequest_Definition)(nil),
+	}
+	file_switchyard_v1_service_proto_msgTypes[68].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   73,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_switchyard_v1_service_proto_goTypes,
 		DependencyIndexes: file_switchyard_v1_service_proto_depIdxs,

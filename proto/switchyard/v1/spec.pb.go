@@ -562,6 +562,118 @@ func (x *ClaudeRelaySpec) GetAwaitResponse() bool {
 	return false
 }
 
+// RunSpec is the `spec` of a task of type "run": another workflow, run as a child. The task completes with the run,
+// and its output is the context that the run ends with.
+type RunSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a stored definition.
+	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// The definition itself, instead of a name.
+	Definition *structpb.Struct `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
+	// Input of the run.
+	Input         *structpb.Struct `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSpec) Reset() {
+	*x = RunSpec{}
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSpec) ProtoMessage() {}
+
+func (x *RunSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSpec.ProtoReflect.Descriptor instead.
+func (*RunSpec) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RunSpec) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *RunSpec) GetDefinition() *structpb.Struct {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *RunSpec) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+// ApprovalSpec is the `spec` of a task of type "approval": it completes when a person approves it, and is rejected
+// when one rejects it. The task's `deadline` bounds the wait.
+type ApprovalSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is asked, for people.
+	Message       string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalSpec) Reset() {
+	*x = ApprovalSpec{}
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalSpec) ProtoMessage() {}
+
+func (x *ApprovalSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalSpec.ProtoReflect.Descriptor instead.
+func (*ApprovalSpec) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ApprovalSpec) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_switchyard_v1_spec_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_spec_proto_rawDesc = "" +
@@ -613,7 +725,15 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x11target_session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x0ftargetSessionId\x12\x1f\n" +
 	"\x06prompt\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06prompt\x12!\n" +
 	"\ffull_context\x18\x03 \x01(\bR\vfullContext\x12%\n" +
-	"\x0eawait_response\x18\x04 \x01(\bR\rawaitResponseB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x0eawait_response\x18\x04 \x01(\bR\rawaitResponse\"\x8d\x01\n" +
+	"\aRunSpec\x12\x1a\n" +
+	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x127\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x17.google.protobuf.StructR\n" +
+	"definition\x12-\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05input\"2\n" +
+	"\fApprovalSpec\x12\"\n" +
+	"\amessage\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessageB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_spec_proto_rawDescOnce sync.Once
@@ -627,7 +747,7 @@ func file_switchyard_v1_spec_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_spec_proto_rawDescData
 }
 
-var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ShellSpec)(nil),       // 0: switchyard.v1.ShellSpec
 	(*ContainerSpec)(nil),   // 1: switchyard.v1.ContainerSpec
@@ -636,23 +756,28 @@ var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*K8SJobSpec)(nil),      // 4: switchyard.v1.K8sJobSpec
 	(*SubagentSpec)(nil),    // 5: switchyard.v1.SubagentSpec
 	(*ClaudeRelaySpec)(nil), // 6: switchyard.v1.ClaudeRelaySpec
-	nil,                     // 7: switchyard.v1.ContainerSpec.LabelsEntry
-	nil,                     // 8: switchyard.v1.K8sJobSpec.LabelsEntry
-	(*structpb.Value)(nil),  // 9: google.protobuf.Value
+	(*RunSpec)(nil),         // 7: switchyard.v1.RunSpec
+	(*ApprovalSpec)(nil),    // 8: switchyard.v1.ApprovalSpec
+	nil,                     // 9: switchyard.v1.ContainerSpec.LabelsEntry
+	nil,                     // 10: switchyard.v1.K8sJobSpec.LabelsEntry
+	(*structpb.Value)(nil),  // 11: google.protobuf.Value
+	(*structpb.Struct)(nil), // 12: google.protobuf.Struct
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
-	9, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	9, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
-	7, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
-	2, // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	2, // 4: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	9, // 5: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	8, // 6: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	11, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
+	11, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	9,  // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
+	2,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
+	2,  // 4: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
+	11, // 5: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	10, // 6: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	12, // 7: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	12, // 8: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }
@@ -666,7 +791,7 @@ func file_switchyard_v1_spec_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_spec_proto_rawDesc), len(file_switchyard_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,6 +23,8 @@ const _ = connect.IsAtLeastVersion1_13_0
 const (
 	// RunServiceName is the fully-qualified name of the RunService service.
 	RunServiceName = "switchyard.v1.RunService"
+	// WorkflowServiceName is the fully-qualified name of the WorkflowService service.
+	WorkflowServiceName = "switchyard.v1.WorkflowService"
 	// NodeServiceName is the fully-qualified name of the NodeService service.
 	NodeServiceName = "switchyard.v1.NodeService"
 	// BlobServiceName is the fully-qualified name of the BlobService service.
@@ -64,6 +66,41 @@ const (
 	// RunServicePurgeDeadLetterProcedure is the fully-qualified name of the RunService's
 	// PurgeDeadLetter RPC.
 	RunServicePurgeDeadLetterProcedure = "/switchyard.v1.RunService/PurgeDeadLetter"
+	// RunServicePlanRunProcedure is the fully-qualified name of the RunService's PlanRun RPC.
+	RunServicePlanRunProcedure = "/switchyard.v1.RunService/PlanRun"
+	// RunServiceRetryRunProcedure is the fully-qualified name of the RunService's RetryRun RPC.
+	RunServiceRetryRunProcedure = "/switchyard.v1.RunService/RetryRun"
+	// RunServiceRerunRunProcedure is the fully-qualified name of the RunService's RerunRun RPC.
+	RunServiceRerunRunProcedure = "/switchyard.v1.RunService/RerunRun"
+	// RunServicePauseRunProcedure is the fully-qualified name of the RunService's PauseRun RPC.
+	RunServicePauseRunProcedure = "/switchyard.v1.RunService/PauseRun"
+	// RunServiceResumeRunProcedure is the fully-qualified name of the RunService's ResumeRun RPC.
+	RunServiceResumeRunProcedure = "/switchyard.v1.RunService/ResumeRun"
+	// RunServiceHoldTaskProcedure is the fully-qualified name of the RunService's HoldTask RPC.
+	RunServiceHoldTaskProcedure = "/switchyard.v1.RunService/HoldTask"
+	// RunServiceReleaseTaskProcedure is the fully-qualified name of the RunService's ReleaseTask RPC.
+	RunServiceReleaseTaskProcedure = "/switchyard.v1.RunService/ReleaseTask"
+	// RunServiceCancelTaskProcedure is the fully-qualified name of the RunService's CancelTask RPC.
+	RunServiceCancelTaskProcedure = "/switchyard.v1.RunService/CancelTask"
+	// RunServiceApproveTaskProcedure is the fully-qualified name of the RunService's ApproveTask RPC.
+	RunServiceApproveTaskProcedure = "/switchyard.v1.RunService/ApproveTask"
+	// RunServiceRejectTaskProcedure is the fully-qualified name of the RunService's RejectTask RPC.
+	RunServiceRejectTaskProcedure = "/switchyard.v1.RunService/RejectTask"
+	// RunServiceListInstancesProcedure is the fully-qualified name of the RunService's ListInstances
+	// RPC.
+	RunServiceListInstancesProcedure = "/switchyard.v1.RunService/ListInstances"
+	// WorkflowServicePutWorkflowProcedure is the fully-qualified name of the WorkflowService's
+	// PutWorkflow RPC.
+	WorkflowServicePutWorkflowProcedure = "/switchyard.v1.WorkflowService/PutWorkflow"
+	// WorkflowServiceGetWorkflowProcedure is the fully-qualified name of the WorkflowService's
+	// GetWorkflow RPC.
+	WorkflowServiceGetWorkflowProcedure = "/switchyard.v1.WorkflowService/GetWorkflow"
+	// WorkflowServiceListWorkflowsProcedure is the fully-qualified name of the WorkflowService's
+	// ListWorkflows RPC.
+	WorkflowServiceListWorkflowsProcedure = "/switchyard.v1.WorkflowService/ListWorkflows"
+	// WorkflowServiceDeleteWorkflowProcedure is the fully-qualified name of the WorkflowService's
+	// DeleteWorkflow RPC.
+	WorkflowServiceDeleteWorkflowProcedure = "/switchyard.v1.WorkflowService/DeleteWorkflow"
 	// NodeServiceListNodesProcedure is the fully-qualified name of the NodeService's ListNodes RPC.
 	NodeServiceListNodesProcedure = "/switchyard.v1.NodeService/ListNodes"
 	// NodeServiceGetNodeProcedure is the fully-qualified name of the NodeService's GetNode RPC.
@@ -110,6 +147,30 @@ type RunServiceClient interface {
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
 	// FailedPrecondition.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
+	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
+	// run now. Nothing is started.
+	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
+	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
+	// completed is kept. A run that is open is FailedPrecondition, and so is one in which there is nothing to do again.
+	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
+	// Starts a new run with the frozen definition of another one, ended or not.
+	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
+	// Lets nothing new start in a run; what runs goes on. A run that is paused or has ended is FailedPrecondition.
+	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
+	// Goes on with a paused run. One that is not paused is FailedPrecondition.
+	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
+	// Holds a task back that has not started. One that has is FailedPrecondition.
+	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
+	// Lets a held task start. One that is not held is FailedPrecondition.
+	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
+	// Cancels one task or instance, in any state before its end.
+	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
+	// Approves a task of type approval that waits for it.
+	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
+	// Rejects a task of type approval that waits for approval.
+	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
+	// Lists the instances of a fanned-out task by index.
+	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
 }
 
 // NewRunServiceClient constructs a client for the switchyard.v1.RunService service. By default, it
@@ -193,6 +254,73 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("PurgeDeadLetter")),
 			connect.WithClientOptions(opts...),
 		),
+		planRun: connect.NewClient[v1.PlanRunRequest, v1.PlanRunResponse](
+			httpClient,
+			baseURL+RunServicePlanRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("PlanRun")),
+			connect.WithClientOptions(opts...),
+		),
+		retryRun: connect.NewClient[v1.RetryRunRequest, v1.RetryRunResponse](
+			httpClient,
+			baseURL+RunServiceRetryRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RetryRun")),
+			connect.WithClientOptions(opts...),
+		),
+		rerunRun: connect.NewClient[v1.RerunRunRequest, v1.RerunRunResponse](
+			httpClient,
+			baseURL+RunServiceRerunRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RerunRun")),
+			connect.WithClientOptions(opts...),
+		),
+		pauseRun: connect.NewClient[v1.PauseRunRequest, v1.PauseRunResponse](
+			httpClient,
+			baseURL+RunServicePauseRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("PauseRun")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeRun: connect.NewClient[v1.ResumeRunRequest, v1.ResumeRunResponse](
+			httpClient,
+			baseURL+RunServiceResumeRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ResumeRun")),
+			connect.WithClientOptions(opts...),
+		),
+		holdTask: connect.NewClient[v1.HoldTaskRequest, v1.HoldTaskResponse](
+			httpClient,
+			baseURL+RunServiceHoldTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("HoldTask")),
+			connect.WithClientOptions(opts...),
+		),
+		releaseTask: connect.NewClient[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse](
+			httpClient,
+			baseURL+RunServiceReleaseTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ReleaseTask")),
+			connect.WithClientOptions(opts...),
+		),
+		cancelTask: connect.NewClient[v1.CancelTaskRequest, v1.CancelTaskResponse](
+			httpClient,
+			baseURL+RunServiceCancelTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("CancelTask")),
+			connect.WithClientOptions(opts...),
+		),
+		approveTask: connect.NewClient[v1.ApproveTaskRequest, v1.ApproveTaskResponse](
+			httpClient,
+			baseURL+RunServiceApproveTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ApproveTask")),
+			connect.WithClientOptions(opts...),
+		),
+		rejectTask: connect.NewClient[v1.RejectTaskRequest, v1.RejectTaskResponse](
+			httpClient,
+			baseURL+RunServiceRejectTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RejectTask")),
+			connect.WithClientOptions(opts...),
+		),
+		listInstances: connect.NewClient[v1.ListInstancesRequest, v1.ListInstancesResponse](
+			httpClient,
+			baseURL+RunServiceListInstancesProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListInstances")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -209,6 +337,17 @@ type runServiceClient struct {
 	listDeadLetters *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
 	retryDeadLetter *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
 	purgeDeadLetter *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
+	planRun         *connect.Client[v1.PlanRunRequest, v1.PlanRunResponse]
+	retryRun        *connect.Client[v1.RetryRunRequest, v1.RetryRunResponse]
+	rerunRun        *connect.Client[v1.RerunRunRequest, v1.RerunRunResponse]
+	pauseRun        *connect.Client[v1.PauseRunRequest, v1.PauseRunResponse]
+	resumeRun       *connect.Client[v1.ResumeRunRequest, v1.ResumeRunResponse]
+	holdTask        *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
+	releaseTask     *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
+	cancelTask      *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
+	approveTask     *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
+	rejectTask      *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
+	listInstances   *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
 }
 
 // SubmitRun calls switchyard.v1.RunService.SubmitRun.
@@ -266,6 +405,61 @@ func (c *runServiceClient) PurgeDeadLetter(ctx context.Context, req *connect.Req
 	return c.purgeDeadLetter.CallUnary(ctx, req)
 }
 
+// PlanRun calls switchyard.v1.RunService.PlanRun.
+func (c *runServiceClient) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
+	return c.planRun.CallUnary(ctx, req)
+}
+
+// RetryRun calls switchyard.v1.RunService.RetryRun.
+func (c *runServiceClient) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
+	return c.retryRun.CallUnary(ctx, req)
+}
+
+// RerunRun calls switchyard.v1.RunService.RerunRun.
+func (c *runServiceClient) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
+	return c.rerunRun.CallUnary(ctx, req)
+}
+
+// PauseRun calls switchyard.v1.RunService.PauseRun.
+func (c *runServiceClient) PauseRun(ctx context.Context, req *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
+	return c.pauseRun.CallUnary(ctx, req)
+}
+
+// ResumeRun calls switchyard.v1.RunService.ResumeRun.
+func (c *runServiceClient) ResumeRun(ctx context.Context, req *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
+	return c.resumeRun.CallUnary(ctx, req)
+}
+
+// HoldTask calls switchyard.v1.RunService.HoldTask.
+func (c *runServiceClient) HoldTask(ctx context.Context, req *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error) {
+	return c.holdTask.CallUnary(ctx, req)
+}
+
+// ReleaseTask calls switchyard.v1.RunService.ReleaseTask.
+func (c *runServiceClient) ReleaseTask(ctx context.Context, req *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error) {
+	return c.releaseTask.CallUnary(ctx, req)
+}
+
+// CancelTask calls switchyard.v1.RunService.CancelTask.
+func (c *runServiceClient) CancelTask(ctx context.Context, req *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error) {
+	return c.cancelTask.CallUnary(ctx, req)
+}
+
+// ApproveTask calls switchyard.v1.RunService.ApproveTask.
+func (c *runServiceClient) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
+	return c.approveTask.CallUnary(ctx, req)
+}
+
+// RejectTask calls switchyard.v1.RunService.RejectTask.
+func (c *runServiceClient) RejectTask(ctx context.Context, req *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
+	return c.rejectTask.CallUnary(ctx, req)
+}
+
+// ListInstances calls switchyard.v1.RunService.ListInstances.
+func (c *runServiceClient) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
+	return c.listInstances.CallUnary(ctx, req)
+}
+
 // RunServiceHandler is an implementation of the switchyard.v1.RunService service.
 type RunServiceHandler interface {
 	// Checks a definition and starts a run of it. A bad definition is
@@ -294,6 +488,30 @@ type RunServiceHandler interface {
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
 	// FailedPrecondition.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
+	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
+	// run now. Nothing is started.
+	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
+	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
+	// completed is kept. A run that is open is FailedPrecondition, and so is one in which there is nothing to do again.
+	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
+	// Starts a new run with the frozen definition of another one, ended or not.
+	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
+	// Lets nothing new start in a run; what runs goes on. A run that is paused or has ended is FailedPrecondition.
+	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
+	// Goes on with a paused run. One that is not paused is FailedPrecondition.
+	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
+	// Holds a task back that has not started. One that has is FailedPrecondition.
+	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
+	// Lets a held task start. One that is not held is FailedPrecondition.
+	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
+	// Cancels one task or instance, in any state before its end.
+	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
+	// Approves a task of type approval that waits for it.
+	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
+	// Rejects a task of type approval that waits for approval.
+	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
+	// Lists the instances of a fanned-out task by index.
+	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
 }
 
 // NewRunServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -373,6 +591,73 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("PurgeDeadLetter")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServicePlanRunHandler := connect.NewUnaryHandler(
+		RunServicePlanRunProcedure,
+		svc.PlanRun,
+		connect.WithSchema(runServiceMethods.ByName("PlanRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRetryRunHandler := connect.NewUnaryHandler(
+		RunServiceRetryRunProcedure,
+		svc.RetryRun,
+		connect.WithSchema(runServiceMethods.ByName("RetryRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRerunRunHandler := connect.NewUnaryHandler(
+		RunServiceRerunRunProcedure,
+		svc.RerunRun,
+		connect.WithSchema(runServiceMethods.ByName("RerunRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServicePauseRunHandler := connect.NewUnaryHandler(
+		RunServicePauseRunProcedure,
+		svc.PauseRun,
+		connect.WithSchema(runServiceMethods.ByName("PauseRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceResumeRunHandler := connect.NewUnaryHandler(
+		RunServiceResumeRunProcedure,
+		svc.ResumeRun,
+		connect.WithSchema(runServiceMethods.ByName("ResumeRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceHoldTaskHandler := connect.NewUnaryHandler(
+		RunServiceHoldTaskProcedure,
+		svc.HoldTask,
+		connect.WithSchema(runServiceMethods.ByName("HoldTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceReleaseTaskHandler := connect.NewUnaryHandler(
+		RunServiceReleaseTaskProcedure,
+		svc.ReleaseTask,
+		connect.WithSchema(runServiceMethods.ByName("ReleaseTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceCancelTaskHandler := connect.NewUnaryHandler(
+		RunServiceCancelTaskProcedure,
+		svc.CancelTask,
+		connect.WithSchema(runServiceMethods.ByName("CancelTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceApproveTaskHandler := connect.NewUnaryHandler(
+		RunServiceApproveTaskProcedure,
+		svc.ApproveTask,
+		connect.WithSchema(runServiceMethods.ByName("ApproveTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRejectTaskHandler := connect.NewUnaryHandler(
+		RunServiceRejectTaskProcedure,
+		svc.RejectTask,
+		connect.WithSchema(runServiceMethods.ByName("RejectTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceListInstancesHandler := connect.NewUnaryHandler(
+		RunServiceListInstancesProcedure,
+		svc.ListInstances,
+		connect.WithSchema(runServiceMethods.ByName("ListInstances")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.RunService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RunServiceSubmitRunProcedure:
@@ -397,6 +682,28 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceRetryDeadLetterHandler.ServeHTTP(w, r)
 		case RunServicePurgeDeadLetterProcedure:
 			runServicePurgeDeadLetterHandler.ServeHTTP(w, r)
+		case RunServicePlanRunProcedure:
+			runServicePlanRunHandler.ServeHTTP(w, r)
+		case RunServiceRetryRunProcedure:
+			runServiceRetryRunHandler.ServeHTTP(w, r)
+		case RunServiceRerunRunProcedure:
+			runServiceRerunRunHandler.ServeHTTP(w, r)
+		case RunServicePauseRunProcedure:
+			runServicePauseRunHandler.ServeHTTP(w, r)
+		case RunServiceResumeRunProcedure:
+			runServiceResumeRunHandler.ServeHTTP(w, r)
+		case RunServiceHoldTaskProcedure:
+			runServiceHoldTaskHandler.ServeHTTP(w, r)
+		case RunServiceReleaseTaskProcedure:
+			runServiceReleaseTaskHandler.ServeHTTP(w, r)
+		case RunServiceCancelTaskProcedure:
+			runServiceCancelTaskHandler.ServeHTTP(w, r)
+		case RunServiceApproveTaskProcedure:
+			runServiceApproveTaskHandler.ServeHTTP(w, r)
+		case RunServiceRejectTaskProcedure:
+			runServiceRejectTaskHandler.ServeHTTP(w, r)
+		case RunServiceListInstancesProcedure:
+			runServiceListInstancesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -448,6 +755,210 @@ func (UnimplementedRunServiceHandler) RetryDeadLetter(context.Context, *connect.
 
 func (UnimplementedRunServiceHandler) PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.PurgeDeadLetter is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.PlanRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RetryRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RerunRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.PauseRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ResumeRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.HoldTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ReleaseTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.CancelTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ApproveTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RejectTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListInstances is not implemented"))
+}
+
+// WorkflowServiceClient is a client for the switchyard.v1.WorkflowService service.
+type WorkflowServiceClient interface {
+	// Stores a definition under its name. An older one is AlreadyExists unless it is to be replaced.
+	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
+	// Returns a stored definition.
+	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
+	// Lists the stored definitions by name.
+	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
+	// Forgets a stored definition; runs of it are left alone.
+	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
+}
+
+// NewWorkflowServiceClient constructs a client for the switchyard.v1.WorkflowService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewWorkflowServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) WorkflowServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	workflowServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("WorkflowService").Methods()
+	return &workflowServiceClient{
+		putWorkflow: connect.NewClient[v1.PutWorkflowRequest, v1.PutWorkflowResponse](
+			httpClient,
+			baseURL+WorkflowServicePutWorkflowProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("PutWorkflow")),
+			connect.WithClientOptions(opts...),
+		),
+		getWorkflow: connect.NewClient[v1.GetWorkflowRequest, v1.GetWorkflowResponse](
+			httpClient,
+			baseURL+WorkflowServiceGetWorkflowProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("GetWorkflow")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listWorkflows: connect.NewClient[v1.ListWorkflowsRequest, v1.ListWorkflowsResponse](
+			httpClient,
+			baseURL+WorkflowServiceListWorkflowsProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("ListWorkflows")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		deleteWorkflow: connect.NewClient[v1.DeleteWorkflowRequest, v1.DeleteWorkflowResponse](
+			httpClient,
+			baseURL+WorkflowServiceDeleteWorkflowProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("DeleteWorkflow")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// workflowServiceClient implements WorkflowServiceClient.
+type workflowServiceClient struct {
+	putWorkflow    *connect.Client[v1.PutWorkflowRequest, v1.PutWorkflowResponse]
+	getWorkflow    *connect.Client[v1.GetWorkflowRequest, v1.GetWorkflowResponse]
+	listWorkflows  *connect.Client[v1.ListWorkflowsRequest, v1.ListWorkflowsResponse]
+	deleteWorkflow *connect.Client[v1.DeleteWorkflowRequest, v1.DeleteWorkflowResponse]
+}
+
+// PutWorkflow calls switchyard.v1.WorkflowService.PutWorkflow.
+func (c *workflowServiceClient) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
+	return c.putWorkflow.CallUnary(ctx, req)
+}
+
+// GetWorkflow calls switchyard.v1.WorkflowService.GetWorkflow.
+func (c *workflowServiceClient) GetWorkflow(ctx context.Context, req *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {
+	return c.getWorkflow.CallUnary(ctx, req)
+}
+
+// ListWorkflows calls switchyard.v1.WorkflowService.ListWorkflows.
+func (c *workflowServiceClient) ListWorkflows(ctx context.Context, req *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
+	return c.listWorkflows.CallUnary(ctx, req)
+}
+
+// DeleteWorkflow calls switchyard.v1.WorkflowService.DeleteWorkflow.
+func (c *workflowServiceClient) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
+	return c.deleteWorkflow.CallUnary(ctx, req)
+}
+
+// WorkflowServiceHandler is an implementation of the switchyard.v1.WorkflowService service.
+type WorkflowServiceHandler interface {
+	// Stores a definition under its name. An older one is AlreadyExists unless it is to be replaced.
+	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
+	// Returns a stored definition.
+	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
+	// Lists the stored definitions by name.
+	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
+	// Forgets a stored definition; runs of it are left alone.
+	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
+}
+
+// NewWorkflowServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewWorkflowServiceHandler(svc WorkflowServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	workflowServiceMethods := v1.File_switchyard_v1_service_proto.Services().ByName("WorkflowService").Methods()
+	workflowServicePutWorkflowHandler := connect.NewUnaryHandler(
+		WorkflowServicePutWorkflowProcedure,
+		svc.PutWorkflow,
+		connect.WithSchema(workflowServiceMethods.ByName("PutWorkflow")),
+		connect.WithHandlerOptions(opts...),
+	)
+	workflowServiceGetWorkflowHandler := connect.NewUnaryHandler(
+		WorkflowServiceGetWorkflowProcedure,
+		svc.GetWorkflow,
+		connect.WithSchema(workflowServiceMethods.ByName("GetWorkflow")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	workflowServiceListWorkflowsHandler := connect.NewUnaryHandler(
+		WorkflowServiceListWorkflowsProcedure,
+		svc.ListWorkflows,
+		connect.WithSchema(workflowServiceMethods.ByName("ListWorkflows")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	workflowServiceDeleteWorkflowHandler := connect.NewUnaryHandler(
+		WorkflowServiceDeleteWorkflowProcedure,
+		svc.DeleteWorkflow,
+		connect.WithSchema(workflowServiceMethods.ByName("DeleteWorkflow")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/switchyard.v1.WorkflowService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case WorkflowServicePutWorkflowProcedure:
+			workflowServicePutWorkflowHandler.ServeHTTP(w, r)
+		case WorkflowServiceGetWorkflowProcedure:
+			workflowServiceGetWorkflowHandler.ServeHTTP(w, r)
+		case WorkflowServiceListWorkflowsProcedure:
+			workflowServiceListWorkflowsHandler.ServeHTTP(w, r)
+		case WorkflowServiceDeleteWorkflowProcedure:
+			workflowServiceDeleteWorkflowHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedWorkflowServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedWorkflowServiceHandler struct{}
+
+func (UnimplementedWorkflowServiceHandler) PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.PutWorkflow is not implemented"))
+}
+
+func (UnimplementedWorkflowServiceHandler) GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.GetWorkflow is not implemented"))
+}
+
+func (UnimplementedWorkflowServiceHandler) ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.ListWorkflows is not implemented"))
+}
+
+func (UnimplementedWorkflowServiceHandler) DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.DeleteWorkflow is not implemented"))
 }
 
 // NodeServiceClient is a client for the switchyard.v1.NodeService service.
