@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,20 +129,54 @@ func TestPutIfAbsentOfProcessesHasOneWinner(t *testing.T) {
 }
 
 func TestPutIfAbsentLeavesNoOtherFile(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	for range 2 {
-		if _, err := s.PutIfAbsent(t.Context(), store.StatusKey("ci-0k", 0), []byte("x")); err != nil {
-			t.Fatal(err)
+	large := []byte(strings.Repeat("x", 5000))
+	for name, test := range map[string]struct {
+		open  func(testing.TB, string) *store.Store
+		value []byte
+		want  string
+	}{
+		"small":  {open, []byte("x"), `^~journal$`},
+		"large":  {open, large, `^(~journal|status|status/0~[0-9a-f]{16})$`},
+		"linked": {openShared, large, `^(status|status/0)$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := test.open(t, dir)
+			for range 2 {
+				if _, err := s.PutIfAbsent(t.Context(), store.StatusKey("ci-0k", 0), test.value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := s.PutIfAbsent(ctx, store.StatusKey("ci-0k", 1), test.value); !errors.Is(err, context.Canceled) {
+				t.Errorf("with a context that has ended: %v", err)
+			}
+			if files := filesOf(t, filepath.Join(dir, "runs", "ci-0k")); len(files) != strings.Count(test.want, "|")+1 {
+				t.Errorf("files %q", files)
+			} else {
+				for _, file := range files {
+					if !regexp.MustCompile(test.want).MatchString(file) {
+						t.Errorf("there is a file %q", file)
+					}
+				}
+			}
+		})
+	}
+}
+
+// filesOf returns the names of all files and directories below dir.
+func filesOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			name, _ := filepath.Rel(dir, path)
+			files = append(files, name)
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.PutIfAbsent(ctx, store.StatusKey("ci-0k", 1), []byte("x")); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "runs", "ci-0k", "status", "*"))
-	if err != nil || len(files) != 1 {
-		t.Errorf("files %q, %v", files, err)
-	}
+	return files
 }

@@ -3,7 +3,8 @@
 // from one execution of a run to the next, and the chunks of logs. A store is a
 // folder, a blob bucket or a gateway, named by a URL; keys.go lays out its keys.
 //
-//	Store ── folder             files; several processes, first writer wins by link(2)
+//	Store ── folder ─┬ journal  what must be the first of its key, appended to one file a run
+//	                 └ files    everything else, and what is large; over a network, all of it by link(2)
 //	      ── bucket             S3, GCS, memory
 //	      ── remote             a gateway's BlobService, which has one of the above
 //	      ── spooler ── remote  the same, with a spool on the node's disk

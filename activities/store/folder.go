@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,10 @@ import (
 type folder struct {
 	bucket
 	dir string
+	// appends says that what several processes append to a file of this folder ends
+	// up in it whole, one after the other.
+	appends  bool
+	journals journals
 }
 
 var _ backend = (*folder)(nil)
@@ -27,6 +32,13 @@ var _ backend = (*folder)(nil)
 // temporary is how the names of files end that a writer to a folder has not
 // finished; a writer that is killed leaves such a file behind.
 const temporary = ".tmp"
+
+// In the directories of a run lie files that are no values: its journal, and
+// the files that entries of the journal name. No key has such a segment.
+const (
+	journalName  = "~journal"
+	elsewhereTag = "~"
+)
 
 func openFolder(dir string) (*folder, error) {
 	dir, err := filepath.Abs(dir)
@@ -43,11 +55,39 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, err)
 	}
-	return &folder{bucket{Bucket: files, url: dir}, dir}, nil
+	return &folder{bucket: bucket{Bucket: files, url: dir}, dir: dir, appends: appendsWhole(dir)}, nil
 }
 
-// putIfAbsent links a finished file to its name, which succeeds for one of all
-// the processes that try; the bucket would look first and rename then.
+// get looks for a file first: what was put without a condition is newer than the
+// journal's.
+func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
+	value, err := f.bucket.get(ctx, key)
+	run, rest, keyErr := splitRun(key)
+	if !errors.Is(err, ErrNotFound) || keyErr != nil {
+		return value, err
+	}
+	j := f.journals.of(f, run)
+	defer j.mu.Unlock()
+	s, ok, err := j.find(rest)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, ErrNotFound
+	}
+	if value, err = j.value(s); err != nil || s.kind == valueEntry {
+		return value, err
+	}
+	value, err = os.ReadFile(filepath.Join(filepath.Dir(f.path(key)), filepath.Base(string(value))))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
+	}
+	return value, err
+}
+
+// putIfAbsent appends a value to the journal of its run, or the name of its file
+// if it is large: making a file for each of many small values costs more than
+// short tasks do.
 func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	// What the bucket would escape in the name of the file is in no key of keys.go.
 	if err := CheckKey(key); err != nil {
@@ -60,6 +100,42 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if _, err := os.Lstat(path); err == nil {
 		return true, nil
 	}
+	run, rest, err := splitRun(key)
+	if err != nil {
+		return false, err
+	}
+	j := f.journals.of(f, run)
+	defer j.mu.Unlock()
+	if _, existed, err = j.find(rest); existed || err != nil {
+		return existed, err
+	}
+	if !f.appends {
+		return link(path, value)
+	}
+	if err := os.MkdirAll(filepath.Dir(j.path), 0o777); err != nil {
+		return false, err
+	}
+	writer := rand.Uint64()
+	if len(value) <= maxEntryBytes {
+		return j.add(writer, valueEntry, rest, value)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return false, err
+	}
+	elsewhere := fmt.Sprintf("%s%s%016x", path, elsewhereTag, writer)
+	err = os.WriteFile(elsewhere, value, 0o644)
+	if err == nil {
+		existed, err = j.add(writer, fileEntry, rest, []byte(filepath.Base(elsewhere)))
+	}
+	if existed || err != nil {
+		_ = os.Remove(elsewhere) // keys leaves out what stays behind
+	}
+	return existed, err
+}
+
+// link links a finished file to its name, which succeeds for one of all the
+// processes that try; the bucket would look first and rename then.
+func link(path string, value []byte) (existed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return false, err
 	}
@@ -92,8 +168,50 @@ func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 			yield("", fmt.Errorf("%q is outside of the store", prefix))
 			return
 		}
-		f.list(ctx, dir, prefix, yield)
+		if run, _, err := splitRun(prefix); err == nil {
+			f.listRun(ctx, run, dir, prefix, yield)
+		} else {
+			f.list(ctx, dir, prefix, yield)
+		}
 	}
+}
+
+// listRun yields what of a run starts with prefix, from its files below dir and
+// from its journal, and says whether to go on.
+func (f *folder) listRun(ctx context.Context, run, dir, prefix string, yield func(string, error) bool) bool {
+	appended, err := f.appended(run, prefix)
+	if err != nil {
+		yield("", err)
+		return false
+	}
+	more := f.list(ctx, dir, prefix, func(key string, err error) bool {
+		for ; err == nil && len(appended) > 0 && appended[0] <= key; appended = appended[1:] {
+			if appended[0] < key && !yield(appended[0], nil) {
+				return false
+			}
+		}
+		return yield(key, err)
+	})
+	for _, key := range appended {
+		more = more && yield(key, nil)
+	}
+	return more
+}
+
+// appended returns, in order, the keys in the journal of a run that start with prefix.
+func (f *folder) appended(run, prefix string) (keys []string, err error) {
+	j := f.journals.of(f, run)
+	defer j.mu.Unlock()
+	if err := j.catchUp(); err != nil {
+		return nil, err
+	}
+	for rest := range j.index {
+		if key := RunPrefix(run) + rest; strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
 }
 
 // list yields the keys of a directory, "" or one with a slash at its end, and of
@@ -114,13 +232,17 @@ func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string
 		if entry.IsDir() {
 			name += "/"
 		}
-		if key := dir + name; strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, temporary) {
+		if key := dir + name; strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, temporary) && !strings.Contains(name, elsewhereTag) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if strings.HasSuffix(name, "/") {
+		if run, ok := strings.CutSuffix(name, "/"); ok && dir == runsPrefix {
+			if !f.listRun(ctx, run, dir+name, prefix, yield) {
+				return false
+			}
+		} else if ok {
 			if !f.list(ctx, dir+name, prefix, yield) {
 				return false
 			}
@@ -173,5 +295,11 @@ func (f *folder) newest(ctx context.Context, run string) (newest time.Time, err 
 // deleteRun removes the folder of a run; the bucket would leave the directories
 // behind, and look at each of the files anew for every thousand.
 func (f *folder) deleteRun(_ context.Context, run string) error {
+	f.journals.forget(run)
 	return os.RemoveAll(f.path(RunPrefix(run)))
+}
+
+func (f *folder) close() error {
+	f.journals.close()
+	return f.bucket.close()
 }

@@ -24,6 +24,18 @@ import (
 func open(t testing.TB, location string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), location)
+	return opened(t, s, err)
+}
+
+// openShared opens a folder as on a network file system.
+func openShared(t testing.TB, dir string) *store.Store {
+	t.Helper()
+	s, err := store.OpenShared(dir)
+	return opened(t, s, err)
+}
+
+func opened(t testing.TB, s *store.Store, err error) *store.Store {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +50,7 @@ func open(t testing.TB, location string) *store.Store {
 // onEach runs a test on each kind of store.
 func onEach(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Run("folder", func(t *testing.T) { test(t, open(t, t.TempDir())) })
+	t.Run("shared folder", func(t *testing.T) { test(t, openShared(t, t.TempDir())) })
 	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
 	t.Run("S3", func(t *testing.T) {
 		s, _ := openS3(t)

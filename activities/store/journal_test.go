@@ -1,0 +1,221 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"switchyard/activities/store"
+)
+
+const journalRun = "ci-0k"
+
+func journalPath(dir string) string { return filepath.Join(dir, "runs", journalRun, "~journal") }
+
+// appendTo appends raw bytes to the journal of a run.
+func appendTo(t testing.TB, dir string, raw []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(journalPath(dir)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(journalPath(dir), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func putFirst(t testing.TB, s *store.Store, key, value string) {
+	t.Helper()
+	if existed, err := s.PutIfAbsent(t.Context(), key, []byte(value)); err != nil || existed {
+		t.Fatalf("put %s: existed %t, %v", key, existed, err)
+	}
+}
+
+func wantValue(t testing.TB, s *store.Store, key, want string) {
+	t.Helper()
+	if got, err := s.Get(t.Context(), key); err != nil || string(got) != want {
+		t.Errorf("%s is %.40q, %v; want %.40q", key, got, err, want)
+	}
+}
+
+// An entry that was cut anywhere, because its writer was killed, neither hides
+// what comes after it nor counts.
+func TestHalfAnEntryIsPassedOver(t *testing.T) {
+	lost, kept := store.ResultKey(journalRun, 0, "lost", 0), store.ResultKey(journalRun, 0, "kept", 0)
+	whole := func() []byte {
+		dir := t.TempDir()
+		putFirst(t, open(t, dir), lost, strings.Repeat("v", 100))
+		raw, err := os.ReadFile(journalPath(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}()
+	for cut := 1; cut < len(whole); cut += 3 {
+		dir := t.TempDir()
+		s := open(t, dir)
+		putFirst(t, s, store.ResultKey(journalRun, 0, "before", 0), "b")
+		appendTo(t, dir, whole[:cut])
+		if _, err := s.Get(t.Context(), lost); err == nil {
+			t.Fatalf("cut at %d: it is there", cut)
+		}
+		putFirst(t, s, kept, "k")
+		putFirst(t, s, lost, "second")
+		for _, reader := range []*store.Store{s, open(t, dir)} {
+			wantValue(t, reader, kept, "k")
+			wantValue(t, reader, lost, "second")
+			if keys := keysOf(t, reader, ""); len(keys) != 3 {
+				t.Errorf("cut at %d: keys %q", cut, keys)
+			}
+		}
+	}
+}
+
+// What is appended goes into the file of the run that is there: another process
+// may have removed the run meanwhile.
+func TestJournalOfARunThatWasRemoved(t *testing.T) {
+	dir := t.TempDir()
+	one, other := open(t, dir), open(t, dir)
+	key := store.ResultKey(journalRun, 0, "t", 0)
+	putFirst(t, one, key, "old")
+	wantValue(t, other, key, "old")
+	if err := other.DeleteRun(t.Context(), journalRun); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := one.Get(t.Context(), key); err == nil {
+		t.Errorf("the value is still there: %q", value)
+	}
+	putFirst(t, one, key, "new")
+	wantValue(t, other, key, "new")
+}
+
+func TestMoreRunsThanOpenJournals(t *testing.T) {
+	s := open(t, t.TempDir())
+	key := func(i int) string { return store.ResultKey(fmt.Sprintf("ci-%dk", i), 0, "t", 0) }
+	const runs = 300
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := w; i < runs; i += 4 {
+				if existed, err := s.PutIfAbsent(t.Context(), key(i), fmt.Append(nil, i)); existed || err != nil {
+					t.Errorf("%d: existed %t, %v", i, existed, err)
+				}
+				// Opens one that the others may just have closed.
+				if _, err := s.Get(t.Context(), key(i/2/4*4+w)); err != nil {
+					t.Errorf("%d: %v", i, err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for i := range runs {
+		wantValue(t, s, key(i), fmt.Sprint(i))
+	}
+}
+
+// Two processes, one of which sees the folder by a network, see the same values.
+func TestFolderBehavesAsAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "journal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		var stores []*store.Store
+		for _, open := range []func(string) (*store.Store, error){
+			func(dir string) (*store.Store, error) { return store.Open(t.Context(), dir) },
+			func(dir string) (*store.Store, error) { return store.Open(t.Context(), dir) },
+			store.OpenShared,
+		} {
+			s, err := open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			stores = append(stores, s)
+		}
+		keys := rapid.SampledFrom([]string{
+			store.ResultKey(journalRun, 0, "a", 0), store.ResultKey(journalRun, 0, "a-b", 0),
+			store.StatusKey(journalRun, 0), store.LogChunkKey(journalRun, "a", 0, 1, 0), store.ResultKey("ci-1k", 0, "a", 0),
+		})
+		model := map[string]string{}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			s, key := rapid.SampledFrom(stores).Draw(t, "store"), keys.Draw(t, "key")
+			value := strings.Repeat(rapid.StringMatching("[a-z]").Draw(t, "letter"), rapid.SampledFrom([]int{0, 1, 4096, 4097, 9000}).Draw(t, "size"))
+			old, there := model[key]
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				existed, err := s.PutIfAbsent(t.Context(), key, []byte(value))
+				if err != nil || existed != there {
+					t.Fatalf("put %s if absent: existed %t, %v", key, existed, err)
+				}
+				if !there {
+					model[key] = value
+				}
+			case 1:
+				if err := s.Put(t.Context(), key, []byte(value)); err != nil {
+					t.Fatal(err)
+				}
+				model[key] = value
+			case 2:
+				got, err := s.Get(t.Context(), key)
+				if (err == nil) != there || string(got) != old {
+					t.Fatalf("%s is %.20q, %v; want %.20q, %t", key, got, err, old, there)
+				}
+			case 3:
+				prefix := key[:rapid.IntRange(0, len(key)).Draw(t, "cut")]
+				var got, want []string
+				for key, err := range s.Keys(t.Context(), prefix) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, key)
+				}
+				for key := range model {
+					if strings.HasPrefix(key, prefix) {
+						want = append(want, key)
+					}
+				}
+				if slices.Sort(want); !slices.Equal(got, want) {
+					t.Fatalf("keys of %q: %q, want %q", prefix, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Whatever lies in a journal, it can be read and added to.
+func FuzzJournal(f *testing.F) {
+	dir := f.TempDir()
+	s := open(f, dir)
+	putFirst(f, s, store.ResultKey(journalRun, 0, "a", 0), "value")
+	putFirst(f, s, store.ResultKey(journalRun, 0, "b", 0), strings.Repeat("v", 5000))
+	raw, err := os.ReadFile(journalPath(dir))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add(raw[:len(raw)-1])
+	f.Add(append(slices.Clone(raw[3:]), raw...))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		dir := t.TempDir()
+		appendTo(t, dir, raw)
+		s := open(t, dir)
+		keysOf(t, s, "")
+		key := store.ResultKey(journalRun, 7, "fresh", 0)
+		putFirst(t, s, key, "x")
+		wantValue(t, s, key, "x")
+	})
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"container/list"
+	"path/filepath"
+	"sync"
+)
+
+// maxJournals is how many journals a folder keeps open.
+const maxJournals = 128
+
+// journals are the journals of the runs of a folder. Those that were used longest
+// ago are closed.
+type journals struct {
+	mu     sync.Mutex
+	byRun  map[string]*list.Element
+	recent *list.List // of *opened, the newest first
+}
+
+type opened struct {
+	run     string
+	journal *journal
+}
+
+// of returns the journal of a run, locked; the caller unlocks it.
+func (js *journals) of(f *folder, run string) *journal {
+	for {
+		j := js.get(f, run)
+		j.mu.Lock()
+		if !j.closed {
+			return j
+		}
+		j.mu.Unlock()
+	}
+}
+
+func (js *journals) get(f *folder, run string) *journal {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if js.byRun == nil {
+		js.byRun, js.recent = map[string]*list.Element{}, list.New()
+	}
+	if at := js.byRun[run]; at != nil {
+		js.recent.MoveToFront(at)
+		return at.Value.(*opened).journal
+	}
+	if js.recent.Len() >= maxJournals {
+		js.drop(js.recent.Back())
+	}
+	j := &journal{path: filepath.Join(f.path(RunPrefix(run)), journalName), index: map[string]span{}}
+	js.byRun[run] = js.recent.PushFront(&opened{run, j})
+	return j
+}
+
+// drop closes a journal. Nobody who has one waits for another, so the wait for
+// its lock is short.
+func (js *journals) drop(at *list.Element) {
+	o := js.recent.Remove(at).(*opened)
+	delete(js.byRun, o.run)
+	o.journal.mu.Lock()
+	defer o.journal.mu.Unlock()
+	o.journal.closed = true
+	o.journal.forget()
+}
+
+// forget closes the journal of a run.
+func (js *journals) forget(run string) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if at := js.byRun[run]; at != nil {
+		js.drop(at)
+	}
+}
+
+func (js *journals) close() {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for js.recent != nil && js.recent.Len() > 0 {
+		js.drop(js.recent.Back())
+	}
+}
