@@ -21,14 +21,15 @@ var arrows = []struct {
 	{"proto", []string{"switchyard/workflows", "switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", temporal}, nil},
 	// Pure packages know the data model and no Temporal.
 	{"workflows/names", []string{"switchyard/", temporal}, nil},
-	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
+	{"workflows/admission", []string{"switchyard/", temporal}, nil},
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
-	{"activities/metrics", []string{"switchyard/"}, nil},
+	{"activities/metrics", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.

@@ -5,22 +5,27 @@ import (
 	"time"
 )
 
-// Decisions are what is to be done. Tasks are given by index, ascending, each
-// once a list. What a later event of the same call has made pointless is left out.
+// Decisions are what is to be done. Tasks and instances are given by index,
+// ascending, each once a list. What a later event of the same call has made pointless is left out.
 type Decisions struct {
 	// Conditions to evaluate; each is answered by Evaluated.
 	Evaluate []int
-	// Tasks that want a node, with the claim in their Record; answered by Placed or
-	// GaveUp.
+	// Tasks whose instances are to be counted; each is answered by Expanded.
+	Expand []int
+	// Tasks and instances that want a node, with the claim in their Record; answered by Placed or
+	// GaveUp, or by Reused.
 	Place []int
 	// Delays to wait out; each is answered by BackoffOver.
 	Backoff []Backoff
-	// Dispatched attempts to stop; each is answered by Ended, whatever its state.
+	// Dispatched attempts and remote groups to stop; each is answered by Ended,
+	// whatever its state.
 	Stop []int
+	// Remote groups in which nothing new may start any more; answered by nothing.
+	Halt []int
 	// Tasks whose request for a node is not wanted any more, under the claim in
 	// their Record; answered by nothing.
 	Withdraw []int
-	// Every task whose Record has changed.
+	// Every task and instance whose Record has changed.
 	Changed []int
 	// The run is over; nil while it is not. Given once by Apply.
 	End *End
@@ -34,8 +39,8 @@ type Backoff struct {
 
 // An End is how a run ended.
 type End struct {
-	State  string // completed, failed or cancelled
-	Reason string // task_failed or cancelled; empty when the run completed
+	State  string // completed, failed or cancelled, or that of an Abort
+	Reason string // task_failed, cancelled or that of an Abort; empty when the run completed
 	Error  string // one line; names the task at fault; empty when the run completed
 	Task   int    // first task that failed a failed run; -1 otherwise
 }
@@ -43,7 +48,7 @@ type End struct {
 // A round gathers what the events of one call lead to, in any order and possibly
 // several times.
 type round struct {
-	evaluate, place, backoff, stop, withdraw, changed []int
+	evaluate, expand, place, backoff, stop, halt, withdraw, changed []int
 }
 
 // decide turns the round into decisions and begins the next one.
@@ -52,8 +57,10 @@ func (s *State) decide() Decisions {
 	s.round = round{}
 
 	d := Decisions{
-		Evaluate: unique(r.evaluate, func(i int) bool { return s.progress[i].evaluating }),
+		Evaluate: unique(r.evaluate, func(i int) bool { return s.isAsked(i, condition) }),
+		Expand:   unique(r.expand, func(i int) bool { return s.isAsked(i, expansion) }),
 		Stop:     unique(r.stop, s.isDispatched),
+		Halt:     unique(r.halt, s.isDispatched),
 		Place:    unique(r.place, s.isRequested),
 		Changed:  unique(r.changed, nil),
 	}
@@ -67,7 +74,7 @@ func (s *State) decide() Decisions {
 	for _, i := range unique(r.backoff, func(i int) bool { return s.tasks[i].Backoff }) {
 		d.Backoff = append(d.Backoff, Backoff{
 			Task:  i,
-			Delay: s.graph.nodes[i].retry.backoff(s.tasks[i].Attempt - 1),
+			Delay: s.node(i).retry.backoff(s.tasks[i].Attempt - 1),
 		})
 	}
 	if s.remaining == 0 {

@@ -10,16 +10,19 @@ import (
 // it becomes a message that people read in lists.
 const maxErrorBytes = 200
 
-// ended says in a few words how a task ended.
-func (g *Graph) ended(i int, state string) string {
+// ended says in a few words how task i ended.
+func (g *Graph) ended(i int, rec Record) string {
 	phrase := "failed"
-	switch state {
+	switch rec.State {
 	case StateKilledOOM:
 		phrase = "ran out of memory"
 	case StateLost, StateKilled, StateRejected, StateCancelled:
-		phrase = "was " + state
+		phrase = "was " + rec.State
 	case StateSkipped:
 		phrase = "was skipped by its condition"
+		if rec.Reason == ReasonWhen {
+			phrase = "was skipped by its `when`"
+		}
 	}
 	return fmt.Sprintf("task %q %s", g.nodes[i].name, phrase)
 }
@@ -29,7 +32,7 @@ func (g *Graph) ended(i int, state string) string {
 //	task "test" failed: exit code 1 (attempt 3 on node-a), and 2 more
 func (s *State) runError() string {
 	rec := s.tasks[s.first]
-	text := s.graph.ended(s.first, rec.State)
+	text := s.graph.ended(s.first, rec)
 	detail := oneLine(rec.Error)
 	if detail == "" {
 		detail = rec.Reason

@@ -62,6 +62,14 @@ type BackoffOver struct {
 	Claim int32
 }
 
+// Reused says that a result of an earlier run answers the request for a node: the
+// task has completed without a dispatch.
+type Reused struct {
+	Task     int
+	Claim    int32
+	ExitCode int32
+}
+
 // Retry puts a dead letter back by hand, in a run that is not over; see
 // State.MayRetry.
 type Retry struct {
@@ -73,7 +81,7 @@ type Cancel struct{}
 
 func (e Evaluated) apply(s *State) {
 	switch {
-	case !s.has(e.Task) || !s.progress[e.Task].evaluating:
+	case !s.has(e.Task) || !s.isAsked(e.Task, condition):
 	case e.Broken:
 		rec := s.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = StateFailed, ReasonSystem, e.Err
@@ -81,7 +89,7 @@ func (e Evaluated) apply(s *State) {
 	case e.Err != "":
 		s.skip(e.Task, ReasonConditionError, e.Err)
 	case e.Value:
-		s.enqueue(e.Task, s.tasks[e.Task])
+		s.begin(e.Task)
 	default:
 		s.skip(e.Task, ReasonCondition, "")
 	}
@@ -113,13 +121,23 @@ func (e GaveUp) apply(s *State) {
 	}
 }
 
+func (e Reused) apply(s *State) {
+	if s.requested(e.Task, e.Claim) {
+		rec := s.tasks[e.Task]
+		rec.State, rec.Reason, rec.Error = StateCompleted, "", ""
+		rec.ExitCode = e.ExitCode
+		s.finish(e.Task, rec)
+	}
+}
+
 func (e Ended) apply(s *State) {
 	if !s.dispatched(e.Task, e.Claim) {
 		return
 	}
 	rec := s.tasks[e.Task]
 	rec.Reason, rec.Error = e.Reason, e.Error
-	if e.State == StateMoved && !s.cancelled {
+	remote := s.isRemote(e.Task)
+	if e.State == StateMoved && !s.cancelled && !rec.Doomed && !remote {
 		if s.mayStart(e.Task) {
 			s.enqueue(e.Task, rec)
 		} else {
@@ -129,10 +147,16 @@ func (e Ended) apply(s *State) {
 	}
 	rec.ExitCode, rec.Node = e.ExitCode, cmp.Or(e.Node, rec.Node)
 	rec.State = endState(e.State)
-	if s.cancelled && rec.State != StateCompleted {
+	switch {
+	case rec.State == StateCompleted:
+	case rec.Doomed:
+		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
+	case s.cancelled:
 		rec.State, rec.Reason = StateCancelled, ReasonRunCancelled
+	case remote && e.State == StateSkipped:
+		rec.State = StateSkipped
 	}
-	if repeatable(rec.State) && !e.NoRetry {
+	if repeatable(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
 		s.repeat(e.Task, rec)
 	} else {
 		s.finish(e.Task, rec)
@@ -147,7 +171,7 @@ func (e BackoffOver) apply(s *State) {
 
 func (e Retry) apply(s *State) {
 	if s.MayRetry(e.Task) == nil {
-		s.putBack([]int{e.Task})
+		s.retry(e.Task)
 	}
 }
 

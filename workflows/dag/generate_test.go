@@ -3,9 +3,11 @@ package dag_test
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -17,8 +19,8 @@ func chance(t *rapid.T, n int, label string) bool {
 	return rapid.IntRange(1, 100).Draw(t, label) > 100-n
 }
 
-// drawDefinition makes a random DAG of at most 10 tasks. The names are in no
-// relation to the order of the tasks.
+// drawDefinition makes a random DAG of at most 10 tasks, none of which fans out. The
+// names are in no relation to the order of the tasks.
 func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 	n := rapid.IntRange(1, 10).Draw(t, "tasks")
 	density := rapid.IntRange(5, 70).Draw(t, "density")
@@ -40,8 +42,11 @@ func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 		if chance(t, 30, "condition") {
 			task.Condition = "oracle"
 		}
-		if chance(t, 20, "onFailure") {
+		switch {
+		case chance(t, 20, "onFailure"):
 			task.OnFailure = "run"
+		case len(task.DependsOn) > 0 && chance(t, 30, "has when"):
+			task.When = rapid.SampledFrom(triggers).Draw(t, "when")
 		}
 		if retries := rapid.Int32Range(-1, 3).Draw(t, "retries"); retries >= 0 {
 			task.Retry = &v1.RetryPolicy{MaxRetries: &retries}
@@ -54,6 +59,44 @@ func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 	return def
 }
 
+var triggers = []string{"all_success", "all_done", "all_failed", "one_success", "one_failed", "none_failed", "always"}
+
+// drawFanOut has some tasks of a definition fan out.
+func drawFanOut(t *rapid.T, def *v1.Definition) {
+	for _, name := range slices.Sorted(maps.Keys(def.Tasks)) {
+		if chance(t, 35, "fans out") {
+			def.Tasks[name].Parallel = structpb.NewStringValue("oracle")
+			def.Tasks[name].MaxFailures = rapid.Int32Range(0, 2).Draw(t, "maxFailures")
+		}
+	}
+}
+
+// fanOut says what becomes of a task that fans out: always the same for a task.
+func fanOut(seed uint64, task string) dag.Expanded {
+	h := fnv.New64a()
+	fmt.Fprint(h, "fan-out", seed, task)
+	switch v := h.Sum64() % 20; v {
+	case 0:
+		return dag.Expanded{Err: "no list"}
+	case 1:
+		return dag.Expanded{Err: "the store is gone", Broken: true}
+	case 2:
+		return dag.Expanded{}
+	case 3, 4:
+		return dag.Expanded{Count: 5, Remote: true}
+	case 5:
+		return dag.Expanded{From: 7, Count: 2}
+	default:
+		return dag.Expanded{Count: 1 + int(v%5)}
+	}
+}
+
+// taskOf returns the task that a name is or is an instance of.
+func taskOf(name string) string {
+	task, _, _ := strings.Cut(name, "[")
+	return task
+}
+
 // drawEnd says how an attempt ends.
 func drawEnd(t *rapid.T) dag.Ended {
 	words := []string{
@@ -64,6 +107,7 @@ func drawEnd(t *rapid.T) dag.Ended {
 	e := dag.Ended{State: word, NoRetry: chance(t, 5, "noRetry")}
 	if word != "completed" {
 		e.Reason = "because-" + word
+		e.ExitCode = rapid.Int32Range(-1, 2).Draw(t, "exitCode")
 	}
 	return e
 }
@@ -87,7 +131,7 @@ func oracle(seed uint64, task string, ancestors []string, state func(string) str
 // ancestors returns every task above one, sorted.
 func ancestors(def *v1.Definition, name string) []string {
 	var all []string
-	for _, parent := range def.Tasks[name].DependsOn {
+	for _, parent := range def.Tasks[taskOf(name)].DependsOn {
 		all = append(append(all, parent), ancestors(def, parent)...)
 	}
 	slices.Sort(all)

@@ -27,9 +27,13 @@ type node struct {
 	parents, children []int
 	retry             retryPolicy
 
-	conditional bool // has a condition
-	always      bool // onFailure: run
-	excused     bool // continueOnError
+	conditional bool    // has a condition
+	when        trigger // empty: the default, or onFailure: run
+	always      bool    // onFailure: run
+	stubborn    bool    // starts although the run has halted
+	excused     bool    // continueOnError
+	fansOut     bool    // has parallel or foreach
+	maxFailures int     // instances that may fail without the task failing
 }
 
 // NewGraph compiles a definition, which must not be changed afterwards. It
@@ -73,6 +77,7 @@ func NewGraph(def *v1.Definition) (*Graph, error) {
 	}
 	for i, r := range order {
 		task := def.Tasks[names[r]]
+		when, run := trigger(task.GetWhen()), task.GetOnFailure() == "run"
 		g.index[names[r]] = i
 		g.nodes[i] = node{
 			name:        names[r],
@@ -81,8 +86,12 @@ func NewGraph(def *v1.Definition) (*Graph, error) {
 			children:    translate(children[r], place),
 			retry:       newRetryPolicy(task.GetRetry()),
 			conditional: strings.TrimSpace(task.GetCondition()) != "",
-			always:      task.GetOnFailure() == "run",
+			when:        when,
+			always:      run,
+			stubborn:    run || when.stubborn(),
 			excused:     task.GetContinueOnError(),
+			fansOut:     task.GetParallel() != nil || task.GetForeach() != nil,
+			maxFailures: int(max(task.GetMaxFailures(), 0)),
 		}
 	}
 	return g, nil
@@ -107,6 +116,9 @@ func (g *Graph) Parents(i int) []int { return g.nodes[i].parents }
 // Children returns the tasks that wait for task i, ascending. The slice belongs
 // to the graph.
 func (g *Graph) Children(i int) []int { return g.nodes[i].children }
+
+// FansOut says whether task i runs as instances.
+func (g *Graph) FansOut(i int) bool { return g.nodes[i].fansOut }
 
 // Definition returns the definition of task i. It belongs to the graph.
 func (g *Graph) Definition(i int) *v1.TaskDefinition { return g.nodes[i].def }

@@ -28,7 +28,7 @@ func start(t *testing.T, def *v1.Definition) (live, dag.Decisions) {
 
 func (l live) index(name string) (int, int32) {
 	l.t.Helper()
-	i, ok := l.g.Index(name)
+	i, ok := l.s.Index(name)
 	if !ok {
 		l.t.Fatalf("no task %q", name)
 	}
@@ -52,7 +52,7 @@ func (l live) end(name string, e dag.Ended) dag.Event {
 func (l live) names(tasks []int) []string {
 	var names []string
 	for _, i := range tasks {
-		names = append(names, l.g.Name(i))
+		names = append(names, l.s.Name(i))
 	}
 	return names
 }

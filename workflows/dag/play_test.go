@@ -10,6 +10,7 @@ import (
 // A script says how the parts of a run end that are not decided here.
 type script struct {
 	conditions map[string]string      // "true", "false", or the text of an error
+	fanOut     map[string]int         // instances by task
 	attempts   map[string][]dag.Ended // by task, each attempt after the other; then completed
 }
 
@@ -39,11 +40,14 @@ func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 			}
 			events = append(events, e)
 		}
+		for _, i := range d.Expand {
+			events = append(events, dag.Expanded{Task: i, Count: sc.fanOut[s.Name(i)]})
+		}
 		for _, b := range d.Backoff {
 			events = append(events, dag.BackoffOver{Task: b.Task, Claim: s.Task(b.Task).Claim})
 		}
 		for _, i := range d.Place {
-			name, claim := g.Name(i), s.Task(i).Claim
+			name, claim := s.Name(i), s.Task(i).Claim
 			end := dag.Ended{State: dag.StateCompleted}
 			if n := played[name]; n < len(sc.attempts[name]) {
 				end = sc.attempts[name][n]
@@ -74,9 +78,9 @@ func repeat(n int, e dag.Ended) []dag.Ended {
 	return ends
 }
 
-func record(t *testing.T, g *dag.Graph, s *dag.State, name string) dag.Record {
+func record(t *testing.T, s *dag.State, name string) dag.Record {
 	t.Helper()
-	i, ok := g.Index(name)
+	i, ok := s.Index(name)
 	if !ok {
 		t.Fatalf("no task %q", name)
 	}

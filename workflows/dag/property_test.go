@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -14,48 +15,93 @@ import (
 func TestAgreesWithReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t, "", "continue", "halt", "halt")
+		drawFanOut(t, def)
 		seed := rapid.Uint64().Draw(t, "seed")
-		cancelAt := -1
-		if chance(t, 25, "cancels") {
-			cancelAt = rapid.IntRange(0, 20).Draw(t, "cancelAt")
-		}
-		m := simulate(t, def, seed, newReference(def, seed))
-		for step := 0; m.end == nil; step++ {
-			var events []dag.Event
-			for range rapid.IntRange(1, 3).Draw(t, "batch") {
-				events = append(events, m.answer(func(int) dag.Ended { return drawEnd(t) })...)
-			}
-			if len(events) == 0 {
-				t.Fatalf("the run hangs: %+v", m.s.Records())
-			}
-			for range rapid.IntRange(0, 2).Draw(t, "noise") {
-				if e := noise(m, t); e != nil {
-					at := rapid.IntRange(0, len(events)).Draw(t, "at")
-					events = append(events[:at:at], append([]dag.Event{e}, events[at:]...)...)
-				}
-			}
-			if step == cancelAt {
-				at := rapid.IntRange(0, len(events)).Draw(t, "at")
-				events = append(events[:at:at], append([]dag.Event{dag.Cancel{}}, events[at:]...)...)
-			}
-			m.apply(events...)
-			if dead := m.deadLetters(); m.end == nil && len(dead) > 0 && chance(t, 25, "retry") {
-				m.apply(dag.Retry{Task: rapid.SampledFrom(dead).Draw(t, "put back")})
-			}
-			if chance(t, 10, "restore") {
-				m.restore()
+		m := simulate(t, def, seed, newReference(def))
+		generation(t, m)
+		for range rapid.IntRange(0, 2).Draw(t, "generations") {
+			if again, ok := drawAgain(t, m); ok {
+				m.reopen(again)
+				generation(t, m)
 			}
 		}
-		if want := m.ref.state(); m.end.State != want {
-			t.Fatalf("the run ended %+v, by the reference %s", m.end, want)
-		}
-		if m.end.State == "failed" && m.g.Name(m.end.Task) != m.ref.firstFailure {
-			t.Fatalf("the run blames %s, the reference %s", m.g.Name(m.end.Task), m.ref.firstFailure)
-		}
-		m.apply(m.sent...)
-		m.apply(dag.Cancel{})
-		m.restore()
 	})
+}
+
+// drawAgain says what is done again in a run that has ended; ok is false where
+// there is nothing.
+func drawAgain(t *rapid.T, m *simulation) (again dag.Again, ok bool) {
+	kind := rapid.IntRange(1, 7).Draw(t, "again") // a set of the three
+	if dead := m.deadLetters(); kind&1 != 0 && len(dead) > 0 {
+		for _, i := range rapid.SliceOfN(rapid.SampledFrom(dead), 1, 3).Draw(t, "put back") {
+			again.Tasks = append(again.Tasks, m.s.Name(i))
+		}
+	}
+	again.Failed = kind&2 != 0
+	if kind&4 != 0 {
+		again.From = rapid.SliceOfN(rapid.SampledFrom(m.ref.order), 1, 2).Draw(t, "from")
+	}
+	return again, again.Failed || len(again.Tasks)+len(again.From) > 0
+}
+
+// interruption draws something that a person or a clock does to a run.
+func interruption(t *rapid.T, m *simulation) dag.Event {
+	task := rapid.IntRange(0, m.s.Len()-1).Draw(t, "interrupted")
+	switch rapid.IntRange(0, 7).Draw(t, "interruption") {
+	case 0:
+		return dag.Cancel{}
+	case 1:
+		return dag.Abort{State: rapid.SampledFrom([]string{"failed", "cancelled", "rejected"}).Draw(t, "abort"), Reason: "deadline"}
+	case 2, 3, 4:
+		return dag.CancelTask{Task: task}
+	}
+	return dag.Expire{Task: task}
+}
+
+// generation brings a run to its end, and checks that it stays there.
+func generation(t *rapid.T, m *simulation) {
+	interrupts := rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "interrupts") // in a hundred steps
+	gloomy := chance(t, 30, "gloomy")
+	for m.end == nil {
+		var events []dag.Event
+		for range rapid.IntRange(1, 3).Draw(t, "batch") {
+			events = append(events, m.answer(func(int) dag.Ended {
+				if gloomy && chance(t, 50, "fails") {
+					return deadNow()
+				}
+				return drawEnd(t)
+			})...)
+		}
+		if len(events) == 0 {
+			t.Fatalf("the run hangs: %+v", m.s.Records())
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "noise") {
+			if e := noise(m, t); e != nil {
+				at := rapid.IntRange(0, len(events)).Draw(t, "at")
+				events = append(events[:at:at], append([]dag.Event{e}, events[at:]...)...)
+			}
+		}
+		if chance(t, interrupts, "interrupted") {
+			at := rapid.IntRange(0, len(events)).Draw(t, "at")
+			events = append(events[:at:at], append([]dag.Event{interruption(t, m)}, events[at:]...)...)
+		}
+		m.apply(events...)
+		if dead := m.deadLetters(); m.end == nil && len(dead) > 0 && chance(t, 35, "retry") {
+			m.apply(dag.Retry{Task: rapid.SampledFrom(dead).Draw(t, "put back")})
+		}
+		if chance(t, 10, "restore") {
+			m.restore()
+		}
+	}
+	if want := m.ref.state(); m.end.State != want {
+		t.Fatalf("the run ended %+v, by the reference %s", m.end, want)
+	}
+	if m.end.Reason == "task_failed" && m.g.Name(m.end.Task) != m.ref.firstFailure {
+		t.Fatalf("the run blames %s, the reference %s", m.g.Name(m.end.Task), m.ref.firstFailure)
+	}
+	m.apply(m.sent...)
+	m.apply(dag.Cancel{}, dag.Expire{Task: m.s.Len() - 1}, dag.CancelTask{}, dag.Abort{State: "failed"})
+	m.restore()
 }
 
 // noise draws an event that nobody asked for: one that was sent before, or one that
@@ -64,12 +110,12 @@ func noise(m *simulation, t *rapid.T) dag.Event {
 	if len(m.sent) > 0 && chance(t, 60, "again") {
 		e := rapid.SampledFrom(m.sent).Draw(t, "doubled")
 		switch e.(type) {
-		case dag.Cancel, dag.Retry:
+		case dag.Cancel, dag.Abort, dag.CancelTask, dag.Expire, dag.Retry:
 		default:
 			return e
 		}
 	}
-	i := rapid.IntRange(0, m.g.Len()-1).Draw(t, "task")
+	i := rapid.IntRange(0, m.s.Len()-1).Draw(t, "task")
 	if state := m.s.Task(i).State; dag.Terminal(state) && state != "dead_letter" && chance(t, 10, "no dead letter") {
 		return dag.Retry{Task: i}
 	}
@@ -95,6 +141,7 @@ func noise(m *simulation, t *rapid.T) dag.Event {
 func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t, "", "continue")
+		drawFanOut(t, def)
 		w := worked{
 			def:      def,
 			seed:     rapid.Uint64().Draw(t, "seed"),
@@ -103,13 +150,15 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 		}
 		m := simulate(t, def, w.seed, nil)
 		for i := range m.g.Len() {
-			for range rapid.IntRange(0, 5).Draw(t, "attempts") {
-				w.attempts[m.g.Name(i)] = append(w.attempts[m.g.Name(i)], drawEnd(t))
+			for _, name := range append(w.instances(m.g.Name(i)), m.g.Name(i)) {
+				for range rapid.IntRange(0, 5).Draw(t, "attempts") {
+					w.attempts[name] = append(w.attempts[name], drawEnd(t))
+				}
 			}
 		}
 		for m.end == nil {
 			events := m.answer(func(i int) dag.Ended {
-				if ends := w.attempts[m.g.Name(i)]; int(m.s.Task(i).Claim) <= len(ends) {
+				if ends := w.attempts[m.s.Name(i)]; int(m.s.Task(i).Claim) <= len(ends) {
 					return ends[m.s.Task(i).Claim-1]
 				}
 				return dag.Ended{State: "completed"}
@@ -121,7 +170,15 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 		}
 		run := "completed"
 		for i, rec := range m.s.Records() {
-			name := m.g.Name(i)
+			name := m.s.Name(i)
+			if task := m.s.Group(i); task >= 0 {
+				// How instances end that maxFailures stops depends on the order.
+				state := w.ran(name, m.s.Definition(i))
+				if m.s.Task(task).State == "completed" && state != rec.State {
+					t.Fatalf("instance %s is %+v, should be %s", name, rec, state)
+				}
+				continue
+			}
 			state, effect := w.task(name)
 			if state != rec.State {
 				t.Fatalf("task %s is %+v, should be %s", name, rec, state)
@@ -157,6 +214,8 @@ func (w worked) task(name string) (state, effect string) {
 		parents[e]++
 	}
 	switch {
+	case def.When != "" && !refHolds(def.When, parents):
+		return "skipped", "neutral"
 	case def.Condition != "":
 		value, _ := oracle(w.seed, name, ancestors(w.def, name), func(a string) string {
 			s, _ := w.task(a)
@@ -165,13 +224,14 @@ func (w worked) task(name string) (state, effect string) {
 		if !value {
 			return "skipped", "neutral"
 		}
+	case def.When != "":
 	case def.OnFailure == "run" || len(def.DependsOn) == 0:
 	case parents["failure"] > 0:
 		return "skipped", "failure"
 	case parents["success"] == 0:
 		return "skipped", "neutral"
 	}
-	switch state = w.ran(name, def); {
+	switch state = w.started(name, def); {
 	case state == "completed" || state == "stopped" || def.ContinueOnError:
 		return state, "success"
 	default:
@@ -179,7 +239,49 @@ func (w worked) task(name string) (state, effect string) {
 	}
 }
 
-// ran returns how a task ends that has started.
+// instances returns the names of the instances that a task has here if it fans out.
+func (w worked) instances(name string) []string {
+	e := fanOut(w.seed, name)
+	if w.def.Tasks[name].Parallel == nil || e.Err != "" || e.Remote {
+		return nil
+	}
+	var list []string
+	for k := range e.Count {
+		list = append(list, fmt.Sprintf("%s[%d]", name, e.From+k))
+	}
+	return list
+}
+
+// started returns how a task ends that has started.
+func (w worked) started(name string, def *v1.TaskDefinition) string {
+	e := fanOut(w.seed, name)
+	switch {
+	case def.Parallel == nil:
+		return w.ran(name, def)
+	case e.Err != "":
+		return "failed"
+	case e.Remote:
+		if len(w.attempts[name]) == 0 {
+			return "completed"
+		}
+		if state := w.attempts[name][0].State; state != "moved" {
+			return state
+		}
+		return "failed"
+	}
+	failed := int32(0)
+	for _, one := range w.instances(name) {
+		if state := w.ran(one, def); state != "completed" && state != "stopped" {
+			failed++
+		}
+	}
+	if failed > def.MaxFailures {
+		return "failed"
+	}
+	return "completed"
+}
+
+// ran returns how an attempt of a task or instance ends that is not repeated.
 func (w worked) ran(name string, def *v1.TaskDefinition) string {
 	retries := refRetries(def)
 	left := retries

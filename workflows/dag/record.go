@@ -1,7 +1,7 @@
 package dag
 
-// A Record is what a State knows of one task, and all that it must be told to go
-// on with it. Records can be compared with ==.
+// A Record is what a State knows of one task or instance, and all that it must be
+// told to go on with it. Records can be compared with ==.
 type Record struct {
 	State  string // one of the State words; empty, in a Restore: pending
 	Reason string // why it is in this state, as a word; may be empty
@@ -17,16 +17,20 @@ type Record struct {
 	// in state queued; such a task has no open request for a node.
 	Backoff bool
 	// The failure that the task is repeated for: what it ends in if it cannot be
-	// repeated after all. Zero before the first failure and after the end.
+	// repeated after all. Zero before the first failure and after the end. Of a
+	// doomed one: what it ends in if it does not complete.
 	Failure Failure
-	// A dead letter that was put back by hand and has not ended again: it may start
-	// although the run has halted.
+	// It was put back by hand and has not ended again: it may start although the run
+	// has halted or maxFailures has stopped the task that it is an instance of.
 	Retried bool
+	// A node has it, or its instances, but it was cancelled or its deadline is over:
+	// it is being stopped, and ends as Failure says unless it completes.
+	Doomed bool
 }
 
-// A Failure is how an attempt failed.
+// A Failure is how an attempt failed, or how a doomed task ends.
 type Failure struct {
-	State  string // failed, killed_oom or lost
+	State  string // failed, killed_oom or lost; cancelled of a doomed task
 	Reason string
 	Error  string
 }

@@ -11,25 +11,68 @@ var (
 	ErrUnknownTask   = errors.New("the run has no such task")
 	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not go on")
 	ErrNotDeadLetter = errors.New("only a dead letter can be put back")
+	ErrStopping      = errors.New("its task is being stopped")
 )
 
+// Again says what is done again in a run that has ended. What has completed and is
+// not named is kept.
+type Again struct {
+	// Dead letters that are put back as by Retry: tasks, or instances such as "each[3]".
+	Tasks []string
+	// Everything that did not complete, in a cancelled run too. A task that has fanned
+	// out keeps the instances that completed.
+	Failed bool
+	// These tasks and all below them, whatever their state, in a cancelled run too.
+	// They fan out anew.
+	From []string
+}
+
 // Reopen returns a state that goes on from records, such as those of a run that
-// is over, with some of its dead letters put back. State.Start gives the first
-// decisions. The error wraps one of those above.
-func Reopen(g *Graph, records []Record, tasks []int, options ...RestoreOption) (*State, error) {
+// is over, with some of it to be done again. State.Start gives the first
+// decisions. Instances of tasks that fan out anew are gone from it; the others may
+// have another index than in records. The error wraps one of those above.
+func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (*State, error) {
 	s := Restore(g, records, options...)
-	for _, i := range tasks {
+	var from []int
+	for _, name := range again.From {
+		i, ok := g.Index(name)
+		if !ok {
+			return nil, fmt.Errorf("task %q: %w", name, ErrUnknownTask)
+		}
+		from = append(from, i)
+	}
+	if again.Failed || len(from) > 0 {
+		s.cancelled, s.aborted = false, Abort{}
+	}
+	var dead []string
+	for _, name := range again.Tasks {
+		i, ok := s.Index(name)
+		if !ok {
+			return nil, fmt.Errorf("task %q: %w", name, ErrUnknownTask)
+		}
 		if err := s.MayRetry(i); err != nil {
 			return nil, err
 		}
+		dead = append(dead, name)
 	}
-	if len(tasks) > 0 {
-		s.putBack(tasks)
+	anew := s.below(from)
+	if len(from) > 0 {
+		s.forget(anew)
+	}
+	if again.Failed || len(from) > 0 || len(dead) > 0 {
+		var put []int
+		for _, name := range dead {
+			// An instance that is forgotten comes again with its task.
+			if i, ok := s.Index(name); ok && !anew[s.taskOf(i)] {
+				put = append(put, i)
+			}
+		}
+		s.putBack(put, again.Failed, anew)
 	}
 	return s, nil
 }
 
-// MayRetry says why a task cannot be put back, or nil.
+// MayRetry says why a task or instance cannot be put back, or nil.
 func (s *State) MayRetry(i int) error {
 	switch {
 	case !s.has(i):
@@ -37,53 +80,47 @@ func (s *State) MayRetry(i int) error {
 	case s.cancelled:
 		return ErrCancelled
 	case s.tasks[i].State != StateDeadLetter:
-		return fmt.Errorf("task %q is %s: %w", s.graph.Name(i), s.tasks[i].State, ErrNotDeadLetter)
+		return fmt.Errorf("task %q is %s: %w", s.Name(i), s.tasks[i].State, ErrNotDeadLetter)
+	case s.tasks[s.taskOf(i)].Doomed:
+		return fmt.Errorf("instance %q: %w", s.Name(i), ErrStopping)
 	}
 	return nil
 }
 
-// putBack puts dead letters back, with what was skipped for their sake. It looks
-// at every task, like a halt.
-func (s *State) putBack(tasks []int) {
-	tasks = slices.Compact(slices.Sorted(slices.Values(tasks)))
-	wasHalted := s.halted()
-	again := make([]bool, len(s.tasks)) // what is below these is decided anew
+// below marks tasks and everything below them.
+func (s *State) below(tasks []int) []bool {
+	marked := make([]bool, s.graph.Len())
 	for _, i := range tasks {
-		again[i] = true
-		s.set(i, Record{State: StateQueued, Claim: s.tasks[i].Claim, ExitCode: -1, Retried: true})
+		marked[i] = true
 	}
-	s.derive()
-	lifted := wasHalted && !s.halted()
-	for i := range s.tasks {
-		for _, parent := range s.graph.nodes[i].parents {
-			again[i] = again[i] || again[parent]
+	for i := range marked {
+		marked[i] = marked[i] || slices.ContainsFunc(s.graph.nodes[i].parents, func(p int) bool { return marked[p] })
+	}
+	return marked
+}
+
+// forget takes the instances of tasks out of the state. Their claims go over to the
+// task, so that none is used again. It makes all that is derived out of date.
+func (s *State) forget(tasks []bool) {
+	old := s.groups
+	records := s.tasks
+	s.groups, s.owner, s.tasks = nil, nil, records[:s.graph.Len():s.graph.Len()]
+	for _, g := range old {
+		instances := records[g.first:]
+		if g.remote {
+			instances = nil
+		} else {
+			instances = instances[:g.count]
 		}
-		rec := s.tasks[i]
-		if rec.State != StateSkipped || !again[i] && !(lifted && rec.Reason == ReasonHalt) {
+		if !tasks[g.task] {
+			g.first = len(s.tasks)
+			s.addGroup(g)
+			s.tasks = append(s.tasks, instances...)
 			continue
 		}
-		again[i] = true
-		if s.mayStart(i) {
-			s.set(i, Record{State: StatePending, Claim: rec.Claim, ExitCode: -1})
-		} else {
-			rec.Reason, rec.Error = ReasonHalt, s.graph.ended(s.first, s.tasks[s.first].State)
-			s.set(i, rec)
-		}
-	}
-	s.derive()
-	for _, i := range tasks {
-		if s.progress[i].open == 0 {
-			s.enqueue(i, s.tasks[i])
-		} else { // something above it goes on as well
-			rec := s.tasks[i]
-			rec.State = StatePending
-			s.set(i, rec)
-		}
-	}
-	for i := range s.tasks {
-		if s.tasks[i].State == StatePending && s.progress[i].open == 0 && !s.progress[i].evaluating {
-			s.ready(i)
-			s.settle()
+		s.progress[g.task].group = 0
+		for _, rec := range instances {
+			s.tasks[g.task].Claim = max(s.tasks[g.task].Claim, rec.Claim)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestReopenedRunEndsAsIfTheTaskHadSucceeded(t *testing.T) {
 				second.attempts[name] = first.attempts[name]
 			}
 		}
-		s, err := dag.Reopen(m.g, before, append(put, put...))
+		s, err := dag.Reopen(m.g, before, dag.Again{Tasks: named(m.g, append(put, put...))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,6 +89,14 @@ func TestReopenedRunEndsAsIfTheTaskHadSucceeded(t *testing.T) {
 			t.Fatalf("the run ended %+v, should be %s", m.end, run)
 		}
 	})
+}
+
+func named(g *dag.Graph, tasks []int) []string {
+	var list []string
+	for _, i := range tasks {
+		list = append(list, g.Name(i))
+	}
+	return list
 }
 
 // playOut brings the run to its end. The attempts of a task end as said, in their
@@ -153,14 +161,14 @@ func TestRetryOfADeadLetter(t *testing.T) {
 	l.placed("notify")
 	l.s.Apply(l.end("notify", ended("completed")))
 	l.placed("report") // runs while what is above it is put back
-	if rec := record(t, l.g, l.s, "build"); rec.State != "dead_letter" || rec.Attempt != 1 || rec.Claim != 2 {
+	if rec := record(t, l.s, "build"); rec.State != "dead_letter" || rec.Attempt != 1 || rec.Claim != 2 {
 		t.Fatalf("build is %+v", rec)
 	}
 	d := l.retry("build")
 	if diff := cmp.Diff([]string{"build"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
-	if rec := record(t, l.g, l.s, "build"); rec != (dag.Record{State: "queued", Claim: 3, ExitCode: -1, Retried: true}) {
+	if rec := record(t, l.s, "build"); rec != (dag.Record{State: "queued", Claim: 3, ExitCode: -1, Retried: true}) {
 		t.Errorf("build is %+v", rec)
 	}
 	if d := l.retry("build"); len(d.Changed)+len(d.Place) > 0 {
@@ -168,7 +176,7 @@ func TestRetryOfADeadLetter(t *testing.T) {
 	}
 	l.s.Apply(l.end("report", ended("completed")))
 	for task, state := range map[string]string{"test": "pending", "deploy": "pending", "notify": "completed", "report": "completed"} {
-		if rec := record(t, l.g, l.s, task); rec.State != state {
+		if rec := record(t, l.s, task); rec.State != state {
 			t.Errorf("%s is %+v, want %s", task, rec, state)
 		}
 	}
@@ -201,7 +209,7 @@ func TestRetryInAHaltedRun(t *testing.T) {
 	l.placed("b")
 	l.die("a")
 	l.s.Apply(l.end("b", deadNow()))
-	if rec := record(t, l.g, l.s, "b"); rec.State != "failed" {
+	if rec := record(t, l.s, "b"); rec.State != "failed" {
 		t.Fatalf("b is %+v", rec)
 	}
 	states := func() map[string]string {
@@ -237,25 +245,36 @@ func TestRetryInAHaltedRun(t *testing.T) {
 }
 
 func TestReopenRefuses(t *testing.T) {
-	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {}}})
+	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {}, "each": fanned(0)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := []dag.Record{{State: "dead_letter", Claim: 4, Attempt: 3}, {State: "failed", Claim: 1}}
+	records := []dag.Record{
+		{State: "dead_letter", Claim: 4, Attempt: 3}, {State: "failed", Claim: 1}, {State: "failed"},
+		{State: "completed", Claim: 1}, {State: "dead_letter", Claim: 2},
+	}
 	for name, tt := range map[string]struct {
-		tasks   []int
+		tasks   []string
 		options []dag.RestoreOption
 		want    error
 	}{
-		"a failure that is none": {[]int{0, 1}, nil, dag.ErrNotDeadLetter},
-		"no task":                {[]int{2}, nil, dag.ErrUnknownTask},
-		"no task either":         {[]int{-1}, nil, dag.ErrUnknownTask},
-		"a cancelled run":        {[]int{0}, []dag.RestoreOption{dag.WithCancelled(true)}, dag.ErrCancelled},
-		"a dead letter":          {[]int{0}, nil, nil},
+		"a failure that is none": {[]string{"a", "b"}, nil, dag.ErrNotDeadLetter},
+		"no task":                {[]string{"c"}, nil, dag.ErrUnknownTask},
+		"no task either":         {[]string{"a[0]"}, nil, dag.ErrUnknownTask},
+		"a cancelled run":        {[]string{"a"}, []dag.RestoreOption{dag.WithCancelled(true)}, dag.ErrCancelled},
+		"a dead letter":          {[]string{"a"}, nil, nil},
+		"an instance":            {[]string{"each[1]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, false)}, nil},
+		"one that completed":     {[]string{"each[0]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, false)}, dag.ErrNotDeadLetter},
+		"one that is elsewhere":  {[]string{"each[1]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, true)}, dag.ErrUnknownTask},
 	} {
-		s, err := dag.Reopen(g, records, tt.tasks, tt.options...)
+		s, err := dag.Reopen(g, records, dag.Again{Tasks: tt.tasks}, tt.options...)
 		if !errors.Is(err, tt.want) || (s == nil) != (err != nil) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	for _, name := range []string{"c", "each[1]", ""} {
+		if _, err := dag.Reopen(g, records, dag.Again{From: []string{name}}, dag.WithExpansion(2, 0, 2, false)); !errors.Is(err, dag.ErrUnknownTask) {
+			t.Errorf("from %q: %v", name, err)
 		}
 	}
 }

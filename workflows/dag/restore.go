@@ -8,11 +8,32 @@ func WithCancelled(cancelled bool) RestoreOption {
 	return func(s *State) { s.cancelled = cancelled }
 }
 
+// WithAborted goes on with a run whose State.Aborted was this one, if it was any.
+func WithAborted(abort Abort) RestoreOption {
+	return func(s *State) {
+		s.aborted = abort
+		s.cancelled = s.cancelled || abort.State != ""
+	}
+}
+
 // WithFirstFailure goes on with a run whose State.FirstFailure was this one.
 // Without it, or when that task did not fail the run, the one with the lowest
 // index that did is taken.
 func WithFirstFailure(task int) RestoreOption {
 	return func(s *State) { s.first = task }
+}
+
+// WithExpansion goes on with a run in which a task has fanned out as
+// State.Expansion tells. The records of the instances, unless they are remote,
+// follow those of the tasks and of the expansions before this one. One that cannot
+// be is ignored.
+func WithExpansion(task, from, count int, remote bool) RestoreOption {
+	return func(s *State) {
+		if task < 0 || task >= s.graph.Len() || !s.graph.FansOut(task) || s.expansion(task) != nil || count <= 0 {
+			return
+		}
+		s.addGroup(group{task: task, first: s.graph.Len() + len(s.owner), from: from, count: count, remote: remote})
+	}
 }
 
 // Restore returns a state that goes on from records, by index, such as those of
@@ -21,7 +42,6 @@ func WithFirstFailure(task int) RestoreOption {
 func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	s := &State{
 		graph:    g,
-		tasks:    make([]Record, g.Len()),
 		progress: make([]progress, g.Len()),
 		counts:   make(map[string]int),
 		first:    -1,
@@ -29,9 +49,10 @@ func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	for _, option := range options {
 		option(s)
 	}
+	s.tasks = make([]Record, g.Len()+len(s.owner))
 	copy(s.tasks, tasks)
 	for i := range s.tasks {
-		s.tasks[i] = complete(s.tasks[i])
+		s.tasks[i] = s.complete(i)
 	}
 	s.derive()
 	return s
@@ -41,20 +62,27 @@ func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 // stays as it is if it still is one.
 func (s *State) derive() {
 	clear(s.counts)
-	s.remaining, s.failures = len(s.tasks), 0
-	lowest := -1
 	for i := range s.tasks {
 		s.counts[s.tasks[i].State]++
+	}
+	for k := range s.groups {
+		s.deriveGroup(&s.groups[k])
+	}
+	s.remaining, s.failures = len(s.progress), 0
+	lowest := -1
+	for i := range s.progress {
 		p := &s.progress[i]
-		*p = progress{open: int32(len(s.graph.nodes[i].parents)), evaluating: p.evaluating}
+		*p = progress{open: int32(len(s.graph.nodes[i].parents)), asked: p.asked, group: p.group}
 		for _, parent := range s.graph.nodes[i].parents {
 			if s.isSettled(parent) {
 				p.learn(s.progress[parent].effect)
 			}
 		}
-		// A condition that was asked for under parents that go on after all is asked
-		// for again when they have ended.
-		p.evaluating = p.evaluating && p.open == 0 && s.tasks[i].State == StatePending
+		// What was asked for under parents that go on after all is asked for again when
+		// they have ended.
+		if p.open > 0 || s.tasks[i].State != StatePending {
+			p.asked = nothing
+		}
 		if !Terminal(s.tasks[i].State) {
 			continue
 		}
@@ -67,8 +95,27 @@ func (s *State) derive() {
 			}
 		}
 	}
-	if !s.has(s.first) || !s.failsRun(s.first) {
+	if s.first < 0 || s.first >= len(s.progress) || !s.failsRun(s.first) {
 		s.first = lowest
+	}
+}
+
+// deriveGroup works out anew what follows from the records of a group's instances.
+func (s *State) deriveGroup(g *group) {
+	if g.remote {
+		return
+	}
+	clear(g.counts)
+	g.open, g.failed = 0, 0
+	for i := g.first; i < g.first+g.count; i++ {
+		rec := &s.tasks[i]
+		g.counts[rec.State]++
+		if !Terminal(rec.State) {
+			g.open++
+		}
+		if failedInstance(*rec) {
+			g.failed++
+		}
 	}
 }
 
@@ -77,8 +124,9 @@ func (s *State) isSettled(i int) bool {
 	return s.progress[i].open == 0 && Terminal(s.tasks[i].State)
 }
 
-// complete fills in what a record may leave out.
-func complete(rec Record) Record {
+// complete returns the record of i with what it may leave out filled in.
+func (s *State) complete(i int) Record {
+	rec := s.tasks[i]
 	if rec.State == "" {
 		rec.State, rec.ExitCode = StatePending, -1
 	}
@@ -87,6 +135,15 @@ func complete(rec Record) Record {
 	}
 	if rec.Attempt > 0 && rec.Failure.State == "" && !Terminal(rec.State) {
 		rec.Failure = Failure{State: StateFailed, Reason: rec.Reason, Error: rec.Error}
+	}
+	switch g := s.groupOf(i); {
+	case g == nil:
+		if s.graph.FansOut(i) && s.expansion(i) == nil && !Terminal(rec.State) {
+			rec.State = StatePending // its instances are not known any more
+		}
+	case Terminal(s.tasks[g.task].State) && !Terminal(rec.State):
+		// Its task has ended without it.
+		rec.State, rec.Reason, rec.Backoff, rec.Doomed, rec.Failure = StateCancelled, ReasonRunCancelled, false, false, Failure{}
 	}
 	return rec
 }

@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,66 @@ func TestRestoreFillsInWhatIsMissing(t *testing.T) {
 	want.Changed = nil
 	if diff := cmp.Diff(want, s.Start()); diff != "" {
 		t.Errorf("decisions, again (-want +got):\n%s", diff)
+	}
+}
+
+func TestRestoreWithInstances(t *testing.T) {
+	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
+		"a": fanned(0), "b": fanned(1), "c": fanned(0), "d": fanned(0), "e": fanned(0), "f": {},
+	}}
+	g, err := dag.NewGraph(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, done := dag.Record{State: "running", ExitCode: -1}, dag.Record{State: "completed", Claim: 1}
+	failed := dag.Record{State: "failed", Claim: 1, ExitCode: 1}
+	s := dag.Restore(g, []dag.Record{
+		run, run, run, {State: "running", Claim: 4, Doomed: true, Failure: dag.Failure{State: "failed", Reason: "deadline"}}, run, {State: "failed"},
+		failed, failed, {}, // b: too many have failed for the third
+		done, {State: "queued", Claim: 2, ExitCode: -1}, // a
+		done, done, // a
+		// e's is missing; f does not fan out, and the instances of c are not known
+	},
+		dag.WithExpansion(1, 0, 3, false), dag.WithExpansion(0, 5, 4, false), dag.WithExpansion(3, 0, 1000, true), dag.WithExpansion(4, 0, 1, false),
+		dag.WithExpansion(5, 0, 1, false), dag.WithExpansion(0, 0, 1, false), dag.WithExpansion(9, 0, 1, false), dag.WithExpansion(2, 0, 0, false),
+	)
+	d := s.Start()
+	got := make(map[string]string)
+	for i := range s.Len() {
+		got[s.Name(i)] = s.Task(i).State
+	}
+	want := map[string]string{
+		"a": "running", "a[5]": "completed", "a[6]": "queued", "a[7]": "completed", "a[8]": "completed",
+		"b": "failed", "b[0]": "failed", "b[1]": "failed", "b[2]": "skipped", "c": "pending", "d": "running",
+		"e": "running", "e[0]": "queued", "f": "failed",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	var requested []string
+	for _, i := range d.Place {
+		requested = append(requested, s.Name(i))
+	}
+	if diff := cmp.Diff([]string{"a[6]", "e[0]"}, requested); diff != "" {
+		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(d.Expand, []int{2}) || !slices.Equal(d.Stop, []int{3}) {
+		t.Errorf("expanded %v, stopped %v", d.Expand, d.Stop)
+	}
+}
+
+// An instance does not outlive its task, and a task does not wait for instances
+// that have all ended.
+func TestRestoreOfGroupsThatHaveEnded(t *testing.T) {
+	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": fanned(0), "b": fanned(0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dag.Restore(g, []dag.Record{{State: "failed"}, {State: "running"}, {State: "running", Claim: 1}, {State: "completed", Claim: 1}},
+		dag.WithExpansion(0, 0, 1, false), dag.WithExpansion(1, 0, 1, false))
+	d := s.Start()
+	if s.Task(2).State != "cancelled" || s.Task(1).State != "completed" || d.End == nil || len(d.Place)+len(d.Stop) > 0 {
+		t.Errorf("%+v, %+v", s.Records(), d)
 	}
 }
 

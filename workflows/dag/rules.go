@@ -37,20 +37,46 @@ func (p *progress) learn(parent effect) {
 // ready decides about a task whose parents have settled.
 func (s *State) ready(i int) {
 	n, p := &s.graph.nodes[i], &s.progress[i]
+	succeeded, failed := int(p.succeeded), int(p.failed)
+	neutral := len(n.parents) - succeeded - failed
+	holds := n.when.holds(succeeded, neutral, failed)
 	switch {
+	case n.when != "" && !holds:
+		s.skip(i, ReasonWhen, n.when.missed(succeeded, neutral, failed))
 	case n.conditional:
-		p.evaluating = true
-		s.round.evaluate = append(s.round.evaluate, i)
-	case n.always, len(n.parents) == 0, p.failed == 0 && p.succeeded > 0:
-		s.enqueue(i, s.tasks[i])
+		s.ask(i, condition)
+	case holds, n.always, len(n.parents) == 0:
+		s.begin(i)
 	default:
 		s.skip(i, ReasonUpstream, s.upstream(i))
 	}
 }
 
+// readyAll decides about all pending tasks that nothing has been decided about yet.
+func (s *State) readyAll() {
+	for i := range s.progress {
+		if s.tasks[i].State == StatePending && s.progress[i].open == 0 && s.progress[i].asked == nothing {
+			s.ready(i)
+			s.settle()
+		}
+	}
+}
+
+// ask asks a question about a pending task.
+func (s *State) ask(i int, q question) {
+	s.progress[i].asked = q
+	if q == condition {
+		s.round.evaluate = append(s.round.evaluate, i)
+	} else {
+		s.round.expand = append(s.round.expand, i)
+	}
+}
+
 // enqueue asks for a node under a new claim.
 func (s *State) enqueue(i int, rec Record) {
-	s.progress[i].evaluating = false
+	if i < s.graph.Len() {
+		s.progress[i].asked = nothing
+	}
 	rec.State, rec.Backoff = StateQueued, false
 	rec.Claim++
 	s.set(i, rec)
@@ -60,7 +86,7 @@ func (s *State) enqueue(i int, rec Record) {
 // repeat decides what becomes of a task whose attempt has failed as rec says and
 // would be worth repeating.
 func (s *State) repeat(i int, rec Record) {
-	retries := s.graph.nodes[i].retry.retries
+	retries := s.node(i).retry.retries
 	switch {
 	case retries == 0 || !s.mayStart(i):
 		s.finish(i, rec)
@@ -79,21 +105,24 @@ func (s *State) repeat(i int, rec Record) {
 	}
 }
 
-// skip ends a task that does not run.
+// skip ends a task that does not run, with the instances that it has not begun.
 func (s *State) skip(i int, reason, text string) {
+	if s.hasOpen(i) {
+		s.skipInstances(i, reason, text)
+	}
 	rec := s.tasks[i]
 	rec.State, rec.Reason, rec.Error = StateSkipped, reason, text
 	s.finish(i, rec)
 }
 
-// abandon ends a task that may not start any more because the run has halted.
+// abandon ends what may not start any more, because the run has halted or the task
+// that it is an instance of has been stopped.
 func (s *State) abandon(i int) {
-	if s.isRequested(i) {
-		s.round.withdraw = append(s.round.withdraw, i)
-	}
+	s.withdraw(i)
 	rec := s.tasks[i]
 	if rec.Failure.State == "" {
-		s.skip(i, ReasonHalt, s.graph.ended(s.first, s.tasks[s.first].State))
+		reason, text := s.abandoned(i)
+		s.skip(i, reason, text)
 		return
 	}
 	rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
@@ -101,13 +130,25 @@ func (s *State) abandon(i int) {
 	s.finish(i, rec)
 }
 
-// finish ends a task, once and for all, in the state that rec says.
+// abandoned says why something may not start any more.
+func (s *State) abandoned(i int) (reason, text string) {
+	if s.runAllows(i) {
+		return ReasonMaxFailures, s.stopped(s.groupOf(i))
+	}
+	return ReasonHalt, s.graph.ended(s.first, s.tasks[s.first])
+}
+
+// finish ends a task or instance, once and for all, in the state that rec says.
 func (s *State) finish(i int, rec Record) {
-	p := &s.progress[i]
-	rec.Backoff, rec.Failure, rec.Retried = false, Failure{}, false
+	rec.Backoff, rec.Failure, rec.Retried, rec.Doomed = false, Failure{}, false, false
 	s.set(i, rec)
+	if i >= s.graph.Len() {
+		s.instanceEnded(i)
+		return
+	}
 	s.remaining--
-	p.evaluating = false
+	p := &s.progress[i]
+	p.asked = nothing
 	p.effect = s.effectOf(i)
 	if p.open == 0 {
 		s.settled = append(s.settled, i)
@@ -126,9 +167,11 @@ func (s *State) finish(i int, rec Record) {
 // haltAll ends everything that may not start any more.
 func (s *State) haltAll() {
 	for i := range s.tasks {
-		waits := s.tasks[i].State == StatePending || s.tasks[i].State == StateQueued
-		if waits && !s.mayStart(i) {
+		switch {
+		case s.waits(i) && !s.mayStart(i):
 			s.abandon(i)
+		case s.isRemote(i) && s.tasks[i].State == StateRunning && !s.mayStart(i):
+			s.round.halt = append(s.round.halt, i)
 		}
 	}
 }
@@ -137,14 +180,13 @@ func (s *State) haltAll() {
 func (s *State) cancelAll() {
 	for i, rec := range s.tasks {
 		switch {
-		case Terminal(rec.State):
+		case Terminal(rec.State), rec.Doomed:
+		case s.hasOpen(i): // it ends with its instances
 		case s.isDispatched(i):
 			s.round.stop = append(s.round.stop, i)
 		default:
-			if s.isRequested(i) {
-				s.round.withdraw = append(s.round.withdraw, i)
-			}
-			rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, ""
+			s.withdraw(i)
+			rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, s.aborted.Error
 			s.finish(i, rec)
 		}
 	}
@@ -157,8 +199,8 @@ func (s *State) effectOf(i int) effect {
 	case StateCompleted, StateStopped:
 		return success
 	case StateSkipped:
-		conditional := rec.Reason == ReasonCondition || rec.Reason == ReasonConditionError
-		if conditional || rec.Reason == ReasonUpstream && s.progress[i].failed == 0 {
+		own := rec.Reason == ReasonCondition || rec.Reason == ReasonConditionError || rec.Reason == ReasonWhen
+		if own || rec.Reason == ReasonUpstream && s.progress[i].failed == 0 {
 			return neutral
 		}
 		return failure
@@ -177,6 +219,8 @@ func (s *State) failsRun(i int) bool {
 // end says how the run ended.
 func (s *State) end() *End {
 	switch {
+	case s.aborted.State != "":
+		return &End{State: s.aborted.State, Reason: s.aborted.Reason, Error: s.aborted.Error, Task: -1}
 	case s.cancelled:
 		return &End{State: StateCancelled, Reason: ReasonCancelled, Error: "the run was cancelled", Task: -1}
 	case s.failures > 0:
@@ -195,5 +239,5 @@ func (s *State) upstream(i int) string {
 	if parent.State == StateSkipped && (parent.Reason == ReasonUpstream || parent.Reason == ReasonHalt) {
 		return parent.Error
 	}
-	return s.graph.ended(parents[at], parent.State)
+	return s.graph.ended(parents[at], parent)
 }

@@ -23,6 +23,7 @@ type simulation struct {
 
 	// What has been decided and not been answered; by claim where there is one.
 	evaluate map[int]bool
+	expand   map[int]bool
 	place    map[int]int32
 	backoff  map[int]int32
 
@@ -30,6 +31,8 @@ type simulation struct {
 	end   *dag.End
 	final map[int]dag.Record
 	stops map[int]bool
+	halts map[int]bool
+	again bool // the changes come from something that was put back
 }
 
 func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simulation {
@@ -39,8 +42,8 @@ func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simu
 	}
 	m := &simulation{
 		t: t, def: def, seed: seed, g: g, s: dag.New(g), ref: ref,
-		evaluate: map[int]bool{}, place: map[int]int32{}, backoff: map[int]int32{},
-		final: map[int]dag.Record{}, stops: map[int]bool{},
+		evaluate: map[int]bool{}, expand: map[int]bool{}, place: map[int]int32{}, backoff: map[int]int32{},
+		final: map[int]dag.Record{}, stops: map[int]bool{}, halts: map[int]bool{},
 	}
 	before := m.s.Records()
 	m.take(before, m.s.Start())
@@ -55,16 +58,20 @@ func (m *simulation) apply(events ...dag.Event) {
 		switch e := e.(type) {
 		case dag.Evaluated:
 			delete(m.evaluate, e.Task)
+		case dag.Expanded:
+			delete(m.expand, e.Task)
 		case dag.BackoffOver:
 			if m.backoff[e.Task] == e.Claim {
 				delete(m.backoff, e.Task)
 			}
 		case dag.Retry:
 			for i, rec := range m.final { // not for ever after all
-				if i == e.Task && rec.State == "dead_letter" || rec.State == "skipped" {
+				task := i == e.Task || i == m.s.Group(e.Task) && e.Task < m.s.Len()
+				if task && e.Task < len(before) && before[e.Task].State == "dead_letter" || rec.State == "skipped" {
 					delete(m.final, i)
 				}
 			}
+			m.again = true
 		}
 		if m.ref != nil {
 			m.ref.step(m.name(e), e)
@@ -72,43 +79,65 @@ func (m *simulation) apply(events ...dag.Event) {
 	}
 	m.sent = append(m.sent, events...)
 	m.take(before, d)
+	m.again = false
 }
 
+// name returns the name of what an event is about; empty: of nothing.
 func (m *simulation) name(e dag.Event) string {
+	i := -1
 	switch e := e.(type) {
 	case dag.Evaluated:
-		return m.g.Name(e.Task)
+		i = e.Task
+	case dag.Expanded:
+		i = e.Task
 	case dag.Placed:
-		return m.g.Name(e.Task)
+		i = e.Task
+	case dag.Reused:
+		i = e.Task
 	case dag.Running:
-		return m.g.Name(e.Task)
+		i = e.Task
 	case dag.GaveUp:
-		return m.g.Name(e.Task)
+		i = e.Task
 	case dag.BackoffOver:
-		return m.g.Name(e.Task)
+		i = e.Task
 	case dag.Ended:
-		return m.g.Name(e.Task)
+		i = e.Task
 	case dag.Retry:
-		return m.g.Name(e.Task)
+		i = e.Task
+	case dag.CancelTask:
+		i = e.Task
+	case dag.Expire:
+		i = e.Task
 	}
-	return ""
+	if i < 0 || i >= m.s.Len() {
+		return ""
+	}
+	return m.s.Name(i)
 }
 
 // take notes decisions; before is what was known before them.
 func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 	m.takeChanges(before, d.Changed)
-	for i := range m.evaluate { // of no use any more where an ancestor was put back
-		if slices.ContainsFunc(ancestors(m.def, m.g.Name(i)), func(a string) bool {
-			k, _ := m.g.Index(a)
-			return !dag.Terminal(m.s.Task(k).State)
-		}) {
-			delete(m.evaluate, i)
+	known := len(before)
+	for i := known; i < m.s.Len(); i++ { // as it was made
+		before = append(before, dag.Record{State: "pending", Claim: before[m.s.Group(i)].Claim})
+	}
+	for _, asked := range []map[int]bool{m.evaluate, m.expand} {
+		for i := range asked { // of no use any more where an ancestor was put back
+			if m.unsettled(i) {
+				delete(asked, i)
+			}
 		}
 	}
 	for _, i := range d.Evaluate {
-		m.check(!m.evaluate[i] && wordIn(before[i].State, "pending skipped"), "task %d is evaluated twice", i)
-		m.checkMayStart(i)
+		m.check(!m.evaluate[i] && (m.again || before[i].State == "pending"), "task %d is evaluated twice", i)
+		m.check(!m.unsettled(i), "task %d starts before an ancestor has ended", i)
 		m.evaluate[i] = true
+	}
+	for _, i := range d.Expand {
+		m.check(!m.expand[i] && (m.again || before[i].State == "pending"), "task %d is expanded twice", i)
+		m.check(!m.unsettled(i), "task %d starts before an ancestor has ended", i)
+		m.expand[i] = true
 	}
 	for _, i := range d.Withdraw {
 		_, open := m.place[i]
@@ -125,6 +154,8 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 				return e.Task == i && e.Claim == claim
 			case dag.GaveUp:
 				return e.Task == i && e.Claim == claim
+			case dag.Reused:
+				return e.Task == i && e.Claim == claim
 			}
 			return false
 		})
@@ -136,7 +167,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		m.check(!open, "task %d is requested twice", i)
 		m.check(m.s.Task(i).Claim == before[i].Claim+1, "claim of task %d goes from %d to %d", i, before[i].Claim, m.s.Task(i).Claim)
 		if !wordIn(before[i].State, "queued assigned running") { // these began before something above was put back
-			m.checkMayStart(i)
+			m.check(!m.unsettled(i), "task %d starts before an ancestor has ended", i)
 		}
 		m.place[i] = m.s.Task(i).Claim
 	}
@@ -153,11 +184,17 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		}
 		if rec.State != "pending" {
 			delete(m.evaluate, i)
+			delete(m.expand, i)
 		}
 	}
 	for _, i := range d.Stop {
-		m.check(m.s.Cancelled() && !m.stops[i], "task %d is stopped for nothing or twice", i)
+		m.check((m.s.Cancelled() || m.s.Task(i).Doomed) && !m.stops[i], "task %d is stopped for nothing or twice", i)
 		m.stops[i] = true
+	}
+	for _, i := range d.Halt {
+		_, _, remote, _ := m.s.Expansion(i)
+		m.check(remote && m.s.FirstFailure() >= 0 && !m.halts[i], "task %d is halted for nothing or twice", i)
+		m.halts[i] = true
 	}
 	m.check(d.End == nil || m.end == nil, "the run ends twice")
 	if d.End != nil {
@@ -170,7 +207,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 	var want []int
 	for i, rec := range m.s.Records() {
-		if rec != before[i] {
+		if i >= len(before) || rec != before[i] {
 			want = append(want, i)
 		}
 		old, ended := m.final[i]
@@ -179,25 +216,30 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 			m.final[i] = rec
 		}
 	}
+	if m.again { // what was put back may have ended as before
+		changed = slices.DeleteFunc(slices.Clone(changed), func(i int) bool { return i < len(before) && m.s.Task(i) == before[i] })
+	}
 	m.check(slices.Equal(want, changed), "changed are %v, said are %v", want, changed)
 }
 
-// checkMayStart checks that what is above a task has ended.
-func (m *simulation) checkMayStart(i int) {
-	for _, a := range ancestors(m.def, m.g.Name(i)) {
+// unsettled says whether something above a task or instance has not ended.
+func (m *simulation) unsettled(i int) bool {
+	return slices.ContainsFunc(ancestors(m.def, m.s.Name(i)), func(a string) bool {
 		k, _ := m.g.Index(a)
-		m.check(dag.Terminal(m.s.Task(k).State), "task %d starts before its ancestor %s has ended", i, a)
-	}
+		return !dag.Terminal(m.s.Task(k).State)
+	})
 }
 
 // checkState compares the state with the reference and with what is owed.
 func (m *simulation) checkState() {
 	counts := make(map[string]int)
-	evaluate, place, backoff := map[int]bool{}, map[int]int32{}, map[int]int32{}
+	evaluate, expand, place, backoff := map[int]bool{}, map[int]bool{}, map[int]int32{}, map[int]int32{}
 	over := true
 	for i, rec := range m.s.Records() {
 		counts[rec.State]++
 		over = over && dag.Terminal(rec.State)
+		at, found := m.s.Index(m.s.Name(i))
+		m.check(found && at == i, "task %s is at %d, not at %d", m.s.Name(i), at, i)
 		switch {
 		case rec.Backoff:
 			backoff[i] = rec.Claim
@@ -207,43 +249,117 @@ func (m *simulation) checkState() {
 		if m.ref == nil {
 			continue
 		}
-		r := m.ref.tasks[m.g.Name(i)]
-		same := r.state == rec.State && r.reason == rec.Reason && r.attempt == rec.Attempt && r.claim == rec.Claim && r.backoff == rec.Backoff
-		m.check(same, "task %s is %+v, by the reference %+v", m.g.Name(i), rec, *r)
+		r := m.ref.tasks[m.s.Name(i)]
+		m.check(r != nil, "by the reference there is no %s", m.s.Name(i))
+		same := r.state == rec.State && r.reason == rec.Reason && r.attempt == rec.Attempt && r.claim == rec.Claim &&
+			r.backoff == rec.Backoff && r.exit == rec.ExitCode && (r.doom != "") == rec.Doomed
+		m.check(same, "task %s is %+v, by the reference %+v", m.s.Name(i), rec, *r)
 		m.check(r.ends <= 1, "by the reference task %d ended twice", i)
-		if r.asked {
+		if r.remote && r.state == "running" && !m.s.Cancelled() {
+			allowed := m.ref.runAllows(m.s.Name(i))
+			m.check(allowed || m.halts[i], "task %s is not halted", m.s.Name(i))
+			m.halts[i] = m.halts[i] && !allowed
+		}
+		switch r.asked {
+		case "condition":
 			evaluate[i] = true
+		case "expand":
+			expand[i] = true
 		}
 	}
 	m.check(maps.Equal(place, m.place), "requested are %v, owed are %v", m.place, place)
 	m.check(maps.Equal(backoff, m.backoff), "back-offs are %v, owed are %v", m.backoff, backoff)
 	m.check(m.ref == nil || maps.Equal(evaluate, m.evaluate), "asked are %v, owed are %v", m.evaluate, evaluate)
+	m.check(m.ref == nil || maps.Equal(expand, m.expand), "to be expanded are %v, owed are %v", m.expand, expand)
+	m.check(m.ref == nil || len(m.ref.tasks) == m.s.Len(), "there are %d records, the reference has others", m.s.Len())
 	m.check(maps.Equal(counts, m.s.Counts()), "counts are %v, want %v", m.s.Counts(), counts)
 	m.check(over == (m.end != nil), "all ended: %v, end: %+v", over, m.end)
 }
 
+// options is what a Restore must be told of the state beside the records.
+func (m *simulation) options() []dag.RestoreOption {
+	options := []dag.RestoreOption{
+		dag.WithCancelled(m.s.Cancelled()), dag.WithAborted(m.s.Aborted()), dag.WithFirstFailure(m.s.FirstFailure()),
+	}
+	var tasks []int
+	for i := range m.g.Len() {
+		if _, _, _, ok := m.s.Expansion(i); ok {
+			tasks = append(tasks, i)
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b int) int { // in the order in which they happened
+		first, _ := m.s.Instances(a)
+		second, _ := m.s.Instances(b)
+		return first - second
+	})
+	for _, i := range tasks {
+		from, count, remote, _ := m.s.Expansion(i)
+		options = append(options, dag.WithExpansion(i, from, count, remote))
+	}
+	return options
+}
+
 // restore goes on with a new state, which must owe exactly what is open.
 func (m *simulation) restore() {
-	m.s = dag.Restore(m.g, m.s.Records(), dag.WithCancelled(m.s.Cancelled()), dag.WithFirstFailure(m.s.FirstFailure()))
+	m.s = dag.Restore(m.g, m.s.Records(), m.options()...)
 	before := m.s.Records()
 	d := m.s.Start()
-	m.evaluate, m.end = map[int]bool{}, nil
+	m.evaluate, m.expand, m.end = map[int]bool{}, map[int]bool{}, nil
 	m.check(slices.Equal(d.Place, slices.Sorted(maps.Keys(m.place))), "restored, %v are requested, open are %v", d.Place, m.place)
 	for _, i := range d.Place {
 		m.check(m.s.Task(i).Claim == m.place[i], "restored, claim of %d is %d, was %d", i, m.s.Task(i).Claim, m.place[i])
 	}
 	d.Place = nil
-	if m.s.Cancelled() {
-		m.check(slices.Equal(d.Stop, m.dispatched()), "restored, %v are stopped, dispatched are %v", d.Stop, m.dispatched())
+	stopped := slices.DeleteFunc(m.dispatched(), func(i int) bool { return !m.s.Cancelled() && !m.s.Task(i).Doomed })
+	m.check(slices.Equal(d.Stop, stopped), "restored, %v are stopped, to be stopped are %v", d.Stop, stopped)
+	m.backoff, m.stops, m.halts = map[int]int32{}, map[int]bool{}, map[int]bool{}
+	for name, task := range m.def.Tasks { // a restored state asks for both again
+		if m.ref != nil && m.ref.tasks[name].asked == "expand" && task.Condition != "" {
+			m.ref.tasks[name].asked = "condition"
+		}
 	}
-	m.backoff, m.stops = map[int]int32{}, map[int]bool{}
 	m.take(before, d)
+}
+
+// reopen goes on with a run that has ended, in a new generation.
+func (m *simulation) reopen(again dag.Again) {
+	records, old, put := make(map[string]dag.Record), m.s, again.Tasks
+	for i, rec := range m.s.Records() {
+		records[m.s.Name(i)] = rec
+	}
+	s, err := dag.Reopen(m.g, m.s.Records(), again, m.options()...)
+	if err != nil {
+		m.check(m.s.Cancelled() && !again.Failed && len(again.From) == 0, "put back %+v: %v", again, err)
+		return
+	}
+	m.s, m.end, m.sent = s, nil, nil
+	m.final, m.stops, m.halts = map[int]dag.Record{}, map[int]bool{}, map[int]bool{}
+	var before []dag.Record
+	for i := range s.Len() {
+		rec, was := records[s.Name(i)]
+		m.check(was, "%s was not there before", s.Name(i))
+		before = append(before, rec)
+		done := rec.State == "completed" || rec.State == "stopped"
+		again := slices.ContainsFunc(again.From, func(f string) bool {
+			return f == s.Name(i) || slices.Contains(ancestors(m.def, s.Name(i)), f)
+		})
+		again = again || slices.ContainsFunc(put, func(name string) bool { return name != s.Name(i) && taskOf(name) == s.Name(i) })
+		m.check(!done || again || s.Task(i) == rec, "%s had completed and is %+v", s.Name(i), s.Task(i))
+	}
+	m.ref.putBack(again.Tasks, again.Failed, again.From)
+	for _, t := range m.ref.tasks {
+		t.ends = min(t.ends, 1)
+	}
+	m.again = true
+	m.take(before, s.Start())
+	m.again = false
+	m.check(old.Over(), "the run was open")
 }
 
 func (m *simulation) dispatched() []int {
 	var tasks []int
 	for i, rec := range m.s.Records() {
-		if rec.State == "assigned" || rec.State == "running" {
+		if _, count := m.s.Instances(i); count == 0 && (rec.State == "assigned" || rec.State == "running") {
 			tasks = append(tasks, i)
 		}
 	}
@@ -265,9 +381,10 @@ func (m *simulation) deadLetters() []int {
 func (m *simulation) answer(end func(task int) dag.Ended) []dag.Event {
 	dispatched := m.dispatched()
 	evaluate := slices.Sorted(maps.Keys(m.evaluate))
+	expand := slices.Sorted(maps.Keys(m.expand))
 	place := slices.Sorted(maps.Keys(m.place))
 	backoff := slices.Sorted(maps.Keys(m.backoff))
-	n := len(dispatched) + len(evaluate) + len(place) + len(backoff)
+	n := len(dispatched) + len(evaluate) + len(expand) + len(place) + len(backoff)
 	if n == 0 {
 		return nil
 	}
@@ -289,8 +406,17 @@ func (m *simulation) answer(end func(task int) dag.Ended) []dag.Event {
 		})
 		return []dag.Event{dag.Evaluated{Task: i, Value: value, Err: err}}
 	}
-	if k -= len(evaluate); k < len(place) {
+	if k -= len(evaluate); k < len(expand) {
+		i := expand[k]
+		e := fanOut(m.seed, m.g.Name(i))
+		e.Task = i
+		return []dag.Event{e}
+	}
+	if k -= len(expand); k < len(place) {
 		i := place[k]
+		if m.ref != nil && chance(m.t, 5, "reused") {
+			return []dag.Event{dag.Reused{Task: i, Claim: m.place[i], ExitCode: 0}}
+		}
 		return []dag.Event{dag.Placed{Task: i, Claim: m.place[i], Node: "n"}}
 	}
 	i := backoff[k-len(place)]

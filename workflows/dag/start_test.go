@@ -132,12 +132,8 @@ func TestWhenATaskStarts(t *testing.T) {
 					child.DependsOn = append(child.DependsOn, name)
 				}
 			}
-			g, err := dag.NewGraph(def)
-			if err != nil {
-				t.Fatal(err)
-			}
 			s, _ := play(t, def, sc)
-			rec := record(t, g, s, "child")
+			rec := record(t, s, "child")
 			if got := rec.State + "/" + rec.Reason; got != tt.want {
 				t.Errorf("child is %s (%s), want %s", got, rec.Error, tt.want)
 			}
@@ -160,10 +156,6 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"crashed":  {Retry: once()},
 		"crashed2": {DependsOn: []string{"crashed"}},
 	}}
-	g, err := dag.NewGraph(def)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, end := play(t, def, script{
 		conditions: map[string]string{"not": "false", "broken": "no such key: a"},
 		attempts: map[string][]dag.Ended{
@@ -180,7 +172,7 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"after":    `task "dropped" was cancelled`,
 		"crashed2": `task "crashed" ran out of memory`,
 	} {
-		if rec := record(t, g, s, name); rec.State != dag.StateSkipped || rec.Error != want {
+		if rec := record(t, s, name); rec.State != dag.StateSkipped || rec.Error != want {
 			t.Errorf("%s is %s: %s, want %s", name, rec.State, rec.Error, want)
 		}
 	}

@@ -7,19 +7,26 @@ import (
 
 // A State is one run of a graph. It is not safe for concurrent use.
 //
+// A task is known by its index in the graph, an instance of one by an index from
+// Graph.Len() on; see State.Len.
+//
 // Each call costs what the tasks cost that it touches, whatever the size of the
-// run, but for Start and for the one event that cancels or halts the run: those
-// look at every task.
+// run, but for Start, for the one event that cancels or halts the run and for one
+// that puts back what has ended: those look at everything. What stops a group, and
+// its end, look at each of its instances.
 type State struct {
 	graph    *Graph
-	tasks    []Record
-	progress []progress
-	counts   map[string]int // tasks by state, without zeros
+	tasks    []Record       // of tasks, then of instances
+	progress []progress     // of tasks
+	groups   []group        // tasks that have fanned out, in the order in which they did
+	owner    []int32        // group of each instance
+	counts   map[string]int // tasks and instances by state, without zeros
 
-	remaining int  // tasks that have not ended
-	failures  int  // tasks that ended as a failure and are not excused
-	first     int  // the first of them, or -1
-	cancelled bool // Cancel came in time
+	remaining int   // tasks that have not ended; instances are not counted
+	failures  int   // tasks that ended as a failure and are not excused
+	first     int   // the first of them, or -1
+	cancelled bool  // Cancel or Abort came in time
+	aborted   Abort // zero after Cancel
 
 	settled []int // tasks whose children have not been told yet, first in first out
 	round   round
@@ -27,12 +34,22 @@ type State struct {
 
 // progress is what is worked out about a task; it can be told from the records.
 type progress struct {
-	open       int32  // parents that are not settled
-	failed     int32  // settled parents that count as failures
-	succeeded  int32  // settled parents that count as successes
-	effect     effect // what the end counts as; neutral before it
-	evaluating bool   // its condition has been asked for and not been answered
+	open      int32  // parents that are not settled
+	failed    int32  // settled parents that count as failures
+	succeeded int32  // settled parents that count as successes
+	group     int32  // where in State.groups it is, from 1; 0: it has not fanned out
+	effect    effect // what the end counts as; neutral before it
+	asked     question
 }
+
+// A question is what has been asked for about a pending task and not been answered.
+type question uint8
+
+const (
+	nothing question = iota
+	condition
+	expansion
+)
 
 // New returns the state of a run that has not been started.
 func New(g *Graph) *State { return Restore(g, nil) }
@@ -49,20 +66,26 @@ func (s *State) Start() Decisions {
 	case s.halted():
 		s.haltAll()
 	}
-	for i := range s.tasks {
-		if s.tasks[i].State == StatePending && s.progress[i].open == 0 && !s.progress[i].evaluating {
-			s.ready(i)
-			s.settle()
+	for k := range s.groups {
+		task := s.groups[k].task
+		if s.instances(task) != nil && s.tasks[task].State == StateRunning {
+			s.startInstances(task)
 		}
 	}
+	s.settle()
+	s.readyAll()
 	for i, rec := range s.tasks {
 		switch {
-		case s.progress[i].evaluating:
+		case s.isAsked(i, condition):
 			s.round.evaluate = append(s.round.evaluate, i)
+		case s.isAsked(i, expansion):
+			s.round.expand = append(s.round.expand, i)
 		case rec.Backoff:
 			s.round.backoff = append(s.round.backoff, i)
 		case rec.State == StateQueued:
 			s.round.place = append(s.round.place, i)
+		case s.isDispatched(i) && (s.cancelled || rec.Doomed):
+			s.round.stop = append(s.round.stop, i)
 		}
 	}
 	return s.decide()
@@ -85,33 +108,43 @@ func (s *State) Apply(events ...Event) Decisions {
 	return s.decide()
 }
 
-// Task returns what is known of task i.
+// Task returns what is known of task or instance i.
 func (s *State) Task(i int) Record { return s.tasks[i] }
 
-// Records returns what is known of all tasks, by index, for a Restore.
+// Records returns what is known of all tasks and instances, by index, for a Restore.
 func (s *State) Records() []Record { return slices.Clone(s.tasks) }
 
-// Counts returns the number of tasks in each state that has any.
+// Counts returns the number of tasks and instances in each state that has any.
 func (s *State) Counts() map[string]int { return maps.Clone(s.counts) }
 
-// Count returns the number of tasks in a state.
+// Count returns the number of tasks and instances in a state.
 func (s *State) Count(state string) int { return s.counts[state] }
 
 // Over says whether the run has ended.
 func (s *State) Over() bool { return s.remaining == 0 }
 
-// Cancelled says whether the run was cancelled before it was over.
+// Cancelled says whether the run was cancelled or aborted before it was over.
 func (s *State) Cancelled() bool { return s.cancelled }
+
+// Aborted returns the Abort that ends the run; the zero one where none does.
+func (s *State) Aborted() Abort { return s.aborted }
 
 // FirstFailure returns the first task that failed the run, or -1.
 func (s *State) FirstFailure() int { return s.first }
 
-// halted says whether nothing starts any more but tasks with onFailure: run.
+// halted says whether nothing starts any more but what the halt leaves alone.
 func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 
-// mayStart says whether a task that waits for a node may still get one.
+// mayStart says whether what waits may still start.
 func (s *State) mayStart(i int) bool {
-	return !s.halted() || s.graph.nodes[i].always || s.tasks[i].Retried
+	g := s.groupOf(i)
+	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.isStopped(g))
+}
+
+// runAllows says whether the run lets something start that waits.
+func (s *State) runAllows(i int) bool {
+	task := s.taskOf(i)
+	return !s.halted() || s.graph.nodes[task].stubborn || s.tasks[i].Retried || s.tasks[task].Retried
 }
 
 func (s *State) has(i int) bool { return i >= 0 && i < len(s.tasks) }
@@ -121,9 +154,22 @@ func (s *State) isRequested(i int) bool {
 	return s.tasks[i].State == StateQueued && !s.tasks[i].Backoff
 }
 
-// isDispatched says whether a node has the task.
+// isAsked says whether a question about i is open.
+func (s *State) isAsked(i int, q question) bool {
+	return i < s.graph.Len() && s.progress[i].asked == q
+}
+
+// waits says whether something has neither started nor ended.
+func (s *State) waits(i int) bool {
+	return s.tasks[i].State == StatePending || s.tasks[i].State == StateQueued
+}
+
+// isDispatched says whether a node has the task, or someone else its instances.
 func (s *State) isDispatched(i int) bool {
-	return s.tasks[i].State == StateAssigned || s.tasks[i].State == StateRunning
+	if s.tasks[i].State != StateAssigned && s.tasks[i].State != StateRunning {
+		return false
+	}
+	return s.instances(i) == nil
 }
 
 func (s *State) requested(i int, claim int32) bool {
@@ -134,15 +180,23 @@ func (s *State) dispatched(i int, claim int32) bool {
 	return s.has(i) && s.tasks[i].Claim == claim && s.isDispatched(i)
 }
 
-// set replaces the record of a task.
+// set replaces the record of a task or instance.
 func (s *State) set(i int, rec Record) {
 	if rec == s.tasks[i] {
 		return
 	}
-	if s.counts[s.tasks[i].State]--; s.counts[s.tasks[i].State] == 0 {
-		delete(s.counts, s.tasks[i].State)
+	count(s.counts, s.tasks[i].State, rec.State)
+	if g := s.groupOf(i); g != nil {
+		count(g.counts, s.tasks[i].State, rec.State)
 	}
-	s.counts[rec.State]++
 	s.tasks[i] = rec
 	s.round.changed = append(s.round.changed, i)
+}
+
+// count moves one from a state to another.
+func count(counts map[string]int, from, to string) {
+	if counts[from]--; counts[from] == 0 {
+		delete(counts, from)
+	}
+	counts[to]++
 }

@@ -25,13 +25,19 @@ const StateMoved = "moved"
 
 // Reasons that this package gives; all others come with the events.
 const (
+	ReasonWhen             = "when"              // skipped: the ends of the parents are not those that it waits for
 	ReasonCondition        = "condition"         // skipped: the condition was false
 	ReasonConditionError   = "condition_error"   // skipped: the condition could not be evaluated
 	ReasonUpstream         = "upstream"          // skipped: because of how the parents ended
 	ReasonHalt             = "halt"              // skipped: the run has halted
+	ReasonMaxFailures      = "max_failures"      // skipped: too many other instances of the task have failed
+	ReasonInstances        = "instances"         // failed: too many instances have failed
+	ReasonFanOut           = "fan_out"           // failed: the number of instances could not be told
+	ReasonDeadline         = "deadline"          // failed: the deadline of the task is over
 	ReasonPlacementTimeout = "placement_timeout" // failed: no node could ever take it
 	ReasonSystem           = "system"            // failed: the system is at fault
 	ReasonRunCancelled     = "run_cancelled"     // cancelled: with its run
+	ReasonTaskCancelled    = "task_cancelled"    // cancelled: alone
 	ReasonTaskFailed       = "task_failed"       // of a failed run
 	ReasonCancelled        = "cancelled"         // of a cancelled run
 )

@@ -1,6 +1,8 @@
 package names
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -36,9 +38,12 @@ const (
 	ExplainActivity        = "Explain"
 	CollectActivity        = "Collect"
 	SaveCachedActivity     = "SaveCached"
-	AcquireActivity        = "Acquire"
-	ReleaseActivity        = "Release"
+	AskLocksActivity       = "AskLocks"
+	HoldersActivity        = "Holders"
 	ChildRunActivity       = "ChildRun"
+	ChildRunEndActivity    = "ChildRunEnd"
+	SaveSharedActivity     = "SaveShared"
+	LoadProgressActivity   = "LoadProgress"
 )
 
 // Signals, queries and updates of the workflow Run.
@@ -60,15 +65,15 @@ const (
 	// GrantedSignal is how a Lock answers a run, and PartSignal how a FanOut child reports to it.
 	GrantedSignal = "granted"
 	PartSignal    = "part"
-	// HaltSignal tells a FanOut child that nothing new may start.
-	HaltSignal = "halt"
+	// OrderSignal is how a run tells a FanOut child to pause, to start nothing new, or to end.
+	OrderSignal = "order"
 )
 
-// Signals of the workflow Lock.
-const (
-	AcquireSignal = "acquire"
-	FreeSignal    = "free"
-)
+// ChildRunError is the type of the error of a child run that there cannot be: another attempt would have it too.
+const ChildRunError = "ChildRun"
+
+// AskSignal is how runs ask a workflow Lock for places and give them back: one signal, so that both stay in order.
+const AskSignal = "ask"
 
 // Types of the errors with which Run refuses an update.
 const (
@@ -111,6 +116,19 @@ const (
 
 // NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
 const NodeMemo = "node"
+
+// Keys of the memo of a run's workflow.
+const (
+	// NameMemo: name of its workflow.
+	NameMemo = "name"
+	// SubmittedMemo: when it was submitted, in RFC 3339 with nanoseconds.
+	SubmittedMemo = "submittedAt"
+	// StateMemo: state of an open run that Temporal does not know (paused, pending_approval, or running
+	// again after that), or "rejected" of one that has failed so; absent: what Temporal says.
+	StateMemo = "state"
+	// RequestMemo: hash of the request that has started it under an idempotency key; absent: it had none.
+	RequestMemo = "request"
+)
 
 // DeadLettersAttribute is the search attribute (an Int) of a run that counts its dead-lettered tasks; absent: none.
 const DeadLettersAttribute = "SwitchyardDeadLetters"
@@ -189,6 +207,17 @@ func FanOutID(run string, generation int32, task string, from int) string {
 	return run + "/" + strconv.Itoa(int(generation)) + "/" + InstanceName(task, from)
 }
 
+const storedPrefix = "workflow:"
+
+// StoredWorkflowID returns the id of the schedule that keeps a stored definition.
+func StoredWorkflowID(name string) string { return storedPrefix + name }
+
+// ParseStoredWorkflowID is the inverse of StoredWorkflowID.
+func ParseStoredWorkflowID(id string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(id, storedPrefix)
+	return name, ok && name != ""
+}
+
 // LockWorkflowID returns the id of the workflow that hands out the places of a lock.
 func LockWorkflowID(name string) string { return "lock:" + name }
 
@@ -207,6 +236,18 @@ func NewRunID(workflow string) string {
 	suffix := make([]byte, runIDSuffixLength)
 	for i := range suffix {
 		suffix[i] = runIDAlphabet[rand.IntN(len(runIDAlphabet))]
+	}
+	return workflow + "-" + string(suffix)
+}
+
+// KeyedRunID returns the id of the run of a workflow that is submitted under an idempotency key.
+func KeyedRunID(workflow, key string) string {
+	sum := sha256.Sum256([]byte(workflow + "\x00" + key))
+	n := binary.BigEndian.Uint64(sum[:])
+	suffix := make([]byte, runIDSuffixLength)
+	for i := range suffix {
+		suffix[i] = runIDAlphabet[n%uint64(len(runIDAlphabet))]
+		n /= uint64(len(runIDAlphabet))
 	}
 	return workflow + "-" + string(suffix)
 }

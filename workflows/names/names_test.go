@@ -60,3 +60,27 @@ func TestRunID(t *testing.T) {
 		}
 	}
 }
+
+func TestStoredWorkflowID(t *testing.T) {
+	if name, ok := ParseStoredWorkflowID(StoredWorkflowID("a.b-c")); !ok || name != "a.b-c" {
+		t.Errorf("%q, %t", name, ok)
+	}
+	for _, id := range []string{"workflow:", "node:a", "a"} {
+		if name, ok := ParseStoredWorkflowID(id); ok {
+			t.Errorf("%q is taken for that of %q", id, name)
+		}
+	}
+}
+
+// TestKeyedRunID pins the ids: a key has to give the same one for ever.
+func TestKeyedRunID(t *testing.T) {
+	if id := KeyedRunID("build", "k1"); id != "build-xzn9g2k6" {
+		t.Errorf("the id is %q", id)
+	}
+	if KeyedRunID("build", "k1") == KeyedRunID("build", "k2") {
+		t.Error("two keys have one id")
+	}
+	if KeyedRunID("a-b", "c") == KeyedRunID("a", "b-c") {
+		t.Error("name and key run together")
+	}
+}

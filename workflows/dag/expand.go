@@ -1,0 +1,93 @@
+package dag
+
+import "slices"
+
+// Expanded is the answer to Decisions.Expand. Count instances are appended to the
+// state, numbered From, From+1, ..., and ask for a node each.
+type Expanded struct {
+	Task, From, Count int
+	// The instances are elsewhere: no records are appended, and the task is running,
+	// under a new claim, until an Ended tells how it ended. It is stopped by
+	// Decisions.Stop and halted by Decisions.Halt.
+	Remote bool
+	// Err says why the number could not be told: the task has failed, and is not
+	// tried again.
+	Err string
+	// Broken says that the system is at fault and not the expression.
+	Broken bool
+}
+
+func (e Expanded) apply(s *State) {
+	if !s.has(e.Task) || !s.isAsked(e.Task, expansion) {
+		return
+	}
+	rec := s.tasks[e.Task]
+	switch {
+	case e.Broken:
+		rec.State, rec.Reason, rec.Error = StateFailed, ReasonSystem, e.Err
+		s.finish(e.Task, rec)
+	case e.Err != "":
+		rec.State, rec.Reason, rec.Error = StateFailed, ReasonFanOut, e.Err
+		s.finish(e.Task, rec)
+	case e.Count <= 0:
+		rec.State, rec.Reason, rec.Error, rec.ExitCode = StateCompleted, "", "", 0
+		s.finish(e.Task, rec)
+	case e.Remote:
+		s.progress[e.Task].asked = nothing
+		s.addGroup(group{task: e.Task, from: e.From, count: e.Count, remote: true})
+		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		rec.Claim++
+		s.set(e.Task, rec)
+	default:
+		s.progress[e.Task].asked = nothing
+		g := group{task: e.Task, first: len(s.tasks), from: e.From, count: e.Count, open: e.Count}
+		s.addGroup(g)
+		// The claims of a task and of its instances grow together, so that those of an
+		// earlier expansion are never used again.
+		claim := rec.Claim
+		s.tasks = slices.Grow(s.tasks, g.count)
+		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		s.set(e.Task, rec)
+		s.counts[StatePending] += g.count
+		s.instances(e.Task).counts[StatePending] = g.count
+		for i := g.first; i < g.first+g.count; i++ {
+			s.tasks = append(s.tasks, Record{State: StatePending, Claim: claim, ExitCode: -1})
+			s.enqueue(i, s.tasks[i])
+		}
+	}
+}
+
+// begin starts a task that may start: with a request for a node, or with its
+// instances.
+func (s *State) begin(i int) {
+	switch {
+	case !s.graph.nodes[i].fansOut:
+		s.enqueue(i, s.tasks[i])
+	case s.instances(i) == nil:
+		s.ask(i, expansion)
+	default: // it was put back, and has its instances
+		s.progress[i].asked = nothing
+		rec := s.tasks[i]
+		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		s.set(i, rec)
+		s.startInstances(i)
+	}
+}
+
+// startInstances starts the pending instances of a task that runs, and ends the
+// task if nothing of it is left to do.
+func (s *State) startInstances(task int) {
+	g := *s.instances(task)
+	for i := g.first; i < g.first+g.count; i++ {
+		switch {
+		case s.tasks[i].State != StatePending:
+		case s.mayStart(i):
+			s.enqueue(i, s.tasks[i])
+		default:
+			s.abandon(i)
+		}
+	}
+	if g = *s.instances(task); g.open == 0 && !Terminal(s.tasks[task].State) {
+		s.endGroup(task)
+	}
+}

@@ -1,0 +1,113 @@
+package dag
+
+import "fmt"
+
+// instanceEnded tells a group about one of its instances that has ended.
+func (s *State) instanceEnded(i int) {
+	g := s.groupOf(i)
+	task := g.task
+	g.open--
+	if failedInstance(s.tasks[i]) {
+		g.failed++
+		if g.failed == s.graph.nodes[task].maxFailures+1 && !s.cancelled && !s.tasks[task].Doomed {
+			s.stopGroup(task)
+		}
+	}
+	if s.instances(task).open == 0 && !Terminal(s.tasks[task].State) {
+		s.endGroup(task)
+	}
+}
+
+// failedInstance says whether an instance has ended as a failure of its task.
+func failedInstance(rec Record) bool { return isFailure(rec.State) || rec.State == StateCancelled }
+
+// isStopped says whether more instances of a group have failed than may.
+func (s *State) isStopped(g *group) bool { return g.failed > s.graph.nodes[g.task].maxFailures }
+
+// stopGroup ends all instances of a group that have not started.
+func (s *State) stopGroup(task int) {
+	g := *s.instances(task)
+	for i := g.first; i < g.first+g.count; i++ {
+		if s.waits(i) && !s.mayStart(i) {
+			s.abandon(i)
+		}
+	}
+}
+
+// endGroup ends a task all of whose instances have ended. It looks at each once.
+func (s *State) endGroup(task int) {
+	g := *s.instances(task)
+	rec := s.tasks[task]
+	rec.ExitCode = 0
+	ran := false // the exit code is that of one that ran
+	succeeded, failed, skipped := 0, -1, -1
+	for i := g.first; i < g.first+g.count; i++ {
+		one := &s.tasks[i]
+		switch {
+		case one.State == StateCompleted || one.State == StateStopped:
+			succeeded++
+		case one.State == StateSkipped && skipped < 0:
+			skipped = i
+		case failedInstance(*one) && failed < 0:
+			failed = i
+		}
+		switch {
+		case ran || one.ExitCode == 0:
+		case one.ExitCode == -1:
+			rec.ExitCode = -1
+		default:
+			rec.ExitCode, ran = one.ExitCode, true
+		}
+	}
+	rec.Reason, rec.Error = "", ""
+	switch {
+	case succeeded == g.count:
+		rec.State = StateCompleted
+	case rec.Doomed:
+		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
+	case s.cancelled:
+		rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, s.aborted.Error
+	case s.isStopped(&g):
+		rec.State, rec.Reason, rec.Error = StateFailed, ReasonInstances, s.instancesError(&g, failed)
+	case skipped >= 0:
+		rec.State, rec.Reason, rec.Error = StateSkipped, s.tasks[skipped].Reason, s.tasks[skipped].Error
+	default:
+		rec.State = StateCompleted
+	}
+	s.finish(task, rec)
+}
+
+// instancesError says for people why a group has failed, such as
+//
+//	2 of 10 instances failed: each[3]: exit code 1
+//
+// first is the failed instance with the lowest number.
+func (s *State) instancesError(g *group, first int) string {
+	rec := s.tasks[first]
+	detail := oneLine(rec.Error)
+	if detail == "" {
+		detail = rec.Reason
+	}
+	if detail == "" {
+		detail = rec.State
+	}
+	return fmt.Sprintf("%d of %d instances failed: %s: %s", g.failed, g.count, s.Name(first), detail)
+}
+
+// stopped says for people why an instance of a group does not start any more.
+func (s *State) stopped(g *group) string {
+	return fmt.Sprintf("too many instances of task %q have failed (maxFailures: %d)", s.graph.Name(g.task), s.graph.nodes[g.task].maxFailures)
+}
+
+// skipInstances ends the instances of a task that is skipped although it has
+// fanned out before.
+func (s *State) skipInstances(task int, reason, text string) {
+	g := s.instances(task)
+	g.open = 0
+	for i := g.first; i < g.first+g.count; i++ {
+		if rec := s.tasks[i]; !Terminal(rec.State) {
+			rec = Record{State: StateSkipped, Reason: reason, Error: text, Claim: rec.Claim, ExitCode: -1}
+			s.set(i, rec)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package dag_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// fanned is a task without retries that fans out.
+func fanned(maxFailures int32) *v1.TaskDefinition {
+	return &v1.TaskDefinition{Parallel: structpb.NewStringValue("n"), MaxFailures: maxFailures, Retry: once()}
+}
+
+func exit(code int32) dag.Ended {
+	if code == 0 {
+		return dag.Ended{State: "completed"}
+	}
+	return dag.Ended{State: "failed", Reason: "exit_code", Error: fmt.Sprintf("exit code %d", code), ExitCode: code}
+}
+
+// How the instances end decides how their task does.
+func TestHowAGroupEnds(t *testing.T) {
+	lost := dag.Ended{State: "lost", Reason: "node_lost", ExitCode: -1}
+	for name, tt := range map[string]struct {
+		maxFailures int32
+		ends        []dag.Ended // of each[0], each[1], ..., which start at once
+		want        dag.Record
+	}{
+		"no instances":        {0, nil, dag.Record{State: "completed"}},
+		"all completed":       {0, repeat(3, exit(0)), dag.Record{State: "completed"}},
+		"stopped is as good":  {0, []dag.Ended{exit(0), {State: "stopped"}}, dag.Record{State: "completed"}},
+		"one failed":          {0, []dag.Ended{exit(0), exit(3), exit(0)}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 3 instances failed: each[1]: exit code 3", ExitCode: 3}},
+		"the lowest is named": {0, []dag.Ended{lost, exit(0), exit(4), exit(5)}, dag.Record{State: "failed", Reason: "instances", Error: "3 of 4 instances failed: each[0]: node_lost", ExitCode: 4}},
+		"none of them ran":    {0, []dag.Ended{exit(0), lost}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 2 instances failed: each[1]: node_lost", ExitCode: -1}},
+		"as many as may":      {2, []dag.Ended{exit(1), exit(0), exit(2)}, dag.Record{State: "completed", ExitCode: 1}},
+		"one more":            {2, []dag.Ended{exit(1), exit(9), exit(2)}, dag.Record{State: "failed", Reason: "instances", Error: "3 of 3 instances failed: each[0]: exit code 1", ExitCode: 1}},
+		"cancelled counts":    {0, []dag.Ended{exit(0), {State: "cancelled", ExitCode: -1}}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 2 instances failed: each[1]: cancelled", ExitCode: -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(tt.maxFailures)}})
+			s, end := l.s, l.expand("each", dag.Expanded{Count: len(tt.ends)}).End
+			counts := map[string]int{}
+			var ends []dag.Event
+			for k, e := range tt.ends {
+				name := fmt.Sprintf("each[%d]", k)
+				l.placed(name)
+				ends = append(ends, l.end(name, e))
+				counts[e.State]++
+			}
+			if len(ends) > 0 {
+				end = l.s.Apply(ends...).End
+			}
+			if diff := cmp.Diff(tt.want, s.Task(0)); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			if want := tt.want.State; end.State != want {
+				t.Errorf("the run ended %+v, want %s", end, want)
+			}
+			if first, count := s.Instances(0); count != len(tt.ends) || count > 0 && first != 1 || s.Len() != 1+len(tt.ends) {
+				t.Errorf("instances are %d from %d, records %d", count, first, s.Len())
+			}
+			if len(tt.ends) > 0 {
+				if diff := cmp.Diff(counts, s.InstanceCounts(0)); diff != "" {
+					t.Errorf("counts (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// expand answers the request for the instances of a task.
+func (l live) expand(name string, e dag.Expanded) dag.Decisions {
+	l.t.Helper()
+	e.Task, _ = l.index(name)
+	return l.s.Apply(e)
+}
+
+func TestFanOut(t *testing.T) {
+	l, d := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
+		"each":  {Foreach: structpb.NewStringValue("x"), Condition: "y"},
+		"after": {DependsOn: []string{"each"}},
+	}})
+	each, _ := l.index("each")
+	if len(d.Evaluate) != 1 || len(d.Expand) != 0 {
+		t.Fatalf("before the condition: %+v", d)
+	}
+	if d = l.s.Apply(dag.Expanded{Task: each, Count: 1}); len(d.Changed) > 0 {
+		t.Fatalf("expanded without having been asked: %+v", d)
+	}
+	d = l.s.Apply(dag.Evaluated{Task: each, Value: true})
+	if diff := cmp.Diff([]string{"each"}, l.names(d.Expand)); diff != "" {
+		t.Fatalf("to be expanded (-want +got):\n%s", diff)
+	}
+	d = l.expand("each", dag.Expanded{From: 2, Count: 2})
+	if diff := cmp.Diff([]string{"each[2]", "each[3]"}, l.names(d.Place)); diff != "" {
+		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+	l.want(map[string]string{"each": "running/", "each[2]": "queued/", "each[3]": "queued/", "after": "pending/"})
+	one, _ := l.index("each[3]")
+	if l.s.Group(one) != each || l.s.Number(one) != 3 || l.s.Definition(one) != l.s.Definition(each) || l.s.Group(each) != -1 || l.s.Number(each) != -1 {
+		t.Errorf("each[3] is number %d of %d", l.s.Number(one), l.s.Group(one))
+	}
+	for _, name := range []string{"each[0]", "each[1]", "each[4]", "after[0]", "each[02]", "other[2]"} {
+		if i, ok := l.s.Index(name); ok {
+			t.Errorf("%s is record %d", name, i)
+		}
+	}
+	// Instances are retried like tasks, and the task itself is no attempt.
+	if d = l.s.Apply(dag.Placed{Task: each}, dag.Ended{Task: each, State: "failed"}); len(d.Changed) > 0 {
+		t.Errorf("the task changes: %+v", d)
+	}
+	l.placed("each[2]", "each[3]")
+	d = l.s.Apply(l.end("each[2]", ended("failed")), l.end("each[3]", ended("completed")))
+	if len(d.Backoff) != 1 || d.End != nil {
+		t.Errorf("no back-off: %+v", d)
+	}
+	i, claim := l.index("each[2]")
+	l.s.Apply(dag.BackoffOver{Task: i, Claim: claim})
+	l.placed("each[2]")
+	d = l.s.Apply(l.end("each[2]", ended("completed")))
+	l.want(map[string]string{"each": "completed/"})
+	if diff := cmp.Diff([]string{"after"}, l.names(d.Place)); diff != "" {
+		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+}
+
+func TestFanOutThatFails(t *testing.T) {
+	for reason, e := range map[string]dag.Expanded{
+		"fan_out": {Err: `foreach is the text "x", not a list`},
+		"system":  {Err: "the store is gone", Broken: true},
+	} {
+		task := fanned(0)
+		task.Retry = nil // it is not tried again all the same
+		l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task}})
+		d := l.expand("each", e)
+		if rec := l.s.Task(0); rec.State != "failed" || rec.Reason != reason || rec.Error != e.Err {
+			t.Errorf("%+v", rec)
+		}
+		if d.End == nil || d.End.State != "failed" || d.End.Error != fmt.Sprintf("task %q failed: %s", "each", e.Err) {
+			t.Errorf("end %+v", d.End)
+		}
+	}
+}
+
+// With one failure too many nothing further of the task starts, and what runs may
+// finish.
+func TestMaxFailures(t *testing.T) {
+	task := fanned(1)
+	task.Retry = nil
+	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task, "other": {}}})
+	l.expand("each", dag.Expanded{Count: 7})
+	l.placed("each[0]", "each[1]", "each[2]", "each[3]")
+	l.s.Apply(l.end("each[0]", exit(1)), l.end("each[1]", dag.Ended{State: "killed"}))
+	l.want(map[string]string{"each": "running/", "each[0]": "queued/exit_code", "each[4]": "queued/", "other": "queued/"})
+	d := l.s.Apply(l.end("each[2]", dag.Ended{State: "killed", Reason: "killed", ExitCode: 137}))
+	l.want(map[string]string{
+		"each": "running/", "each[0]": "failed/exit_code", "each[3]": "assigned/", "other": "queued/",
+		"each[4]": "skipped/max_failures", "each[6]": "skipped/max_failures",
+	})
+	if diff := cmp.Diff([]string{"each[4]", "each[5]", "each[6]"}, l.names(d.Withdraw)); diff != "" {
+		t.Errorf("withdrawn (-want +got):\n%s", diff)
+	}
+	if rec := record(t, l.s, "each[5]"); rec.Error != `too many instances of task "each" have failed (maxFailures: 1)` {
+		t.Errorf("each[5] is %+v", rec)
+	}
+	if len(d.Stop) > 0 {
+		t.Errorf("stops what runs: %v", l.names(d.Stop))
+	}
+	l.s.Apply(l.end("each[3]", exit(2))) // is not repeated
+	l.want(map[string]string{"each": "failed/instances", "each[3]": "failed/exit_code"})
+	if rec := record(t, l.s, "each"); rec.Error != "4 of 7 instances failed: each[0]: exit code 1" || rec.ExitCode != 1 {
+		t.Errorf("each is %+v", rec)
+	}
+}
+
+func TestHaltAndGroups(t *testing.T) {
+	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{
+		"first": {Retry: once()}, "each": fanned(1), "failing": fanned(0), "whole": fanned(0), "remote": fanned(0),
+		"stubborn": {Parallel: structpb.NewNumberValue(2), When: "always"},
+		"after":    {DependsOn: []string{"each"}, OnFailure: "run"},
+	}))
+	l.expand("each", dag.Expanded{Count: 3})
+	l.expand("failing", dag.Expanded{Count: 2})
+	l.expand("whole", dag.Expanded{Count: 1})
+	l.expand("stubborn", dag.Expanded{Count: 2})
+	l.expand("remote", dag.Expanded{Count: 1000, Remote: true})
+	l.placed("first", "each[0]", "each[1]", "failing[0]", "failing[1]", "whole[0]")
+	l.s.Apply(l.end("each[0]", exit(1)), l.end("failing[0]", exit(1)))
+	d := l.s.Apply(l.end("first", ended("failed")))
+	if diff := cmp.Diff([]string{"remote"}, l.names(d.Halt)); diff != "" {
+		t.Errorf("halted (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"each[2]"}, l.names(d.Withdraw)); diff != "" {
+		t.Errorf("withdrawn (-want +got):\n%s", diff)
+	}
+	l.want(map[string]string{"each": "running/", "each[2]": "skipped/halt", "stubborn[0]": "queued/", "remote": "running/"})
+	l.s.Apply(l.end("each[1]", exit(0)), l.end("failing[1]", exit(0)), l.end("whole[0]", exit(0)), l.end("remote", dag.Ended{State: "skipped", Reason: "halt"}))
+	l.want(map[string]string{
+		"each": "skipped/halt", "failing": "failed/instances", "whole": "completed/", "remote": "skipped/halt", "after": "queued/",
+	})
+}
+
+func TestRemoteGroup(t *testing.T) {
+	for word, want := range map[string]string{
+		"completed": "completed", "failed": "failed", "lost": "lost", "moved": "failed", "skipped": "skipped", "cancelled": "cancelled",
+	} {
+		task := fanned(0)
+		task.Retry = nil
+		l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task}})
+		d := l.expand("each", dag.Expanded{Count: 1000, Remote: true})
+		if rec := l.s.Task(0); rec.State != "running" || rec.Claim != 1 || l.s.Len() != 1 || len(d.Place) > 0 {
+			t.Fatalf("%+v, %+v", rec, d)
+		}
+		from, count, remote, ok := l.s.Expansion(0)
+		if from != 0 || count != 1000 || !remote || !ok {
+			t.Errorf("expansion is %d %d %v %v", from, count, remote, ok)
+		}
+		if _, count := l.s.Instances(0); count != 0 || l.s.InstanceCounts(0) != nil {
+			t.Errorf("it has %d instances here", count)
+		}
+		d = l.s.Apply(l.end("each", dag.Ended{State: word, Reason: "r", ExitCode: 4}))
+		if rec := l.s.Task(0); rec.State != want || rec.Reason != "r" || rec.ExitCode != 4 || d.End == nil {
+			t.Errorf("%s: %+v, end %+v", word, rec, d.End)
+		}
+	}
+}
+
+// continueOnError excuses the task; its instances go by maxFailures all the same.
+func TestExcusedGroup(t *testing.T) {
+	task := fanned(0)
+	task.ContinueOnError = true
+	s, end := play(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
+		"each": task, "after": {DependsOn: []string{"each"}},
+	}}, script{fanOut: map[string]int{"each": 2}, attempts: map[string][]dag.Ended{"each[0]": {exit(1)}}})
+	if rec := record(t, s, "each"); rec.State != "failed" || end.State != "completed" {
+		t.Errorf("%+v, end %+v", rec, end)
+	}
+	if rec := record(t, s, "after"); rec.State != "completed" {
+		t.Errorf("after is %+v", rec)
+	}
+}

@@ -1,0 +1,162 @@
+package dag
+
+import (
+	"maps"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// A group is a task that has fanned out in this run.
+type group struct {
+	task   int
+	first  int // record of its first instance
+	from   int // number of that instance
+	count  int // instances; of a remote group, which has no records, too
+	open   int // instances that have not ended
+	failed int // instances that ended as a failure or were cancelled
+	remote bool
+	counts map[string]int // instances by state, without zeros; nil of a remote group
+}
+
+// Len returns the number of tasks and instances. The tasks of the graph come
+// first, under their index there, and then the instances of each task that fans
+// out, from the moment it does.
+func (s *State) Len() int { return len(s.tasks) }
+
+// Name returns the name of task or instance i, such as "each" or "each[3]".
+func (s *State) Name(i int) string {
+	if g := s.groupOf(i); g != nil {
+		return names.InstanceName(s.graph.Name(g.task), s.Number(i))
+	}
+	return s.graph.Name(i)
+}
+
+// Index is the inverse of Name.
+func (s *State) Index(name string) (int, bool) {
+	if i, ok := s.graph.Index(name); ok {
+		return i, true
+	}
+	task, number, ok := names.ParseInstanceName(name)
+	if !ok {
+		return 0, false
+	}
+	i, ok := s.graph.Index(task)
+	if !ok {
+		return 0, false
+	}
+	g := s.instances(i)
+	if g == nil || number < g.from || number >= g.from+g.count {
+		return 0, false
+	}
+	return g.first + number - g.from, true
+}
+
+// Definition returns the definition of task i; of an instance, that of its task.
+// It belongs to the graph.
+func (s *State) Definition(i int) *v1.TaskDefinition { return s.node(i).def }
+
+// Group returns the task that i is an instance of; -1 where it is a task.
+func (s *State) Group(i int) int {
+	if g := s.groupOf(i); g != nil {
+		return g.task
+	}
+	return -1
+}
+
+// Number returns the number of instance i; -1 where it is a task.
+func (s *State) Number(i int) int {
+	if g := s.groupOf(i); g != nil {
+		return g.from + i - g.first
+	}
+	return -1
+}
+
+// Instances returns where the instances of a task are: first to first+count-1.
+// There are none, and count is 0, before the task has fanned out, when it has none
+// and when they are elsewhere.
+func (s *State) Instances(task int) (first, count int) {
+	if g := s.instances(task); g != nil {
+		return g.first, g.count
+	}
+	return 0, 0
+}
+
+// Expansion says how a task has fanned out, as WithExpansion takes it; ok is
+// false where it has not. A task without instances has not.
+func (s *State) Expansion(task int) (from, count int, remote, ok bool) {
+	if g := s.expansion(task); g != nil {
+		return g.from, g.count, g.remote, true
+	}
+	return 0, 0, false, false
+}
+
+// InstanceCounts returns the number of instances of a task in each state that has
+// any; nil where Instances returns none.
+func (s *State) InstanceCounts(task int) map[string]int {
+	if g := s.instances(task); g != nil {
+		return maps.Clone(g.counts)
+	}
+	return nil
+}
+
+// groupOf returns the group that i is an instance of, or nil.
+func (s *State) groupOf(i int) *group {
+	if i < s.graph.Len() {
+		return nil
+	}
+	return &s.groups[s.owner[i-s.graph.Len()]]
+}
+
+// expansion returns the group that a task is, or nil.
+func (s *State) expansion(task int) *group {
+	if task >= s.graph.Len() || s.progress[task].group == 0 {
+		return nil
+	}
+	return &s.groups[s.progress[task].group-1]
+}
+
+// instances returns the group that a task is if its instances are here, or nil.
+func (s *State) instances(task int) *group {
+	if g := s.expansion(task); g != nil && !g.remote {
+		return g
+	}
+	return nil
+}
+
+// hasOpen says whether a task has instances that have not ended.
+func (s *State) hasOpen(i int) bool {
+	g := s.instances(i)
+	return g != nil && g.open > 0
+}
+
+// isRemote says whether the instances of a task are elsewhere.
+func (s *State) isRemote(i int) bool {
+	g := s.expansion(i)
+	return g != nil && g.remote
+}
+
+// taskOf returns the task that i is or is an instance of.
+func (s *State) taskOf(i int) int {
+	if g := s.groupOf(i); g != nil {
+		return g.task
+	}
+	return i
+}
+
+func (s *State) node(i int) *node { return &s.graph.nodes[s.taskOf(i)] }
+
+// addGroup notes that a task has fanned out. Its records are the caller's part.
+func (s *State) addGroup(g group) {
+	if !g.remote {
+		g.counts = make(map[string]int)
+	}
+	s.groups = append(s.groups, g)
+	s.progress[g.task].group = int32(len(s.groups))
+	if g.remote {
+		return
+	}
+	for range g.count {
+		s.owner = append(s.owner, int32(len(s.groups)-1))
+	}
+}

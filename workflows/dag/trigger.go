@@ -1,0 +1,47 @@
+package dag
+
+import "fmt"
+
+// A trigger is a named condition over how the parents of a task have ended: its
+// `when`. The empty one stands for no `when`.
+type trigger string
+
+const (
+	allSuccess trigger = "all_success"
+	allDone    trigger = "all_done"
+	allFailed  trigger = "all_failed"
+	oneSuccess trigger = "one_success"
+	oneFailed  trigger = "one_failed"
+	noneFailed trigger = "none_failed"
+	always     trigger = "always"
+)
+
+// holds says whether the task may start under parents that have settled.
+func (t trigger) holds(succeeded, neutral, failed int) bool {
+	switch t {
+	case allSuccess:
+		return neutral == 0 && failed == 0
+	case allDone, always:
+		return true
+	case allFailed:
+		return succeeded == 0 && neutral == 0
+	case oneSuccess:
+		return succeeded > 0
+	case oneFailed:
+		return failed > 0
+	case noneFailed:
+		return failed == 0
+	}
+	return failed == 0 && succeeded > 0
+}
+
+// stubborn says whether the trigger reckons with failures, so that its task starts
+// in a run that has halted.
+func (t trigger) stubborn() bool {
+	return t == allDone || t == always || t == oneFailed || t == allFailed
+}
+
+// missed says for people why the trigger does not hold.
+func (t trigger) missed(succeeded, neutral, failed int) string {
+	return fmt.Sprintf("when: %s does not hold: of its parents %d succeeded, %d failed and %d were skipped", t, succeeded, failed, neutral)
+}
