@@ -19,23 +19,29 @@ type cache struct {
 	text     int // bound of their expressions' bytes
 	used     int // bytes of the expressions
 	order    *list.List
-	programs map[string]*list.Element
+	programs map[written]*list.Element
+}
+
+// written is what a program was made of.
+type written struct {
+	kind Kind
+	expr string
 }
 
 type cached struct {
-	expr    string
+	written
 	program *program
 }
 
 func newCache(entries, text int) *cache {
-	return &cache{entries: entries, text: text, order: list.New(), programs: make(map[string]*list.Element)}
+	return &cache{entries: entries, text: text, order: list.New(), programs: make(map[written]*list.Element)}
 }
 
 // get returns nil when there is no program.
-func (c *cache) get(expr string) *program {
+func (c *cache) get(w written) *program {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	element, ok := c.programs[expr]
+	element, ok := c.programs[w]
 	if !ok {
 		return nil
 	}
@@ -43,17 +49,17 @@ func (c *cache) get(expr string) *program {
 	return element.Value.(cached).program
 }
 
-func (c *cache) put(expr string, p *program) {
+func (c *cache) put(w written, p *program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.programs[expr]; ok {
+	if _, ok := c.programs[w]; ok {
 		return // compiled twice at the same time; both are the same
 	}
-	c.programs[expr] = c.order.PushFront(cached{expr: expr, program: p})
-	c.used += len(expr)
+	c.programs[w] = c.order.PushFront(cached{written: w, program: p})
+	c.used += len(w.expr)
 	for c.order.Len() > c.entries || c.used > c.text {
 		oldest := c.order.Remove(c.order.Back()).(cached)
-		delete(c.programs, oldest.expr)
+		delete(c.programs, oldest.written)
 		c.used -= len(oldest.expr)
 	}
 }

@@ -1,37 +1,47 @@
 package condition
 
-// Check says whether an expression can be the condition of a task, and which
+// Check says whether an expression is one of its scope's kind, and which
 // ancestors it reads, sorted; one that picks a parent by a value, as in
-// parent[workflow.context.x], reads all of them. An expression that is empty or
-// blank is true and reads nothing. The error is an *Error or nil.
+// parent[workflow.context.x], reads all of them. A condition, and what a retry
+// depends on, that is empty or blank is true and reads nothing. The error is an
+// *Error or nil.
 //
-// Check is safe for concurrent use and takes about half a millisecond.
+// Check is safe for concurrent use and takes about half a millisecond, and microseconds
+// where there is only a selection such as parent.build.output.version.
 func Check(expr string, scope Scope) (references []string, err error) {
 	if isBlank(expr) {
-		return nil, nil
+		return nil, scope.Kind.blank(expr)
 	}
+	if references, ok := scope.plain(expr); ok {
+		return references, nil
+	}
+	return scope.check(expr)
+}
+
+// check has CEL check an expression.
+func (s Scope) check(expr string) (references []string, err error) {
 	l, err := theLanguage()
 	if err != nil {
 		return nil, err
 	}
-	s, ast, found, problem := l.parse(expr)
+	src, ast, found, problem := l.parse(expr, s.Kind)
 	if problem != nil {
 		// What CEL cannot read may be the name of a task.
-		if better := scope.findUnspellable(expr); better != nil {
+		if better := s.findUnspellable(expr); better != nil {
 			return nil, better
 		}
 		return nil, problem
 	}
-	if problem := scope.findUnspellable(expr); problem != nil {
+	if problem := s.findUnspellable(expr); problem != nil {
 		return nil, problem
 	}
-	references, problem = scope.resolve(expr, found)
+	references, problem = s.resolve(expr, found)
 	if problem != nil {
-		return nil, problem
+		return nil, s.improve(expr, problem)
 	}
-	e, problem := l.check(s, ast, found)
+	e, problem := l.check(src, ast, found, s.Kind)
 	if problem != nil {
-		return nil, scope.hint(problem)
+		return nil, s.improve(expr, problem)
 	}
 	if _, err := l.plan(e); err != nil {
 		return nil, errorAt(expr, 0, "", "%v", err)

@@ -22,6 +22,8 @@ type Error struct {
 	// Caret is CEL's own rendering over several lines: the message, the source
 	// line, and a ^ below the place.
 	Caret string
+
+	offset int // in bytes of the expression
 }
 
 // Error gives place, message and hint on one line.
@@ -50,5 +52,6 @@ func errorAt(expr string, offset int, hint, format string, args ...any) *Error {
 		Message: message,
 		Hint:    hint,
 		Caret:   shown.ToDisplayString(common.NewStringSource(expr, sourceName)),
+		offset:  offset,
 	}
 }

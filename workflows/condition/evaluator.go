@@ -2,23 +2,44 @@ package condition
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// View is what a condition sees.
+// MaxInstances is how many instances a task may have.
+const MaxInstances = 100_000
+
+// View is what an expression sees.
 type View struct {
 	// Parents are the ancestors by name; those that the expression reads must be
-	// there. Without a result the exit code is -1, and streams and output are
-	// empty.
+	// there, and what they left must be in them, not in the store. Without a result
+	// the exit code is -1, and streams and output are empty.
 	Parents map[string]*v1.ParentView
 	// Workflow is the run.
 	Workflow *v1.WorkflowView
+	// Input is that of the task, with `item`, `index` and `count` of an instance.
+	// Only cache keys and templates see it.
+	Input *structpb.Struct
+	// Attempt is the one that has failed. Only Retry sees it.
+	Attempt *v1.AttemptView
 }
 
-// Evaluator evaluates conditions and keeps their compiled programs, as many as
+// Evaluator evaluates expressions and keeps their compiled programs, as many as
 // fit its bound. Safe for concurrent use.
+//
+// An evaluation ends with an error when the expression does not compile (an
+// *Error), reads what is not there, costs too much, gives something else than it
+// should, or ctx is done. What it does is bounded: at worst it takes some tenths
+// of a second and a hundred MiB, and while it computes it returns within
+// milliseconds after ctx is done. It does not change the view, and the view must not change meanwhile;
+// values that it returns may share parts of the view.
 type Evaluator struct {
 	programs *cache
 }
@@ -28,36 +49,147 @@ func NewEvaluator() *Evaluator {
 	return &Evaluator{programs: newCache(maxPrograms, maxProgramText)}
 }
 
-// Evaluate tells whether an expression is true of a view; a blank one is. It
-// ends with an error, and false, when the expression does not compile (an
-// *Error), reads what is not there, costs too much, or ctx is done. What it does
-// is bounded: at worst it takes some tenths of a second and some ten MiB, and
-// it returns within milliseconds after ctx is done.
-//
-// It does not change the view, and the view must not change meanwhile.
+// Evaluate tells whether a condition is true of a view; a blank one is. With an
+// error it is false.
 func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool, error) {
+	return e.truth(ctx, expr, Condition, view)
+}
+
+// Retry tells whether the expression of `retry.when` is true of the view's
+// attempt; a blank one is. With an error it is false.
+func (e *Evaluator) Retry(ctx context.Context, expr string, view View) (bool, error) {
+	return e.truth(ctx, expr, Retry, view)
+}
+
+func (e *Evaluator) truth(ctx context.Context, expr string, kind Kind, view View) (bool, error) {
 	if isBlank(expr) {
 		return true, nil
 	}
-	if ctx.Err() != nil {
-		return false, fmt.Errorf("evaluate condition: %w", context.Cause(ctx))
-	}
-	p, err := e.program(expr)
+	value, err := e.value(ctx, expr, kind, view)
 	if err != nil {
 		return false, err
+	}
+	result, ok := value.(types.Bool)
+	if !ok {
+		return false, kind.mistyped(value)
+	}
+	return bool(result), nil
+}
+
+// Count is the number of instances that the expression of `parallel` gives. A
+// number of JSON will do when it is whole.
+func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, error) {
+	value, err := e.value(ctx, expr, Count, view)
+	if err != nil {
+		return 0, err
+	}
+	count, whole := 0.0, true
+	switch v := value.(type) {
+	case types.Int:
+		count = float64(v)
+	case types.Uint:
+		count = float64(v)
+	case types.Double:
+		count = float64(v)
+		whole = math.Trunc(count) == count && !math.IsInf(count, 0)
+	default:
+		return 0, Count.mistyped(value)
+	}
+	switch {
+	case !whole:
+		return 0, fmt.Errorf("%s: the number of instances is %v, which is no integer", Count.doing(), count)
+	case count < 0:
+		return 0, fmt.Errorf("%s: the number of instances is negative: %.0f", Count.doing(), count)
+	case count > MaxInstances:
+		return 0, fmt.Errorf("%s: %.0f instances are more than %d", Count.doing(), count, MaxInstances)
+	}
+	return int(count), nil
+}
+
+// Items is the list that the expression of `foreach` gives, at most MaxInstances long.
+func (e *Evaluator) Items(ctx context.Context, expr string, view View) (*structpb.ListValue, error) {
+	value, err := e.value(ctx, expr, Items, view)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := value.(interface {
+		ref.Val
+		Size() ref.Val
+	})
+	if !ok || value.Type() != types.ListType {
+		return nil, Items.mistyped(value)
+	}
+	if n := length(list); n > MaxInstances {
+		return nil, fmt.Errorf("%s: the list has %d items; a task has at most %d instances", Items.doing(), n, MaxInstances)
+	}
+	made, err := e.json(value, Items)
+	return made.GetListValue(), err
+}
+
+// Key is the text that the expression of a cache key gives; see Text.
+func (e *Evaluator) Key(ctx context.Context, expr string, view View) (string, error) {
+	value, err := e.value(ctx, expr, CacheKey, view)
+	if err != nil {
+		return "", err
+	}
+	if value == types.NullValue {
+		return "", CacheKey.mistyped(value)
+	}
+	made, err := e.json(value, CacheKey)
+	if err != nil {
+		return "", err
+	}
+	text := Text(made)
+	if text == "" {
+		return "", fmt.Errorf("%s: the key is empty", CacheKey.doing())
+	}
+	return text, nil
+}
+
+// Value is what an expression between `${{` and `}}` gives.
+func (e *Evaluator) Value(ctx context.Context, expr string, view View) (*structpb.Value, error) {
+	value, err := e.value(ctx, expr, Value, view)
+	if err != nil {
+		return nil, err
+	}
+	return e.json(value, Value)
+}
+
+func (e *Evaluator) json(value ref.Val, kind Kind) (*structpb.Value, error) {
+	w := jsonWriter{room: maxValue}
+	made, err := w.toJSON(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kind.doing(), err)
+	}
+	return made, nil
+}
+
+func (e *Evaluator) value(ctx context.Context, expr string, kind Kind, view View) (ref.Val, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s: %w", kind.doing(), context.Cause(ctx))
+	}
+	if isBlank(expr) {
+		return nil, fmt.Errorf("%s: %w", kind.doing(), errBlank)
+	}
+	p, err := e.program(expr, kind)
+	if err != nil {
+		return nil, err
 	}
 	return p.run(ctx, view)
 }
 
-func (e *Evaluator) program(expr string) (*program, error) {
-	if p := e.programs.get(expr); p != nil {
+var errBlank = errors.New("there is no expression")
+
+func (e *Evaluator) program(expr string, kind Kind) (*program, error) {
+	key := written{kind: kind, expr: expr}
+	if p := e.programs.get(key); p != nil {
 		return p, nil
 	}
 	l, err := theLanguage()
 	if err != nil {
 		return nil, err
 	}
-	compiled, problem := l.compile(expr)
+	compiled, problem := l.compile(expr, kind)
 	if problem != nil {
 		return nil, problem
 	}
@@ -65,6 +197,6 @@ func (e *Evaluator) program(expr string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.programs.put(expr, p)
+	e.programs.put(key, p)
 	return p, nil
 }

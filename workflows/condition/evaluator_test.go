@@ -200,14 +200,14 @@ func TestEvaluateConcurrently(t *testing.T) {
 func TestCacheBounds(t *testing.T) {
 	c := newCache(3, 10)
 	for _, expr := range []string{"aaa", "bbb", "ccc"} {
-		c.put(expr, &program{})
+		c.put(written{expr: expr}, &program{})
 	}
-	c.put("aaa", &program{}) // again, by another goroutine
-	c.get("aaa")
-	c.put("dd", &program{}) // more than 10 bytes: bbb was used least recently
-	c.put("e", &program{})  // more than 3 programs: ccc
+	c.put(written{expr: "aaa"}, &program{}) // again, by another goroutine
+	c.get(written{expr: "aaa"})
+	c.put(written{expr: "dd"}, &program{}) // more than 10 bytes: bbb was used least recently
+	c.put(written{expr: "e"}, &program{})  // more than 3 programs: ccc
 	for expr, want := range map[string]bool{"aaa": true, "bbb": false, "ccc": false, "dd": true, "e": true} {
-		if got := c.get(expr) != nil; got != want {
+		if got := c.get(written{expr: expr}) != nil; got != want {
 			t.Errorf("%s is kept: %v, want %v", expr, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ const maxMessage = 400
 
 // explain makes CEL's message one that a person who does not know CEL's inside
 // can read, and adds a hint where the mistake is a known one.
-func explain(message string) (plain, hint string) {
+func explain(message string, kind Kind) (plain, hint string) {
 	switch {
 	case strings.Contains(message, "recursion limit exceeded"), strings.Contains(message, "max recursion depth exceeded"):
 		return "the expression nests too deeply", ""
@@ -31,16 +31,22 @@ func explain(message string) (plain, hint string) {
 		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
-		if near := nearest(name, fieldNames()); near != "" && near != name {
+		if near := nearest(name, fieldNames(kind)); near != "" && near != name {
 			return plain, "did you mean " + near + "?"
+		}
+		if kind == Retry {
+			return plain, "an attempt has exitCode, stdout, stderr, state, reason and number; workflow has name, runId, context and input"
 		}
 		return plain, "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
 	}
 	if name, ok := undeclared(plain); ok {
-		if near := nearest(name, []string{parentVariable, workflowVariable}); near != "" {
+		if hint = wordHint(name); hint != "" {
+			return plain, hint
+		}
+		if near := nearest(name, kind.variables()); near != "" {
 			return plain, "did you mean " + near + "?"
 		}
-		return plain, "a condition sees parent.<task> and workflow; text stands in quotes: '" + name + "'"
+		return plain, kind.noun() + " sees " + kind.visible() + "; text stands in quotes: '" + name + "'"
 	}
 	switch {
 	case strings.Contains(plain, "does not support field selection"):
@@ -69,9 +75,12 @@ func quoted(text, prefix string) (string, bool) {
 	return name, ok
 }
 
-func fieldNames() []string {
-	return []string{
-		"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "output", "result",
-		"name", "runId", "context", "input",
+func fieldNames(kind Kind) []string {
+	if kind == Retry {
+		return []string{
+			"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "reason", "number",
+			"name", "runId", "context", "input",
+		}
 	}
+	return append(taskFields(), "name", "runId", "context", "input")
 }

@@ -1,7 +1,6 @@
 package condition
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,17 +11,18 @@ import (
 
 // expression is one that was parsed and checked.
 type expression struct {
+	kind     Kind
 	source   *source
 	readings []reading
 	checked  *cel.Ast
 }
 
-// isBlank tells whether there is no condition; that is true.
+// isBlank tells whether there is no expression; a condition is true then.
 func isBlank(expr string) bool { return strings.TrimSpace(expr) == "" }
 
 // parse rewrites and parses an expression and lists what it reads; check is to
 // follow.
-func (l *language) parse(expr string) (s *source, ast *cel.Ast, found []reading, problem *Error) {
+func (l *language) parse(expr string, kind Kind) (s *source, ast *cel.Ast, found []reading, problem *Error) {
 	if len(expr) > maxLength {
 		return nil, nil, nil, errorAt("", 0, "", "the expression is longer than %d bytes", maxLength)
 	}
@@ -32,40 +32,40 @@ func (l *language) parse(expr string) (s *source, ast *cel.Ast, found []reading,
 	// CEL's parser and checker recover from their own panics and report limits as
 	// errors, but they are given whatever a person can type.
 	defer recoverTo(expr, &problem)
-	if s, problem = rewrite(expr); problem != nil {
+	if s, problem = rewrite(expr, kind); problem != nil {
 		return nil, nil, nil, problem
 	}
 	ast, issues := l.env.ParseSource(common.NewStringSource(s.cel, sourceName))
-	if problem = firstIssue(s, issues); problem != nil {
+	if problem = firstIssue(s, issues, kind); problem != nil {
 		return nil, nil, nil, problem
 	}
-	if found, problem = readings(s, ast.NativeRep()); problem != nil {
+	if found, problem = readings(s, ast.NativeRep(), kind); problem != nil {
 		return nil, nil, nil, problem
 	}
 	return s, ast, found, nil
 }
 
 // check type-checks a parsed expression.
-func (l *language) check(s *source, ast *cel.Ast, found []reading) (e *expression, problem *Error) {
+func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e *expression, problem *Error) {
 	defer recoverTo(s.written, &problem)
 	checked, issues := l.env.Check(ast)
-	if problem := firstIssue(s, issues); problem != nil {
+	if problem := firstIssue(s, issues, kind); problem != nil {
 		return nil, problem
 	}
-	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
-		return nil, errorAt(s.written, len(s.written)-len(strings.TrimLeft(s.written, " \t\r\n")), boolHint(kind),
-			"a condition must be true or false; this one is of type %s", kind)
+	if t := checked.OutputType(); !kind.takes(t) {
+		return nil, errorAt(s.written, len(s.written)-len(strings.TrimLeft(s.written, " \t\r\n")), kind.typeHint(t),
+			"%s; this one is of type %s", kind.wanted(), t)
 	}
-	return &expression{source: s, readings: found, checked: checked}, nil
+	return &expression{kind: kind, source: s, readings: found, checked: checked}, nil
 }
 
 // compile is parse and check without a graph.
-func (l *language) compile(expr string) (*expression, *Error) {
-	s, ast, found, problem := l.parse(expr)
+func (l *language) compile(expr string, kind Kind) (*expression, *Error) {
+	s, ast, found, problem := l.parse(expr, kind)
 	if problem != nil {
 		return nil, problem
 	}
-	return l.check(s, ast, found)
+	return l.check(s, ast, found, kind)
 }
 
 func recoverTo(expr string, problem **Error) {
@@ -75,7 +75,7 @@ func recoverTo(expr string, problem **Error) {
 }
 
 // firstIssue is CEL's first complaint, put into the expression as written.
-func firstIssue(s *source, issues *cel.Issues) *Error {
+func firstIssue(s *source, issues *cel.Issues, kind Kind) *Error {
 	if issues == nil || len(issues.Errors()) == 0 {
 		return nil
 	}
@@ -92,24 +92,10 @@ func firstIssue(s *source, issues *cel.Issues) *Error {
 		return a.Location.Column() - b.Location.Column()
 	})
 	offset := s.offsetOf(first.Location.Line(), first.Location.Column())
-	message, hint := explain(first.Message)
+	message, hint := explain(first.Message, kind)
 	return errorAt(s.written, offset, hint, "%s", message)
 }
 
 // isConsequence tells whether a complaint is about an operand that was already
 // complained about.
 func isConsequence(issue *cel.Error) bool { return strings.Contains(issue.Message, "!error!") }
-
-func boolHint(kind *cel.Type) string {
-	switch kind.Kind() {
-	case cel.StringKind:
-		return "compare it: x != ''"
-	case cel.IntKind, cel.DoubleKind, cel.UintKind:
-		return "compare it: x == 0"
-	case cel.ListKind, cel.MapKind:
-		return "compare it: size(x) > 0"
-	case cel.StructKind:
-		return fmt.Sprintf("compare one of its fields, for instance the %s's state or name", kind.TypeName())
-	}
-	return ""
-}

@@ -3,7 +3,6 @@ package condition
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -29,28 +28,12 @@ func FuzzCheck(f *testing.F) {
 					t.Errorf("%s is no ancestor", name)
 				}
 			}
-			if _, err := NewEvaluator().program(expr); err != nil && !isBlank(expr) {
+			if _, err := NewEvaluator().program(expr, Condition); err != nil && !isBlank(expr) {
 				t.Errorf("accepted, but does not compile: %v", err)
 			}
 			return
 		}
-		problem, ok := err.(*Error)
-		if !ok {
-			t.Fatalf("got %T", err)
-		}
-		if !utf8.ValidString(expr) || len(expr) > maxLength {
-			return
-		}
-		lines := strings.Split(expr, "\n")
-		if problem.Line < 1 || problem.Line > len(lines) {
-			t.Fatalf("line %d of %d: %v", problem.Line, len(lines), err)
-		}
-		if n := utf8.RuneCountInString(lines[problem.Line-1]); problem.Column < 1 || problem.Column > n+1 {
-			t.Errorf("column %d of %d: %v", problem.Column, n, err)
-		}
-		if problem.Message == "" || strings.Contains(problem.Message, "\n") || !utf8.ValidString(problem.Message) {
-			t.Errorf("message %q", problem.Message)
-		}
+		inside(t, expr, err)
 	})
 }
 
@@ -76,7 +59,7 @@ func TestTokens(t *testing.T) {
 func TestRewriteOrigin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")
-		s, problem := rewrite(expr)
+		s, problem := rewrite(expr, Condition)
 		if problem != nil {
 			return
 		}
@@ -127,7 +110,7 @@ func TestRewrite(t *testing.T) {
 		"1 ?.5 : 2":                   "1 ?.5 : 2",
 	}
 	for expr, want := range tests {
-		s, problem := rewrite(expr)
+		s, problem := rewrite(expr, Condition)
 		if problem != nil {
 			t.Errorf("rewrite(%q): %v", expr, problem)
 		} else if s.cel != want {

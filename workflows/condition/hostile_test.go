@@ -105,3 +105,35 @@ func allocations() uint64 {
 	runtime.ReadMemStats(&stats)
 	return stats.TotalAlloc
 }
+
+// TestHostileValues: what is small while it is evaluated and vast once it is
+// written out ends in an error, early, with bounded memory.
+func TestHostileValues(t *testing.T) {
+	e, view := NewEvaluator(), fanned(t)
+	chain := func(seed, step string) string { return seed + strings.Repeat(step, 12) }
+	for name, expr := range map[string]string{
+		"shared lists":  chain("[[1]]", ".map(x, [x, x, x, x])"),
+		"shared maps":   chain("[{'k': 1}]", ".map(x, {'a': x, 'b': x, 'c': x, 'd': x})"),
+		"shared text":   chain("[parent.test.stdout]", ".map(x, [x, x])"),
+		"shared output": chain("[parent.build.output]", ".map(x, [x, x, x, x])"),
+		"long keys":     chain("[{'"+strings.Repeat("k", 1000)+"': 1}]", ".map(x, {'a': x, 'b': x, 'c': x, 'd': x})"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []Kind{Items, CacheKey, Value} {
+				spent, allocated := cpu(t), allocations()
+				err := evaluateKind(t.Context(), e, expr, kind, view)
+				spent, allocated = cpu(t)-spent, allocations()-allocated
+				if err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
+					t.Errorf("got %v", err)
+				}
+				if spent > 15*time.Second {
+					t.Errorf("took %v of CPU time", spent)
+				}
+				if allocated > 256<<20 {
+					t.Errorf("allocated %d MiB", allocated>>20)
+				}
+				t.Logf("%v of CPU time, %d KiB", spent, allocated>>10)
+			}
+		})
+	}
+}

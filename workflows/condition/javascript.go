@@ -4,7 +4,8 @@ import "fmt"
 
 // refusal says why the token at index i is JavaScript that CEL does not have,
 // with the CEL spelling where there is one. An empty message: nothing is wrong.
-func refusal(tokens []token, i int) (message, hint string) {
+// Where tasks have a shorthand, process.files may be about a task.
+func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 	t := tokens[i]
 	switch {
 	case t.kind == tokenOther:
@@ -15,12 +16,18 @@ func refusal(tokens []token, i int) (message, hint string) {
 		if hint = methodHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
 		}
-	case t.kind == tokenName && !isMember(tokens, i):
+	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
 		if hint = wordHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}
 	}
 	return "", ""
+}
+
+// isSelected tells whether something is selected of the token.
+func isSelected(tokens []token, i int) bool {
+	n := after(tokens, i)
+	return n < len(tokens) && (tokens[n].is(".") || tokens[n].is("["))
 }
 
 func operatorHint(operator string) string {
@@ -44,7 +51,7 @@ func operatorHint(operator string) string {
 	case "^", "~":
 		return "CEL: math.bitXor(a, b), math.bitNot(a)"
 	case ";":
-		return "a condition is one expression"
+		return "it must be one expression"
 	case "`":
 		return "CEL: 'text ' + string(x)"
 	case "/*":
@@ -84,7 +91,7 @@ func methodHint(method string) string {
 	case "at":
 		return "CEL: x[0]"
 	case "reduce", "forEach", "call", "apply", "bind", "constructor":
-		return "a condition only reads; CEL has exists, all, map and filter"
+		return "an expression only reads; CEL has exists, all, map and filter"
 	}
 	return ""
 }
@@ -111,10 +118,10 @@ func wordHint(word string) string {
 		return "output, context and input are values already: parent.build.output.key"
 	case "process", "require", "global", "globalThis", "window", "module", "console", "this", "eval", "Function",
 		"setTimeout", "fetch":
-		return "a condition sees only parent and workflow"
+		return "an expression sees only the run: parent, workflow and the like"
 	case "function", "async", "await", "new", "delete", "throw", "while", "for", "return", "let", "const", "var", "if",
 		"import", "do", "try", "switch":
-		return "a condition is one expression"
+		return "it must be one expression"
 	}
 	return ""
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// language is CEL as conditions know it. It never changes once made, and is
+// language is CEL as expressions know it, with the variables of all kinds: what a
+// kind does not see is refused before CEL looks at it. It never changes once made, and is
 // safe for concurrent use.
 type language struct {
 	env   *cel.Env
@@ -40,6 +41,8 @@ func newLanguage() (*language, error) {
 		cel.CustomTypeAdapter(m),
 		cel.Variable(parentVariable, cel.MapType(cel.StringType, m.task)),
 		cel.Variable(workflowVariable, m.workflow),
+		cel.Variable(inputVariable, cel.MapType(cel.StringType, cel.DynType)),
+		cel.Variable(attemptVariable, m.attempt),
 		cel.CrossTypeNumericComparisons(true),
 		cel.EagerlyValidateDeclarations(true),
 		ext.Strings(),

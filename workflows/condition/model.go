@@ -18,6 +18,7 @@ const (
 	taskTypeName     = "task"
 	resultTypeName   = "result"
 	workflowTypeName = "workflow"
+	attemptTypeName  = "attempt"
 )
 
 // field is one that an expression may select.
@@ -26,20 +27,23 @@ type field struct {
 	get  func(*object) ref.Val
 }
 
-// object is a value of the model: a task, its result, or the workflow.
+// object is a value of the model: a task, its result, the workflow, or an attempt.
+// It is of one evaluation.
 type object struct {
 	kind     *types.Type
 	fields   map[string]field
 	task     *v1.ParentView
 	workflow *v1.WorkflowView
+	attempt  *v1.AttemptView
+	outputs  ref.Val // of the instances, once they were asked for
 }
 
 // model is the types that conditions are checked against. It adds them to the
 // types that CEL knows itself. It never changes once made.
 type model struct {
 	*types.Registry
-	task, result, workflow *types.Type
-	fields                 map[string]map[string]field // by type name
+	task, result, workflow, attempt *types.Type
+	fields                          map[string]map[string]field // by type name
 }
 
 func newModel() (*model, error) {
@@ -52,6 +56,7 @@ func newModel() (*model, error) {
 		task:     types.NewObjectType(taskTypeName),
 		result:   types.NewObjectType(resultTypeName),
 		workflow: types.NewObjectType(workflowTypeName),
+		attempt:  types.NewObjectType(attemptTypeName),
 	}
 	data := types.NewMapType(types.StringType, types.DynType)
 	result := map[string]field{
@@ -67,6 +72,7 @@ func newModel() (*model, error) {
 	task["result"] = field{m.result, func(o *object) ref.Val {
 		return &object{kind: m.result, fields: result, task: o.task}
 	}}
+	maps.Copy(task, m.fanOutFields())
 	m.fields = map[string]map[string]field{
 		taskTypeName:   task,
 		resultTypeName: result,
@@ -76,6 +82,7 @@ func newModel() (*model, error) {
 			"context": {data, func(o *object) ref.Val { return m.data(o.workflow.GetContext()) }},
 			"input":   {data, func(o *object) ref.Val { return m.data(o.workflow.GetInput()) }},
 		},
+		attemptTypeName: attemptFields(),
 	}
 	return m, nil
 }
@@ -104,6 +111,10 @@ func (m *model) workflowValue(view *v1.WorkflowView) *object {
 	return &object{kind: m.workflow, fields: m.fields[workflowTypeName], workflow: view}
 }
 
+func (m *model) attemptValue(view *v1.AttemptView) *object {
+	return &object{kind: m.attempt, fields: m.fields[attemptTypeName], attempt: view}
+}
+
 // FindStructType is asked by CEL's checker.
 func (m *model) FindStructType(name string) (*types.Type, bool) {
 	switch name {
@@ -113,6 +124,8 @@ func (m *model) FindStructType(name string) (*types.Type, bool) {
 		return types.NewTypeTypeWithParam(m.result), true
 	case workflowTypeName:
 		return types.NewTypeTypeWithParam(m.workflow), true
+	case attemptTypeName:
+		return types.NewTypeTypeWithParam(m.attempt), true
 	}
 	return m.Registry.FindStructType(name)
 }
@@ -138,7 +151,7 @@ func (m *model) FindStructFieldType(name, fieldName string) (*types.FieldType, b
 	}
 	return &types.FieldType{
 		Type:  f.kind,
-		IsSet: func(target any) bool { _, ok := target.(*object); return ok },
+		IsSet: func(target any) bool { o, ok := target.(*object); return ok && o.has(fieldName) },
 		GetFrom: func(target any) (any, error) {
 			o, ok := target.(*object)
 			if !ok {
@@ -168,8 +181,13 @@ func (o *object) IsSet(index ref.Val) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(index)
 	}
-	_, ok = o.fields[string(name)]
-	return types.Bool(ok)
+	return types.Bool(o.has(string(name)))
+}
+
+// has tells whether there is such a field: a task has some only when it fanned out.
+func (o *object) has(name string) bool {
+	_, ok := o.fields[name]
+	return ok && (o.task.GetFanOut() != nil || o.kind.TypeName() != taskTypeName || !slices.Contains(fanOutFields(), name))
 }
 
 // ConvertToNative refuses: the model has no other form.
@@ -188,10 +206,10 @@ func (o *object) ConvertToType(to ref.Type) ref.Val {
 	return types.NewErr("a %s cannot be converted to %s", o.kind.TypeName(), to.TypeName())
 }
 
-// Equal tells whether both are the same task, result or workflow.
+// Equal tells whether both are the same task, result, workflow or attempt.
 func (o *object) Equal(other ref.Val) ref.Val {
 	p, ok := other.(*object)
-	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow)
+	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow && p.attempt == o.attempt)
 }
 
 // Type is the type in the model.

@@ -18,6 +18,7 @@ import (
 // program is a compiled expression. Safe for concurrent use.
 type program struct {
 	cel      cel.Program
+	kind     Kind
 	text     *expression
 	model    *model
 	calls    map[string]*functions.Overload
@@ -28,13 +29,15 @@ type program struct {
 
 // plan makes a checked expression executable.
 func (l *language) plan(e *expression) (*program, error) {
-	p := &program{text: e, model: l.model, calls: l.calls}
+	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls}
 	for _, r := range e.readings {
-		if r.task == "" {
+		switch {
+		case r.isInput:
+		case r.task == "":
 			p.dynamic = true
-			continue
+		default:
+			p.parents = append(p.parents, r.task)
 		}
-		p.parents = append(p.parents, r.task)
 	}
 	var err error
 	p.cel, err = l.env.Program(e.checked,
@@ -45,7 +48,7 @@ func (l *language) plan(e *expression) (*program, error) {
 		cel.InterruptCheckFrequency(interruptEvery),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("plan condition: %w", err)
+		return nil, fmt.Errorf("plan %s: %w", e.kind.noun(), err)
 	}
 	return p, nil
 }
@@ -133,17 +136,13 @@ func invoke(function string, o *functions.Overload, args []ref.Val) ref.Val {
 	return types.NewErr("no such overload: %s", function)
 }
 
-// errNotBool is what a condition is whose value was only known when it was
-// evaluated, and was not true or false.
-var errNotBool = errors.New("a condition must be true or false")
-
 // run evaluates the program over a view.
-func (p *program) run(ctx context.Context, view View) (bool, error) {
+func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 	parents := make(map[string]any, len(p.parents))
 	for _, name := range p.parents {
 		parent, ok := view.Parents[name]
 		if !ok {
-			return false, fmt.Errorf("evaluate condition: nothing is known of parent '%s'", name)
+			return nil, fmt.Errorf("%s: nothing is known of parent '%s'", p.kind.doing(), name)
 		}
 		parents[name] = p.model.taskValue(parent)
 	}
@@ -155,15 +154,19 @@ func (p *program) run(ctx context.Context, view View) (bool, error) {
 	value, _, err := p.cel.ContextEval(ctx, map[string]any{
 		parentVariable:   types.NewStringInterfaceMap(p.model, parents),
 		workflowVariable: p.model.workflowValue(view.Workflow),
+		inputVariable:    p.model.data(view.Input),
+		attemptVariable:  p.model.attemptValue(view.Attempt),
 	})
 	if err != nil {
-		return false, p.explain(err)
+		return nil, p.explain(err)
 	}
-	result, ok := value.(types.Bool)
-	if !ok {
-		return false, fmt.Errorf("evaluate condition: %w; this one is of type %s", errNotBool, value.Type().TypeName())
-	}
-	return bool(result), nil
+	return value, nil
+}
+
+// mistyped is the error of a value that is only found when it is evaluated to be
+// none of its kind.
+func (k Kind) mistyped(value ref.Val) error {
+	return fmt.Errorf("%s; this one is of type %s%s", k.wanted(), value.Type().TypeName(), shown(value))
 }
 
 // explain says where an evaluation went wrong, when CEL knows.
@@ -174,10 +177,10 @@ func (p *program) explain(err error) error {
 	}
 	failed, ok := errors.AsType[*types.Err](err)
 	if !ok || failed.NodeID() == 0 {
-		return fmt.Errorf("evaluate condition: %w%s", err, hint)
+		return fmt.Errorf("%s: %w%s", p.kind.doing(), err, hint)
 	}
 	s := p.text.source
 	at := p.text.checked.NativeRep().SourceInfo().GetStartLocation(failed.NodeID())
 	place := errorAt(s.written, s.offsetOf(at.Line(), at.Column()), "", "")
-	return fmt.Errorf("evaluate condition: %d:%d: %w%s", place.Line, place.Column, err, hint)
+	return fmt.Errorf("%s: %d:%d: %w%s", p.kind.doing(), place.Line, place.Column, err, hint)
 }

@@ -10,30 +10,35 @@ import (
 	"github.com/google/cel-go/common/overloads"
 )
 
-// Names of the two variables.
-const (
-	parentVariable   = "parent"
-	workflowVariable = "workflow"
-)
-
-// reading is one place where an expression reads `parent`.
+// reading is one place where an expression reads `parent`, or an input of the run.
 type reading struct {
-	task   string // empty when only the value of the expression tells which
-	offset int    // of the name, in bytes of the expression as written
+	task    string // empty when only the value of the expression tells which
+	offset  int    // of the name, in bytes of the expression as written
+	field   string // that is selected of the task; empty: none, or one that is not known before
+	at      int    // of the field
+	short   bool   // written without `parent`: a field of its output
+	isInput bool   // `field` is an input of the run, and no task is read
 }
 
-// references walks a parsed expression and lists what it reads of `parent`, in
-// the order of the text. It also refuses what would make the list wrong (a loop
-// variable that hides `parent`) or the cost unbounded.
+// references walks a parsed expression and lists what it reads, in the order of
+// the text. It writes the shorthand out (discover.files becomes
+// parent.discover.output.files), and refuses variables that the kind of
+// expression does not see, and what would make the list wrong (a loop variable
+// that hides `parent`) or the cost unbounded.
 type references struct {
 	source *source
+	tree   *ast.AST
 	info   *ast.SourceInfo
+	kind   Kind
+	made   ast.ExprFactory
+	nextID int64    // of expressions that are made; 0: not known yet
+	bound  []string // variables of the loops around
 	found  []reading
 	loops  int
 }
 
-func readings(s *source, tree *ast.AST) ([]reading, *Error) {
-	r := references{source: s, info: tree.SourceInfo()}
+func readings(s *source, tree *ast.AST, kind Kind) ([]reading, *Error) {
+	r := references{source: s, tree: tree, info: tree.SourceInfo(), kind: kind, made: ast.NewExprFactory()}
 	if err := r.walk(tree.Expr(), 0); err != nil {
 		return nil, err
 	}
@@ -47,16 +52,9 @@ func (r *references) walk(e ast.Expr, depth int) *Error {
 	}
 	switch e.Kind() {
 	case ast.IdentKind:
-		if isVariable(e, parentVariable) {
-			r.found = append(r.found, reading{offset: r.offset(e)})
-		}
+		return r.variable(e)
 	case ast.SelectKind:
-		s := e.AsSelect()
-		if isVariable(s.Operand(), parentVariable) {
-			r.found = append(r.found, reading{task: s.FieldName(), offset: r.name(e, s.FieldName())})
-			return nil
-		}
-		return r.walk(s.Operand(), depth+1)
+		return r.selection(e, depth)
 	case ast.CallKind:
 		return r.call(e, depth)
 	case ast.ListKind:
@@ -68,21 +66,141 @@ func (r *references) walk(e ast.Expr, depth int) *Error {
 		}
 		return r.all(e, parts, depth)
 	case ast.StructKind:
-		return r.refuse(e, "a map is {'key': value}", "a condition cannot make a message")
+		return r.refuse(e, "a map is {'key': value}", "%s cannot make a message", r.kind.noun())
 	case ast.ComprehensionKind:
 		return r.loop(e, depth)
 	}
 	return nil
 }
 
+// variable notes where all of `parent` is read, and refuses what is not visible.
+func (r *references) variable(e ast.Expr) *Error {
+	name := strings.TrimPrefix(e.AsIdent(), ".")
+	switch {
+	case slices.Contains(r.bound, name):
+	case isVariableName(name) && !r.kind.sees(name):
+		return r.refuse(e, r.kind.noun()+" sees "+r.kind.visible(), "undeclared reference to '%s'", name)
+	case name == parentVariable:
+		r.found = append(r.found, reading{offset: r.offset(e)})
+	}
+	return nil
+}
+
+func (r *references) selection(e ast.Expr, depth int) *Error {
+	s := e.AsSelect()
+	if isVariable(s.Operand(), parentVariable) && r.kind.sees(parentVariable) {
+		r.found = append(r.found, reading{task: s.FieldName(), offset: r.name(e, s.FieldName())})
+		return nil
+	}
+	if task, offset, ok := r.task(s.Operand()); ok {
+		r.found = append(r.found, reading{task: task, offset: offset, field: s.FieldName(), at: r.name(e, s.FieldName())})
+		return nil
+	}
+	if isRunInput(s.Operand()) {
+		r.found = append(r.found, reading{offset: r.name(e, s.FieldName()), field: s.FieldName(), isInput: true})
+		return nil
+	}
+	if r.isShort(s.Operand()) {
+		return r.writeOut(s.Operand(), s.FieldName(), r.name(e, s.FieldName()))
+	}
+	return r.walk(s.Operand(), depth+1)
+}
+
+// task is the one that an expression is, when it is one that is named.
+func (r *references) task(e ast.Expr) (name string, offset int, ok bool) {
+	if !r.kind.sees(parentVariable) {
+		return "", 0, false
+	}
+	switch e.Kind() {
+	case ast.SelectKind:
+		s := e.AsSelect()
+		if !s.IsTestOnly() && isVariable(s.Operand(), parentVariable) {
+			return s.FieldName(), r.name(e, s.FieldName()), true
+		}
+	case ast.CallKind:
+		if of, key, ok := keyed(e.AsCall()); ok && isVariable(of, parentVariable) {
+			return key, r.offset(e.AsCall().Args()[1]), true
+		}
+	}
+	return "", 0, false
+}
+
+// keyed takes x['key'] apart.
+func keyed(c ast.CallExpr) (of ast.Expr, key string, ok bool) {
+	args := c.Args()
+	if c.FunctionName() != operators.Index || len(args) != 2 || args[1].Kind() != ast.LiteralKind {
+		return nil, "", false
+	}
+	key, ok = args[1].AsLiteral().Value().(string)
+	return args[0], key, ok
+}
+
+// isRunInput tells whether an expression is workflow.input.
+func isRunInput(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly() && e.AsSelect().FieldName() == inputVariable &&
+		isVariable(e.AsSelect().Operand(), workflowVariable)
+}
+
+// isShort tells whether an expression is a name that can only be short for a
+// task: no variable, and none of CEL's own.
+func (r *references) isShort(e ast.Expr) bool {
+	if !r.kind.shortens() || e.Kind() != ast.IdentKind {
+		return false
+	}
+	name := e.AsIdent()
+	return !isVariableName(name) && !isTypeName(name) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "@") &&
+		!slices.Contains(r.bound, name)
+}
+
+// isTypeName tells whether CEL has a type of the name.
+func isTypeName(name string) bool {
+	switch name {
+	case "bool", "bytes", "double", "duration", "dyn", "google", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint":
+		return true
+	}
+	return false
+}
+
+// writeOut makes parent.<task>.output of the name of a task; field is what is
+// selected of the output.
+func (r *references) writeOut(e ast.Expr, field string, at int) *Error {
+	task := e.AsIdent()
+	r.found = append(r.found, reading{task: task, offset: r.offset(e), field: field, at: at, short: true})
+	variable := r.made.NewIdent(r.newID(e), parentVariable)
+	e.SetKindCase(r.made.NewSelect(e.ID(), r.made.NewSelect(r.newID(e), variable, task), "output"))
+	return nil
+}
+
+// newID is that of an expression that is made and stands where e does.
+func (r *references) newID(e ast.Expr) int64 {
+	if r.nextID == 0 {
+		r.nextID = ast.MaxID(r.tree)
+	}
+	r.nextID++
+	if place, ok := r.info.GetOffsetRange(e.ID()); ok {
+		r.info.SetOffsetRange(r.nextID, place)
+	}
+	return r.nextID
+}
+
 func (r *references) call(e ast.Expr, depth int) *Error {
 	c := e.AsCall()
-	if args := c.Args(); c.FunctionName() == operators.Index && len(args) == 2 && isVariable(args[0], parentVariable) {
-		if args[1].Kind() == ast.LiteralKind {
-			if task, ok := args[1].AsLiteral().Value().(string); ok {
-				r.found = append(r.found, reading{task: task, offset: r.offset(args[1])})
-				return nil
-			}
+	if of, key, ok := keyed(c); ok {
+		at := r.offset(c.Args()[1])
+		switch {
+		case isVariable(of, parentVariable) && r.kind.sees(parentVariable):
+			r.found = append(r.found, reading{task: key, offset: at})
+			return nil
+		case isRunInput(of):
+			r.found = append(r.found, reading{offset: at, field: key, isInput: true})
+			return nil
+		case r.isShort(of):
+			return r.writeOut(of, "", at)
+		}
+	}
+	if args := c.Args(); c.FunctionName() == operators.Index && r.isShort(args[0]) {
+		if problem := r.writeOut(args[0], "", 0); problem != nil {
+			return problem
 		}
 	}
 	if c.FunctionName() == overloads.Matches && len(c.Args()) > 0 {
@@ -140,11 +258,19 @@ func (r *references) loop(e ast.Expr, depth int) *Error {
 			return r.refuse(e, "choose another name", "the loop variable %s hides what conditions are about", name)
 		}
 	}
-	for _, part := range []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
+	for _, part := range []ast.Expr{c.IterRange(), c.AccuInit()} {
 		if err := r.walk(part, depth+1); err != nil {
 			return err
 		}
 	}
+	outside := len(r.bound)
+	r.bound = append(r.bound, c.IterVar(), c.IterVar2(), c.AccuVar())
+	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
+		if err := r.walk(part, depth+1); err != nil {
+			return err
+		}
+	}
+	r.bound = r.bound[:outside]
 	return nil
 }
 

@@ -53,11 +53,11 @@ type bracket struct {
 // rewrite replaces the JavaScript spellings that have one meaning in CEL (===,
 // !==, .includes( and /re/.test(x)), never inside literals and comments, and
 // refuses other JavaScript, naming the CEL spelling where there is one.
-func rewrite(expr string) (*source, *Error) {
+func rewrite(expr string, kind Kind) (*source, *Error) {
 	w := &rewriter{source: source{written: expr}, tokens: tokenize(expr)}
 	for i := 0; i < len(w.tokens); i++ {
 		t := w.tokens[i]
-		if message, hint := refusal(w.tokens, i); message != "" {
+		if message, hint := refusal(w.tokens, i, kind); message != "" {
 			return nil, errorAt(expr, t.start, hint, "%s", message)
 		}
 		switch {

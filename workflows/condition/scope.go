@@ -6,15 +6,21 @@ import (
 	"strings"
 )
 
-// Scope says what the condition of a task may see.
+// Scope says what an expression of a task may see.
 type Scope struct {
-	// Task that the condition belongs to.
+	// Kind of the expression; the zero value is that of a condition.
+	Kind Kind
+	// Task that the expression belongs to.
 	Task string
 	// Ancestors of the task, sorted: the tasks that it depends on, and those that
 	// they depend on.
 	Ancestors []string
 	// Tasks are all tasks of the workflow, in any order.
 	Tasks []string
+	// FanOut are those tasks of the workflow that fan out, sorted.
+	FanOut []string
+	// Inputs are those that a run may be given; nil: any.
+	Inputs []string
 }
 
 // resolve checks that every task that is read is an ancestor, and returns those
@@ -22,13 +28,29 @@ type Scope struct {
 func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 	var names []string
 	for _, r := range found {
+		_, isAncestor := slices.BinarySearch(s.Ancestors, r.task)
 		switch {
+		case r.isInput:
+			if problem := s.input(expr, r); problem != nil {
+				return nil, problem
+			}
 		case r.task == "":
 			names = append(names, s.Ancestors...)
-		case slices.Contains(s.Ancestors, r.task):
+		case isAncestor:
+			if problem := s.field(expr, r); problem != nil {
+				return nil, problem
+			}
 			names = append(names, r.task)
+		case r.short && !slices.Contains(s.Tasks, r.task):
+			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
+			if near := nearest(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
+				hint = "did you mean " + near + "?"
+			} else if word := wordHint(r.task); word != "" {
+				hint = word
+			}
+			return nil, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task)
 		case r.task == s.Task:
-			return nil, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: a condition is evaluated before its task starts", s.Task)
+			return nil, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun())
 		case slices.Contains(s.Tasks, r.task):
 			return nil, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is none of its ancestors", s.depends(), r.task)
 		default:
@@ -67,12 +89,42 @@ func (s Scope) choice() string {
 	return "its ancestors are " + s.listAncestors()
 }
 
-// hint improves the hint of a complaint about a name that is a task's.
-func (s Scope) hint(problem *Error) *Error {
-	if name, ok := undeclared(problem.Message); ok && slices.Contains(s.Tasks, name) {
-		problem.Hint = "did you mean " + spell(name) + "?"
+// improve makes a better complaint of one about a name that is a task's.
+func (s Scope) improve(expr string, problem *Error) *Error {
+	name, ok := undeclared(problem.Message)
+	if !ok || !s.Kind.sees(parentVariable) {
+		return problem
+	}
+	if better := s.findDashed(expr); better != nil {
+		return better
+	}
+	if !slices.Contains(s.Tasks, name) {
+		return problem
+	}
+	problem.Hint = "did you mean " + spell(name) + "?"
+	if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && s.Kind.shortens() {
+		problem.Hint = "its whole output is " + spell(name) + ".output"
 	}
 	return problem
+}
+
+// findDashed looks for an ancestor in shorthand whose name CEL reads as something
+// else: list-files.items is a subtraction to CEL.
+func (s Scope) findDashed(expr string) *Error {
+	if !s.Kind.shortens() {
+		return nil
+	}
+	for i, tokens := 0, tokenize(expr); i < len(tokens); i++ {
+		if tokens[i].kind != tokenName || isMember(tokens, i) {
+			continue
+		}
+		start := tokens[i].start
+		name := expr[start : start+nameSize(expr[start:])]
+		if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && !isIdentifier(name) {
+			return errorAt(expr, start, "write "+spell(name)+".output", "CEL does not read %s as a task", name)
+		}
+	}
+	return nil
 }
 
 // findUnspellable looks for a task whose name CEL reads as something else after

@@ -27,7 +27,7 @@ func (d *decoder) cycles(def *v1.Definition, g *graph) {
 		if len(tasks) > maxListed {
 			shown = slices.Concat(tasks[:maxListed-1], []string{fmt.Sprintf("(%d more)", len(tasks)-maxListed), tasks[len(tasks)-1]})
 		}
-		p := root.field("tasks").key(tasks[0]).field("dependsOn")
+		p := d.base.field("tasks").key(tasks[0]).field("dependsOn")
 		next := tasks[1%len(tasks)]
 		p = p.item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
 		d.add(d.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
@@ -42,7 +42,7 @@ func (d *decoder) turn(g *graph, cycle []int) []string {
 	first, best := 0, position{}
 	for i, task := range cycle {
 		names[i] = g.names[task]
-		at := d.locateKey(root.field("tasks").key(names[i]))
+		at := d.locateKey(d.base.field("tasks").key(names[i]))
 		if i == 0 || at.line < best.line || at.line == best.line &&
 			(at.column < best.column || at.column == best.column && names[i] < names[first]) {
 			first, best = i, at

@@ -16,8 +16,11 @@ import (
 // decoder fills messages from a tree and remembers where everything was.
 type decoder struct {
 	*report
-	places map[string]place // by path; none for a definition that came as a message
-	meant  []*path          // named by hints, not yet settled
+	base   *path                     // where the definition begins: the root, or the spec that it is inline in
+	depth  int                       // definitions around this one
+	places map[string]place          // by path; none for a definition that came as a message
+	meant  []*path                   // named by hints, not yet settled
+	inner  map[string]*v1.Definition // that are inline, by the path of the spec
 }
 
 // place is where a field or an entry of a map is in the document.
@@ -29,19 +32,35 @@ type place struct {
 // definition decodes the document. specs are the tasks' specs as messages of
 // their types, without those that cannot be read.
 func (d *decoder) definition(n *node) (def *v1.Definition, specs map[string]proto.Message) {
-	d.places = map[string]place{}
-	def, specs = &v1.Definition{}, map[string]proto.Message{}
-	if n.kind != mapping {
-		d.fail(n.at, root, "a definition is a mapping with name and tasks; this is "+n.String(), "")
-		return def, specs
+	if d.places == nil {
+		d.places = map[string]place{}
 	}
-	d.places[root.String()] = place{n.at, n}
-	d.message(n, def.ProtoReflect(), root)
+	def = &v1.Definition{}
+	if n.kind != mapping {
+		d.fail(n.at, d.base, "a definition is a mapping with name and tasks; this is "+n.String(), "")
+		return def, nil
+	}
+	d.places[d.base.String()] = place{n.at, n}
+	d.message(n, def.ProtoReflect(), d.base)
 	d.settleMeant()
+	specs = d.complete(def)
+	d.settleMeant()
+	return def, specs
+}
+
+// complete brings a definition into its canonical form: tasks have what they
+// inherit, and specs the shape of their types. It returns the specs as messages.
+func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
+	d.inputTexts(def)
+	d.inherit(def)
+	specs := make(map[string]proto.Message, len(def.GetTasks()))
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task := def.GetTasks()[name]
-		at := root.field("tasks").key(name).field("spec")
-		spec, canonical := d.spec(task.GetType(), d.places[at.String()].value, at)
+		task, at := def.GetTasks()[name], d.base.field("tasks").key(name).field("spec")
+		n := structNode(task.GetSpec())
+		if d.places != nil {
+			n = d.places[at.String()].value
+		}
+		spec, canonical := d.spec(task.GetType(), n, at)
 		if spec != nil {
 			specs[name] = spec
 		}
@@ -49,8 +68,7 @@ func (d *decoder) definition(n *node) (def *v1.Definition, specs map[string]prot
 			task.Spec = canonical
 		}
 	}
-	d.settleMeant()
-	return def, specs
+	return specs
 }
 
 // locate returns the position of the value of p, or of the nearest place
@@ -60,6 +78,38 @@ func (d *decoder) locate(p *path) position {
 		return found.value.at
 	}
 	return d.locateKey(p)
+}
+
+// nodeAt returns the value of p in the document, that of free-form data too; nil
+// when there is none.
+func (d *decoder) nodeAt(p *path) *node {
+	if found, ok := d.places[p.String()]; ok {
+		return found.value
+	}
+	if p == nil {
+		return nil
+	}
+	around := d.nodeAt(p.parent)
+	switch {
+	case around == nil:
+	case p.index >= 0 && p.index < len(around.items):
+		return around.items[p.index]
+	case p.index < 0:
+		for _, e := range around.entries {
+			if e.key == p.name {
+				return e.value
+			}
+		}
+	}
+	return nil
+}
+
+// locateFree is locate for a value inside free-form data.
+func (d *decoder) locateFree(p *path) position {
+	if n := d.nodeAt(p); n != nil && n.kind != null {
+		return n.at
+	}
+	return d.locate(p)
 }
 
 // locateKey returns the position of the key of p, or of the nearest one around it.
@@ -78,7 +128,7 @@ func (d *decoder) locateKey(p *path) position {
 // message decodes a mapping into a message, field by field.
 func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
 	if n.kind != mapping {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", "")
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", shortHint(m.Descriptor().Name(), n))
 		return
 	}
 	fields := m.Descriptor().Fields()
@@ -99,10 +149,27 @@ func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
 		}
 		seen[field.Number()] = e.key
 		d.put(at, place{e.at, e.value})
-		if e.value.kind != null || field.Message() != nil && field.Message().FullName() == valueName {
+		if e.value.kind != null || field.Name() == commandField {
 			d.field(e.value, m, field, at)
 		}
 	}
+}
+
+// shortHint says what a message is that people write as if it were one value.
+func shortHint(message protoreflect.Name, n *node) string {
+	text, _ := n.scalarText()
+	switch {
+	case text == "":
+	case message == "RunConcurrency" && n.kind == number:
+		return "write { maxRuns: " + text + " }"
+	case message == "Semaphore" && n.kind == str:
+		return "write { name: " + text + ", limit: 2 }, or mutex: " + text
+	case message == "Cache" && n.kind == str:
+		return "write { key: ... }, with a CEL expression"
+	case message == "InputDefinition":
+		return "write { default: " + text + " }, or {} for an input without a default"
+	}
+	return ""
 }
 
 func (d *decoder) put(p *path, at place) {
@@ -115,8 +182,12 @@ func (d *decoder) put(p *path, at place) {
 const (
 	structName = protoreflect.FullName("google.protobuf.Struct")
 	valueName  = protoreflect.FullName("google.protobuf.Value")
+	// typeField says which message specField is.
+	typeField = protoreflect.FullName("switchyard.v1.TaskDefinition.type")
 	// specField is a struct in the model and a message of its task's type here.
 	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
+	// inlineField is a struct in the model that holds a whole definition.
+	inlineField = protoreflect.FullName("switchyard.v1.RunSpec.definition")
 	// commandField is a value in the model, of which only some kinds can be run.
 	commandField = protoreflect.Name("command")
 )
@@ -202,7 +273,11 @@ func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.Fi
 				}
 				return empty, true
 			}
-			s, ok := d.freeStruct(n, p)
+			read := d.freeStruct
+			if field.FullName() == inlineField {
+				read = d.inline
+			}
+			s, ok := read(n, p)
 			if !ok {
 				return empty, false
 			}

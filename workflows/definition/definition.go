@@ -3,12 +3,11 @@ package definition
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -28,16 +27,17 @@ const (
 // whose first character is '{', unless it only makes sense as YAML.
 //
 // The error is Problems, in the order of the document. The definition that is
-// returned is in canonical form: spec fields have their JSON names, and
+// returned is in canonical form: spec fields have their JSON names, tasks have
+// what they inherit of the defaults, of which there are none any more, and
 // everything in it passes Check.
 func Parse(file string, data []byte) (*v1.Definition, error) {
 	r := &report{file: file}
-	root := r.read(data)
-	if root == nil {
+	tree := r.read(data)
+	if tree == nil {
 		return nil, r.err()
 	}
 	d := &decoder{report: r}
-	def, specs := d.definition(root)
+	def, specs := d.definition(tree)
 	d.check(def, specs)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -45,20 +45,50 @@ func Parse(file string, data []byte) (*v1.Definition, error) {
 	return def, nil
 }
 
-// Check checks a definition that came as a message. The error is Problems,
-// which have paths but no positions.
-func Check(def *v1.Definition) error {
-	d := &decoder{report: &report{}}
-	specs := make(map[string]proto.Message, len(def.GetTasks()))
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task := def.GetTasks()[name]
-		at := root.field("tasks").key(name).field("spec")
-		if spec, _ := d.spec(task.GetType(), structNode(task.GetSpec()), at); spec != nil {
-			specs[name] = spec
+// Complete does with a definition that came as a message what Parse does with a
+// document: it returns it checked and in canonical form, and changes nothing of
+// the one that it is given. A zero in a message cannot be told from nothing, so
+// that it does not keep a default away. The error is Problems, which have paths
+// but no positions.
+func Complete(def *v1.Definition) (*v1.Definition, error) {
+	def = proto.CloneOf(def)
+	if def == nil {
+		def = &v1.Definition{}
+	}
+	for name, task := range def.GetTasks() {
+		if task == nil {
+			def.Tasks[name] = &v1.TaskDefinition{}
 		}
 	}
+	d := &decoder{report: &report{}}
+	d.check(def, d.complete(def))
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return def, nil
+}
+
+// Check says whether Complete takes a definition.
+func Check(def *v1.Definition) error {
+	_, err := Complete(def)
+	return err
+}
+
+// FromStruct does with a definition that came as free-form data what Parse does
+// with a document: the inline definition of a task of type run is one. The
+// error is Problems, which have paths but no positions.
+func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
+	n := structNode(s)
+	if n == nil {
+		n = &node{style: fromMessage}
+	}
+	d := &decoder{report: &report{}}
+	def, specs := d.definition(n)
 	d.check(def, specs)
-	return d.err()
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return def, nil
 }
 
 // read turns the document into a tree; nil when there is none to speak of, and

@@ -173,6 +173,40 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
+// TestLargeForeach holds that a list of all the items that are allowed is read,
+// and that each item more is refused.
+func TestLargeForeach(t *testing.T) {
+	start := time.Now()
+	document := func(items int) string {
+		return "name: large\ntasks: { a: { type: shell, spec: { command: x }, foreach: [" + strings.Repeat("1,", items-1) + "1] } }"
+	}
+	def := parse(t, "large.yaml", document(MaxInstances))
+	if fan, _ := Fan(def.GetTasks()["a"]); fan.Count != MaxInstances {
+		t.Errorf("%d items", fan.Count)
+	}
+	_, err := Parse("large.yaml", []byte(document(MaxInstances+1)))
+	if err == nil || !strings.HasPrefix(err.Error(), "large.yaml:2:59: foreach has 100001 items; it may have 100000") {
+		t.Errorf("%.200v", err)
+	}
+	if took := time.Since(start); took > generous {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestLargeTemplates holds that a document of whose tasks each has expressions
+// of its own is read, and says what they read.
+func TestLargeTemplates(t *testing.T) {
+	start := time.Now()
+	def := parse(t, "large.yaml", templated(5000))
+	references, err := References(def)
+	if err != nil || len(references) != 5000 || references["task-4999"].GetTemplates()[0] != "task-4998" {
+		t.Errorf("%d references, %v", len(references), err)
+	}
+	if took := time.Since(start); took > generous {
+		t.Errorf("took %v", took)
+	}
+}
+
 // generous is far above what anything here takes on a busy machine with the race
 // detector, and far below what quadratic work would.
 const generous = 2 * time.Minute
@@ -200,12 +234,30 @@ func TestLargeDocument(t *testing.T) {
 	}
 }
 
-func BenchmarkParse(b *testing.B) {
-	document := []byte(largeDocument(5000))
-	b.SetBytes(int64(len(document)))
-	for b.Loop() {
-		if _, err := Parse("large.yaml", document); err != nil {
-			b.Fatal(err)
+// templated is a large document of whose tasks each has an expression of its own.
+func templated(tasks int) string {
+	var b strings.Builder
+	b.WriteString("name: large\ninputs: { release: { default: none } }\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&b, "  task-%04d:\n    type: shell\n    spec: { command: make part-%d }\n    env: { PART: '${{ workflow.input.release }}-%d'", i, i, i)
+		if i > 0 {
+			fmt.Fprintf(&b, ", FROM: \"${{ parent['task-%04d'].output.file }}\" }\n    dependsOn: [task-%04d]\n", i-1, i-1)
+		} else {
+			b.WriteString(" }\n")
 		}
+	}
+	return b.String()
+}
+
+func BenchmarkParse(b *testing.B) {
+	for name, document := range map[string]string{"plain": largeDocument(5000), "templates": templated(5000)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(document)))
+			for b.Loop() {
+				if _, err := Parse("large.yaml", []byte(document)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

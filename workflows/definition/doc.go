@@ -4,8 +4,11 @@
 // A document goes through four steps, each of which adds to one list of
 // problems, so that a person sees all of them at once:
 //
-//	text ── yaml.go, json.go ──> node tree ── decode.go, spec.go ──> message ── rules.go, graph.go, conditions.go ──> checked
-//	                             (positions)                        (places)
+//	text ── yaml.go, json.go ──> node tree ── decode.go, defaults.go, spec.go ──> message ── rules.go, graph.go, expressions.go ──> checked
+//	                             (positions)                                     (places)
+//
+// The definition that is inline in a task of type run takes the same steps by
+// itself (inline.go). inputs.go and input_texts.go are about what a run is given.
 //
 // The two front ends end in the same tree, which is why YAML and JSON are
 // equal; everything after that knows no format. A definition that arrives as a

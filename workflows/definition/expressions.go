@@ -2,44 +2,188 @@ package definition
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
 
-// References returns, for each task with a condition, the ancestors whose
-// results the condition reads. The error is Problems; a checked definition has none.
+// maxExpressions bounds the different expressions of a definition: one takes a
+// tenth of a millisecond.
+const maxExpressions = 20_000
+
+// References returns, for each task with an expression, the ancestors whose
+// results its expressions read. The error is Problems; a checked definition has
+// none.
 func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) {
 	d := &decoder{report: &report{}}
-	references := d.conditions(def, newGraph(def))
+	references := d.expressions(def, newGraph(def))
 	if err := d.err(); err != nil {
 		return nil, err
 	}
 	return references, nil
 }
 
-// conditions checks every condition against what its task can see.
-func (d *decoder) conditions(def *v1.Definition, g *graph) map[string]*v1.ConditionReferences {
+// expressions checks every expression against what its task can see.
+func (d *decoder) expressions(def *v1.Definition, g *graph) map[string]*v1.ConditionReferences {
 	references := map[string]*v1.ConditionReferences{}
+	s := newSight(d, def, g)
 	for i, name := range g.names {
-		task, at := def.GetTasks()[name], root.field("tasks").key(name)
-		expression := task.GetCondition()
-		if strings.TrimSpace(expression) == "" || d.settled(at.field("condition")) || d.unread(at.field("dependsOn"), len(task.GetDependsOn())) {
+		task, at := def.GetTasks()[name], d.base.field("tasks").key(name)
+		if d.unread(at.field("dependsOn"), len(task.GetDependsOn())) {
 			continue
 		}
-		if d.full() {
+		if d.full() || s.checked > maxExpressions {
 			return references
 		}
-		scope := condition.Scope{Task: name, Ancestors: g.ancestors(i), Tasks: g.names}
-		tasks, err := condition.Check(expression, scope)
-		if err != nil {
-			d.badCondition(err, at.field("condition"))
-			continue
+		if found := s.task(i, task, at); found != nil {
+			references[name] = found
 		}
-		references[name] = &v1.ConditionReferences{Tasks: tasks}
 	}
 	return references
+}
+
+// sight is what the expressions of a definition may see, and what of them has
+// been checked.
+type sight struct {
+	*decoder
+	graph  *graph
+	fanOut []string
+	inputs []string
+	// good are the shapes of expressions, by kind, that have been found to be good.
+	good map[condition.Kind]map[string]bool
+	// checked counts the expressions that had to be checked.
+	checked int
+
+	// Of the task that is looked at.
+	number    int
+	dependsOn []string
+	ancestors []string // nil: not known yet
+	found     *v1.ConditionReferences
+}
+
+func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
+	s := &sight{decoder: d, graph: g, good: map[condition.Kind]map[string]bool{}}
+	for _, name := range g.names {
+		if task := def.GetTasks()[name]; task.GetParallel() != nil || task.GetForeach() != nil {
+			s.fanOut = append(s.fanOut, name)
+		}
+	}
+	if len(def.GetInputs()) > 0 {
+		s.inputs = slices.Sorted(maps.Keys(def.GetInputs()))
+	}
+	return s
+}
+
+// task checks the expressions of a task and returns what they read; nil when it has none.
+func (s *sight) task(number int, task *v1.TaskDefinition, at *path) *v1.ConditionReferences {
+	s.number, s.dependsOn, s.ancestors, s.found = number, task.GetDependsOn(), nil, nil
+	fan, _ := Fan(task)
+	s.expression(condition.Condition, task.GetCondition(), at.field("condition"))
+	if fan.Foreach {
+		s.expression(condition.Items, fan.Expression, at.field("foreach"))
+	} else {
+		s.expression(condition.Count, fan.Expression, at.field("parallel"))
+	}
+	s.expression(condition.CacheKey, task.GetCache().GetKey(), at.field("cache").field("key"))
+	s.expression(condition.Retry, task.GetRetry().GetWhen(), at.field("retry").field("when"))
+	s.templates(task, at)
+	return s.found
+}
+
+// expression checks one expression; there is none where the text is blank.
+func (s *sight) expression(kind condition.Kind, text string, p *path) {
+	if strings.TrimSpace(text) == "" || s.settled(p) {
+		return
+	}
+	s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) })
+}
+
+// check checks a text of a kind, of so many expressions, and notes what it reads.
+func (s *sight) check(kind condition.Kind, text string, count int, p *path, ask func(condition.Scope) ([]string, error)) {
+	if s.found == nil {
+		s.found = &v1.ConditionReferences{}
+	}
+	shape, named, hasShape := shapeOf(text, s.fansOut)
+	slices.Sort(named)
+	if hasShape && s.good[kind][shape] && s.mayRead(named) {
+		s.reads(kind, named)
+		return
+	}
+	if s.checked += count; s.checked > maxExpressions {
+		s.fail(s.locate(p), p, fmt.Sprintf("the workflow has more than %d expressions", maxExpressions), "split the workflow, or let tasks read $SWITCHYARD_INPUT")
+		return
+	}
+	tasks, err := ask(condition.Scope{
+		Kind: kind, Task: s.graph.names[s.number], Ancestors: s.above(), Tasks: s.graph.names, FanOut: s.fanOut, Inputs: s.inputs,
+	})
+	if err != nil {
+		s.badExpression(err, p)
+		return
+	}
+	s.reads(kind, tasks)
+	if hasShape && slices.Equal(tasks, named) {
+		if s.good[kind] == nil {
+			s.good[kind] = map[string]bool{}
+		}
+		s.good[kind][shape] = true
+	}
+}
+
+func (s *sight) fansOut(task string) bool {
+	_, is := slices.BinarySearch(s.fanOut, task)
+	return is
+}
+
+// above returns the ancestors of the task, sorted.
+func (s *sight) above() []string {
+	if s.ancestors == nil {
+		s.ancestors = s.graph.ancestors(s.number)
+	}
+	return s.ancestors
+}
+
+// mayRead says that tasks are ancestors of the task. Mostly they are its parents.
+func (s *sight) mayRead(tasks []string) bool {
+	for _, name := range tasks {
+		if slices.Contains(s.dependsOn, name) && name != s.graph.names[s.number] {
+			continue
+		}
+		if _, is := slices.BinarySearch(s.above(), name); !is {
+			return false
+		}
+	}
+	return true
+}
+
+// reads notes what an expression reads.
+func (s *sight) reads(kind condition.Kind, tasks []string) {
+	if len(tasks) == 0 {
+		return
+	}
+	switch kind {
+	case condition.Condition:
+		s.found.Tasks = tasks
+	case condition.Count, condition.Items:
+		s.found.FanOut = tasks
+	case condition.CacheKey:
+		s.found.Cache = tasks
+	case condition.Value:
+		s.found.Templates = merge(s.found.Templates, tasks)
+	}
+}
+
+// merge adds sorted names to sorted names.
+func merge(names, more []string) []string {
+	if len(names) == 0 {
+		return more
+	}
+	all := slices.Concat(names, more)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // unread says that a list, or one of its items, could not be read.
@@ -55,19 +199,23 @@ func (d *decoder) unread(list *path, items int) bool {
 	return d.settled(list)
 }
 
-// badCondition reports what is wrong with a condition, at the place in the
-// document where the expression has it.
-func (d *decoder) badCondition(err error, p *path) {
+// badExpression reports what is wrong with an expression, at the place in the
+// document where its text has it.
+func (d *decoder) badExpression(err error, p *path) {
+	label := p.local() + ": "
 	bad, ok := errors.AsType[*condition.Error](err)
 	if !ok {
-		d.add(d.locate(p), p, "condition: "+err.Error(), "")
+		d.add(d.locate(p), p, label+err.Error(), "")
 		return
 	}
-	at, exact := d.locate(p), false
-	if found, ok := d.places[p.String()]; ok {
-		at, exact = d.text.inside(found.value, offset{bad.Line, bad.Column})
+	if strings.HasPrefix(bad.Message, p.local()+" ") {
+		label = "" // the message begins so: "foreach must be a list"
 	}
-	problem := d.add(at, p, "condition: "+bad.Message, bad.Hint)
+	at, exact := d.locate(p), false
+	if n := d.nodeAt(p); n != nil {
+		at, exact = d.text.inside(n, offset{bad.Line, bad.Column})
+	}
+	problem := d.add(at, p, label+bad.Message, bad.Hint)
 	if !exact {
 		// The mark under the document's line is not under the fault; CEL's own is.
 		_, problem.Snippet, _ = strings.Cut(bad.Caret, "\n")

@@ -19,7 +19,7 @@ type fieldRules struct {
 	maxLen     uint64
 	pattern    string
 	in         []string // without the empty text, which stands for the default
-	optional   bool     // the empty text is allowed
+	optional   bool     // the empty text, or none, is allowed
 	gte, lte   *float64
 	minPairs   uint64
 	keyPattern string
@@ -35,7 +35,7 @@ func rulesOf(field protoreflect.FieldDescriptor) fieldRules {
 	case rules.GetString() != nil:
 		s := rules.GetString()
 		f.minLen, f.maxLen, f.pattern = s.GetMinLen(), s.GetMaxLen(), s.GetPattern()
-		f.optional = slices.Contains(s.GetIn(), "")
+		f.optional = slices.Contains(s.GetIn(), "") || rules.GetIgnore() == validate.Ignore_IGNORE_IF_ZERO_VALUE
 		f.in = slices.DeleteFunc(slices.Clone(s.GetIn()), func(word string) bool { return word == "" })
 	case rules.GetMap() != nil:
 		f.minPairs = rules.GetMap().GetMinPairs()

@@ -11,13 +11,25 @@ import (
 )
 
 // Timeout returns the longest time that one attempt of a task may run; 0 is no
-// limit. A timeout that Check refuses counts as none.
-func Timeout(task *v1.TaskDefinition) time.Duration {
-	timeout, err := parseTimeout(task.GetTimeout())
+// limit. A duration that Check refuses counts as none, here and below.
+func Timeout(task *v1.TaskDefinition) time.Duration { return duration(task.GetTimeout()) }
+
+// Deadline returns the longest time that a task may take, all attempts and waits
+// included; 0 is no limit.
+func Deadline(task *v1.TaskDefinition) time.Duration { return duration(task.GetDeadline()) }
+
+// RunDeadline returns the longest time that a run may take; 0 is no limit.
+func RunDeadline(def *v1.Definition) time.Duration { return duration(def.GetDeadline()) }
+
+// CacheTTL returns how old a cached result of a task may be; 0 is any age.
+func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
+
+func duration(text string) time.Duration {
+	d, err := parseDuration(text)
 	if err != nil {
 		return 0
 	}
-	return timeout
+	return d
 }
 
 var (
@@ -25,8 +37,8 @@ var (
 	errNegative   = errors.New("negative")
 )
 
-// parseTimeout reads what time.ParseDuration does, and days before it: "1d12h".
-func parseTimeout(s string) (time.Duration, error) {
+// parseDuration reads what time.ParseDuration does, and days before it: "1d12h".
+func parseDuration(s string) (time.Duration, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || s == "0" {
 		return 0, nil

@@ -64,8 +64,8 @@ func checkParse(t *testing.T, file string, data []byte) {
 	if !proto.Equal(def, again) {
 		t.Fatalf("%v became %v", def, again)
 	}
-	if err := Check(def); err != nil {
-		t.Fatalf("Check refuses it: %v", err)
+	if same, err := Complete(def); err != nil || !proto.Equal(same, def) {
+		t.Fatalf("%v is completed to %v, %v", def, same, err)
 	}
 	if len(Order(def)) != len(def.GetTasks()) {
 		t.Fatalf("order %v", Order(def))
@@ -94,6 +94,32 @@ func FuzzJSON(f *testing.F) {
 			t.Fatal("JSON, and neither accepted nor refused")
 		} else if tree == nil && valid && utf8.Valid(data) && strings.Contains(r.kept[len(r.kept)-1].GetMessage(), "not JSON") {
 			t.Fatalf("JSON, and refused: %v", r.kept)
+		}
+	})
+}
+
+// FuzzInput holds that whatever is given to a run is either refused or what a run can have.
+func FuzzInput(f *testing.F) {
+	def := parse(f, "a.yaml", withInputs)
+	for _, seed := range [][2]string{
+		{"who: me\nratio: 1.5", "count=4"}, {`{"who": 1.10}`, "hosts=[a, {b: c}]"}, {"", "labels={x: 1}"}, {"- a", "fast=yes"}, {"a: &a [*a]", "note=[1"},
+		{"who: !!binary x", "version=${{ x }}"}, {"who: null", "count=9007199254740993"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, document, pair string) {
+		given, err := ParseInput(def, []string{pair, "who=me"}, []byte(document))
+		if err == nil {
+			given, err = Input(def, given)
+		}
+		if err != nil {
+			if problems, ok := errors.AsType[Problems](err); !ok || len(problems) == 0 {
+				t.Fatalf("%T %v", err, err)
+			}
+			return
+		}
+		if again, err := Input(def, given); err != nil || !proto.Equal(again, given) {
+			t.Fatalf("%v became %v, %v", given, again, err)
 		}
 	})
 }

@@ -18,6 +18,11 @@ type graph struct {
 	// guessed are the parents that misspelled dependencies probably mean. They
 	// count for what a condition sees, so that a slip is not reported twice.
 	guessed [][]int
+
+	// What ancestors works with.
+	seen  []bool
+	open  []int
+	above []string
 }
 
 func newGraph(def *v1.Definition) *graph {
@@ -37,31 +42,36 @@ func newGraph(def *v1.Definition) *graph {
 	return g
 }
 
-// ancestors returns the names of all tasks upstream of one, sorted.
+// ancestors returns the names of all tasks upstream of one, sorted. They are
+// good until the next call: it is called for each of thousands of tasks.
 func (g *graph) ancestors(task int) []string {
-	seen := make([]bool, len(g.names))
-	open := []int{task}
-	count := 0
-	for len(open) > 0 {
-		next := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, list := range [][]int{g.parents[next], g.guessed[next]} {
-			for _, parent := range list {
-				if !seen[parent] {
-					seen[parent] = true
-					count++
-					open = append(open, parent)
-				}
-			}
-		}
+	if g.seen == nil {
+		g.seen, g.above = make([]bool, len(g.names)), []string{}
 	}
-	names := make([]string, 0, count)
-	for i, is := range seen {
+	clear(g.seen)
+	g.open = append(g.open[:0], task)
+	for len(g.open) > 0 {
+		next := g.open[len(g.open)-1]
+		g.open = g.open[:len(g.open)-1]
+		g.follow(g.parents[next])
+		g.follow(g.guessed[next])
+	}
+	g.above = g.above[:0]
+	for i, is := range g.seen {
 		if is && i != task {
-			names = append(names, g.names[i])
+			g.above = append(g.above, g.names[i])
 		}
 	}
-	return names
+	return g.above
+}
+
+func (g *graph) follow(parents []int) {
+	for _, parent := range parents {
+		if !g.seen[parent] {
+			g.seen[parent] = true
+			g.open = append(g.open, parent)
+		}
+	}
 }
 
 // Ancestors returns the names of all tasks that must end before one may start, sorted.
@@ -123,7 +133,7 @@ func (h *numberHeap) Pop() any {
 func (d *decoder) dependencies(def *v1.Definition) *graph {
 	g := newGraph(def)
 	for i, name := range g.names {
-		list := root.field("tasks").key(name).field("dependsOn")
+		list := d.base.field("tasks").key(name).field("dependsOn")
 		seen := map[string]bool{}
 		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
 			p := list.item(k)

@@ -45,6 +45,16 @@ func TestHostileDocuments(t *testing.T) {
 		"long cycle":    fill("name: a\ntasks:\n a: {dependsOn: [a]}\n", " b: {dependsOn: [a, b]}\n", ""),
 		"dense":         fill("name: a\ntasks:\n a: {type: shell, spec: {command: x}, dependsOn: [", "b,", "b]}\n b: {type: shell, spec: {command: x}}\n"),
 		"expressions":   fill("name: a\ntasks: {b: {type: shell, spec: {command: [", "'${{',", "x]}}}"),
+		"templates":     fill("name: a\ntasks: {b: {type: shell, spec: {command: \"", "${{ 1 }}", "${{\"}}}"),
+		"expressions 3": fill("name: a\ntasks: {b: {type: shell, spec: {command: \"", "${{ 1 }}", "\"}}}"),
+		"open template": fill("name: a\ntasks: {b: {type: shell, spec: {command: \"${{ ", "{", "\"}}}"),
+		"expressions 2": fill("name: a\ntasks: {b: {type: shell, spec: {command: [", "'${{ x }}',", "x]}}}"),
+		"parallel":      fill("name: a\ntasks: {b: {type: shell, spec: {command: x}, parallel: '", "1+", "'}}"),
+		"items":         fill("name: a\ntasks: {b: {type: shell, spec: {command: x}, foreach: [", "1,", "1]}}"),
+		"enum":          fill("name: a\ninputs: {a: {default: x, enum: [", "1,", "1]}}"),
+		"inline":        fill("", "{name: a, tasks: {b: {type: run, spec: {definition: ", ""),
+		"inline wide":   fill("name: a\ntasks: {b: {type: run, spec: {definition: {name: b, tasks: {", "c: {},", "}}}}}"),
+		"defaults":      fill("name: a\ndefaults: {type: shel, env: {A: '${{ x'}}\ntasks: {", "b: {},", "c: {}}"),
 		"conditions":    fill("name: a\ntasks: {b: {type: shell, spec: {command: x}, condition: '", "(", "'}}"),
 	} {
 		t.Run(name, func(t *testing.T) {

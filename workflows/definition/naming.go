@@ -14,11 +14,12 @@ import (
 const maxName = 63
 
 var (
-	nodeName   = regexp.MustCompile(`^[a-z0-9.-]{1,63}$`)
-	targetNode = regexp.MustCompile(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
-	notInTask  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	notInFlow  = regexp.MustCompile(`[^a-z0-9.-]+`)
-	notInEnv   = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	workflowName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+	nodeName     = regexp.MustCompile(`^[a-z0-9.-]{1,63}$`)
+	targetNode   = regexp.MustCompile(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
+	notInTask    = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	notInFlow    = regexp.MustCompile(`[^a-z0-9.-]+`)
+	notInEnv     = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 
 // badKey reports a key of a map that its rule does not allow.
@@ -28,7 +29,9 @@ func (d *decoder) badKey(p *path, field protoreflect.FieldDescriptor) {
 	case "switchyard.v1.Definition.tasks":
 		d.add(at, p, "task name "+quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
 			repaired(notInTask.ReplaceAllString(name, "-"), "-_"))
-	case "switchyard.v1.TaskDefinition.env":
+	case "switchyard.v1.Definition.inputs":
+		d.add(at, p, "input name "+quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv.ReplaceAllString(name, "_"), "0123456789"), "_"))
+	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env":
 		fixed := notInEnv.ReplaceAllString(name, "_")
 		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
 			fixed = "_" + fixed

@@ -19,8 +19,8 @@ import (
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t)
-		if err := Check(def); err != nil {
-			t.Fatalf("Check refuses it: %v", err)
+		if same, err := Complete(def); err != nil || !proto.Equal(same, def) {
+			t.Fatalf("%v is completed to %v, %v", def, same, err)
 		}
 		for _, snake := range []bool{false, true} {
 			data, err := protojson.MarshalOptions{UseProtoNames: snake}.Marshal(def)
@@ -101,7 +101,54 @@ func drawDefinition(t *rapid.T) *v1.Definition {
 			task.DependsOn = []string{fmt.Sprintf("t%d", i-1)}
 			task.Condition = rapid.SampledFrom([]string{"", fmt.Sprintf("parent.t%d.exitCode == 0", i-1), "true"}).Draw(t, "condition")
 		}
+		drawLanguage(t, task, i, text)
 		def.Tasks[fmt.Sprintf("t%d", i)] = task
 	}
+	if rapid.Bool().Draw(t, "inputs?") {
+		def.Inputs = map[string]*v1.InputDefinition{
+			"text":   {Description: text.Draw(t, "input"), Default: structpb.NewStringValue(text.Draw(t, "default"))},
+			"number": {Type: "number", Enum: []*structpb.Value{structpb.NewNumberValue(1.5), structpb.NewNumberValue(2)}, Default: structpb.NewNumberValue(2)},
+			"list":   {Type: "list", Default: structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewNullValue()}})},
+			"needed": {Type: "object", Required: true},
+		}
+	}
+	def.MaxParallel = int32(rapid.IntRange(0, 3).Draw(t, "maxParallel"))
+	def.Deadline = rapid.SampledFrom([]string{"", "1h"}).Draw(t, "deadline")
+	if rapid.Bool().Draw(t, "concurrency?") {
+		def.Concurrency = &v1.RunConcurrency{MaxRuns: 2, Strategy: rapid.SampledFrom([]string{"", "fail", "queue"}).Draw(t, "strategy")}
+	}
 	return def
+}
+
+// drawLanguage adds to a task what needs no particular spec.
+func drawLanguage(t *rapid.T, task *v1.TaskDefinition, i int, text *rapid.Generator[string]) {
+	if i > 0 && task.OnFailure != "run" {
+		task.When = rapid.SampledFrom([]string{"", "always", "one_failed", "none_failed"}).Draw(t, "when")
+	}
+	switch rapid.IntRange(0, 4).Draw(t, "fan out") {
+	case 0:
+		task.Parallel = structpb.NewNumberValue(float64(rapid.IntRange(0, 5).Draw(t, "parallel")))
+	case 1:
+		task.Parallel = structpb.NewStringValue("size(workflow.name)")
+	case 2:
+		task.Foreach = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(text.Draw(t, "item")), structpb.NewNumberValue(1)}})
+	case 3:
+		task.Foreach = structpb.NewStringValue("workflow.context.items")
+	}
+	if task.Parallel != nil || task.Foreach != nil {
+		task.Concurrency, task.MaxFailures = int32(rapid.IntRange(0, 3).Draw(t, "concurrency")), int32(rapid.IntRange(0, 3).Draw(t, "maxFailures"))
+		task.Batch = rapid.SampledFrom([]*structpb.Value{nil, structpb.NewNumberValue(4), structpb.NewStringValue("auto")}).Draw(t, "batch")
+		task.Env["ITEM"] = "${{ input.index }} of ${{ workflow.name }}, not $${{"
+	}
+	switch rapid.IntRange(0, 2).Draw(t, "lock") {
+	case 0:
+		task.Mutex = "lock"
+	case 1:
+		task.Semaphore = &v1.Semaphore{Name: "lock.2", Limit: 3}
+	}
+	if rapid.Bool().Draw(t, "cache?") {
+		task.Cache = &v1.Cache{Key: "workflow.name", Ttl: rapid.SampledFrom([]string{"", "0", "1d"}).Draw(t, "ttl")}
+	}
+	task.Deadline = rapid.SampledFrom([]string{"", "2h"}).Draw(t, "task deadline")
+	task.Retry.When = rapid.SampledFrom([]string{"", "attempt.exitCode > 1", "attempt.number == 0 && attempt.stderr.contains('x')"}).Draw(t, "retry.when")
 }

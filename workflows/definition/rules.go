@@ -23,24 +23,19 @@ const MaxContextBytes = 256 << 10
 // check applies every rule to a definition that could be read. specs are the
 // specs of its tasks, as messages of their types.
 func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
-	d.validate(def, root)
+	d.noTemplates(def.ProtoReflect(), d.base)
+	d.validate(def, d.base)
 	if size := proto.Size(def.GetContext()); size > MaxContextBytes {
-		p := root.field("context")
+		p := d.base.field("context")
 		d.add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
 	}
-	names := slices.Sorted(maps.Keys(def.GetTasks()))
-	for _, name := range names {
-		at, task := root.field("tasks").key(name), def.GetTasks()[name]
-		if spec := specs[name]; spec != nil {
-			d.validate(spec, at.field("spec"))
-		}
-		d.env(task, at.field("env"))
-		d.timeout(task, at.field("timeout"))
-		d.nodes(task.GetConstraints(), at.field("constraints"))
-	}
+	d.inputs(def)
+	d.duration(def.GetDeadline(), d.base.field("deadline"))
+	d.concurrency(def.GetConcurrency(), d.base.field("concurrency"))
+	d.tasks(def, specs)
 	g := d.dependencies(def)
 	d.cycles(def, g)
-	d.conditions(def, g)
+	d.expressions(def, g)
 }
 
 // validate applies the rules of the model to a message at p.
@@ -117,11 +112,16 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		d.add(at, p, label+" is missing", hint)
 	case id == "string.in":
 		hint := didYouMean(text, rules.in)
-		if field.FullName() == "switchyard.v1.TaskDefinition.type" {
+		if field.FullName() == typeField || field.FullName() == "switchyard.v1.TaskDefaults.type" {
 			d.add(at, p, "unknown type "+quote(text)+"; it must be "+rules.wants(), hint)
 			return
 		}
 		d.add(at, p, label+" is "+quote(text)+"; it must be "+rules.wants(), hint)
+	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
+		d.add(at, p, label+" is "+quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
+			repaired(notInFlow.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
+	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !d.said(p):
+		d.add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "string.max_len":
 		d.add(at, p, fmt.Sprintf("%s has %d characters; it must be %s", label, utf8.RuneCountInString(text), rules.wants()), "")
 	case id == "map.min_pairs":
@@ -134,31 +134,33 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 }
 
 // env checks the values of environment variables.
-func (d *decoder) env(task *v1.TaskDefinition, p *path) {
-	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		n := &node{kind: str, style: fromMessage, text: task.GetEnv()[name]}
-		if place, ok := d.places[p.key(name).String()]; ok {
-			n = place.value
+func (d *decoder) env(env map[string]string, p *path) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if at := p.key(name); strings.ContainsRune(env[name], 0) {
+			d.nul(d.locate(at), at)
 		}
-		d.dataText(n, p.key(name))
 	}
 }
 
-func (d *decoder) timeout(task *v1.TaskDefinition, p *path) {
-	if d.settled(p) {
+// nul reports a text that holds the character that ends texts for programs.
+func (d *decoder) nul(at position, p *path) {
+	d.add(at, p, p.local()+" holds a NUL character, which no program can be given", "")
+}
+
+func (d *decoder) duration(text string, p *path) {
+	if text == "" || d.settled(p) {
 		return
 	}
-	text := task.GetTimeout()
-	_, err := parseTimeout(text)
+	_, err := parseDuration(text)
 	switch {
 	case err == nil:
 	case errors.Is(err, errNegative):
-		d.add(d.locate(p), p, "timeout is "+text+"; it must not be negative", `"0" is no limit`)
+		d.add(d.locate(p), p, p.local()+" is "+text+"; it must not be negative", `"0" is no limit`)
 	default:
 		hint := `write a duration such as "90s", "1h30m" or "2d"`
-		if _, err := parseTimeout(text + "s"); err == nil {
+		if _, err := parseDuration(text + "s"); err == nil {
 			hint = fmt.Sprintf("a unit is missing; did you mean %q?", text+"s")
 		}
-		d.add(d.locate(p), p, "timeout is "+quote(text)+", which is no duration", hint)
+		d.add(d.locate(p), p, p.local()+" is "+quote(text)+", which is no duration", hint)
 	}
 }

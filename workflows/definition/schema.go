@@ -29,6 +29,11 @@ func Schema() []byte {
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Switchyard workflow definition"
 	schema["$defs"] = b.defs
+	// A task has a type, its own or the default one.
+	schema["allOf"] = append(schema["allOf"].([]any), object{
+		"if":   object{"not": object{"required": []any{"defaults"}, "properties": object{"defaults": object{"required": []any{"type"}}}}},
+		"then": object{"properties": object{"tasks": object{"additionalProperties": object{"required": []any{"type"}}}}},
+	})
 	data, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		panic("definition: a schema of maps, lists and texts cannot be written: " + err.Error())
@@ -99,10 +104,14 @@ func (b *schemaBuilder) pointer(m protoreflect.MessageDescriptor) string {
 	return "#/$defs/" + string(m.Name())
 }
 
-// needed says that no definition is good without the field.
+// needed says that its message is not good without the field.
 func needed(field protoreflect.FieldDescriptor) bool {
+	if field.FullName() == typeField {
+		return false // it may be a default
+	}
 	rules := rulesOf(field)
-	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.pattern != "" || len(rules.in) > 0 && !rules.optional
+	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.gte != nil && *rules.gte > 0 && !field.HasPresence() ||
+		(rules.pattern != "" || len(rules.in) > 0) && !rules.optional
 }
 
 // specs ties `spec` to `type`.
@@ -171,26 +180,43 @@ func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRul
 	}
 	switch field.Message().FullName() {
 	case structName:
+		if field.FullName() == inlineField {
+			return object{"$ref": "#"}
+		}
 		return object{"type": "object"}
 	case valueName:
-		if field.Name() != commandField {
-			return object{}
-		}
+		return freeSchema(field)
+	}
+	return b.ref(field.Message())
+}
+
+// freeSchema is the schema of a value that may be of several kinds.
+func freeSchema(field protoreflect.FieldDescriptor) object {
+	expression := object{"type": "string", "minLength": 1}
+	switch {
+	case field.Name() == commandField:
 		return object{"anyOf": []any{
 			object{"type": scalarText, "minLength": 1},
 			object{"type": "array", "minItems": 1, "items": object{"type": scalarText}},
 		}}
+	case field.FullName() == "switchyard.v1.TaskDefinition.parallel":
+		return object{"anyOf": []any{object{"type": "integer", "minimum": 0, "maximum": MaxInstances}, expression}}
+	case field.FullName() == "switchyard.v1.TaskDefinition.foreach":
+		return object{"anyOf": []any{object{"type": "array", "maxItems": MaxInstances}, expression}}
+	case field.FullName() == "switchyard.v1.TaskDefinition.batch":
+		return object{"anyOf": []any{object{"type": "integer", "minimum": 0, "maximum": MaxBatch}, object{"const": autoBatch}}}
 	}
-	return b.ref(field.Message())
+	return object{}
 }
 
 func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
-	case "switchyard.v1.TaskDefinition.timeout":
+	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefaults.timeout",
+		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl":
 		schema["type"] = scalarText
 		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
-	case "switchyard.v1.TaskDefinition.condition":
+	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":
 		schema["type"] = scalarText
 	case "switchyard.v1.Constraints.target_node":
 		schema["pattern"] = targetNode.String()

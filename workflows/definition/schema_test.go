@@ -215,7 +215,7 @@ func (v *validator) apply(schema object, value any, at string) (faults []string)
 			if isText && !regexp.MustCompile(argument.(string)).MatchString(text) {
 				fault(keyword)
 			}
-		case "minLength", "maxLength", "minItems", "minProperties", "minimum", "maximum":
+		case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "minimum", "maximum":
 			bound := argument.(float64)
 			size, applies := map[string]float64{
 				"Length": float64(utf8.RuneCountInString(text)), "Items": float64(len(items)), "Properties": float64(len(fields)), "imum": number,

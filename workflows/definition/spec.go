@@ -26,6 +26,10 @@ func newSpec(taskType string) proto.Message {
 		return &v1.SubagentSpec{}
 	case "claude_relay":
 		return &v1.ClaudeRelaySpec{}
+	case "run":
+		return &v1.RunSpec{}
+	case "approval":
+		return &v1.ApprovalSpec{}
 	}
 	return nil
 }
@@ -98,7 +102,9 @@ func (d *decoder) command(n *node, p *path) (*structpb.Value, bool) {
 func (d *decoder) specTexts(n *node, p *path) {
 	switch n.kind {
 	case str:
-		d.dataText(n, p)
+		if strings.ContainsRune(n.text, 0) {
+			d.nul(n.at, p)
+		}
 	case sequence:
 		for i, item := range n.items {
 			d.specTexts(item, p.item(i))
@@ -107,24 +113,5 @@ func (d *decoder) specTexts(n *node, p *path) {
 		for _, e := range n.entries {
 			d.specTexts(e.value, p.key(e.key))
 		}
-	}
-}
-
-// dataText checks a text that goes to a program. What looks like an expression
-// must not reach a shell, which would make something else of it.
-func (d *decoder) dataText(n *node, p *path) {
-	if i := strings.Index(n.text, "${{"); i >= 0 {
-		if d.full() {
-			d.lost++
-			return
-		}
-		at := n.at
-		if inside, ok := d.text.inside(n, offsetOf(n.text, i)); ok {
-			at = inside
-		}
-		d.add(at, p, "expressions ${{ }} are not supported yet", "pass the value through env or $SWITCHYARD_INPUT")
-	}
-	if strings.ContainsRune(n.text, 0) {
-		d.add(n.at, p, p.local()+" holds a NUL character, which no program can be given", "")
 	}
 }

@@ -95,96 +95,6 @@ func extend(p *path, fields string) *path {
 	return p
 }
 
-// alias returns the field that other systems call name, as a path within message.
-func alias(name string, message protoreflect.MessageDescriptor) string {
-	name = squash(name)
-	switch message.FullName() {
-	case "switchyard.v1.Definition":
-		switch name {
-		case "jobs", "steps", "nodes", "dag":
-			return "tasks"
-		case "id", "title", "workflow":
-			return "name"
-		case "onfailure", "taskfailurepolicy":
-			return "failurePolicy"
-		}
-	case "switchyard.v1.TaskDefinition":
-		switch name {
-		case "needs", "depends", "dependencies", "after", "requires", "upstream":
-			return "dependsOn"
-		case "if", "when", "runif":
-			return "condition"
-		case "retries", "maxretries", "maxattempts", "retrycount":
-			return "retry.maxRetries"
-		case "retrypolicy":
-			return "retry"
-		case "cmd", "run", "script", "shell", "exec":
-			return "spec.command"
-		case "cwd", "workdir", "dir", "workingdir":
-			return "spec.workingDirectory"
-		case "environment", "envvars", "vars":
-			return "env"
-		case "timeoutms", "timeoutseconds", "timeoutsec", "deadline":
-			return "timeout"
-		case "kind", "executor", "uses":
-			return "type"
-		case "cpus", "cpu":
-			return "resources.cores"
-		case "memory", "mem":
-			return "resources.memoryMb"
-		case "gpu":
-			return "resources.gpus"
-		case "labels", "nodeselector", "runson":
-			return "constraints.nodeLabels"
-		case "node", "host", "target":
-			return "constraints.targetNode"
-		case "allowfailure", "ignoreerrors", "continueonfailure":
-			return "continueOnError"
-		}
-	case "switchyard.v1.RetryPolicy":
-		switch name {
-		case "retries", "retry", "maxretry", "max", "count", "attempts", "maxattempts", "limit":
-			return "maxRetries"
-		case "delay", "delayms", "backoff", "interval", "initialms":
-			return "backoffMs"
-		case "factor", "multiplier":
-			return "backoffMultiplier"
-		}
-	case "switchyard.v1.Resources":
-		switch name {
-		case "cpu", "cpus":
-			return "cores"
-		case "memory", "mem":
-			return "memoryMb"
-		case "gpu":
-			return "gpus"
-		case "numa":
-			return "numaNode"
-		}
-	case "switchyard.v1.Constraints":
-		switch name {
-		case "label", "labels", "nodeselector":
-			return "nodeLabels"
-		case "node", "host", "target":
-			return "targetNode"
-		case "gpu", "needsgpu":
-			return "requiresGpu"
-		case "memory", "memorymb", "mem":
-			return "minMemoryMb"
-		case "disk", "diskgb":
-			return "minDiskGb"
-		}
-	case "switchyard.v1.ShellSpec":
-		switch name {
-		case "cmd", "run", "script", "shell", "exec":
-			return "command"
-		case "cwd", "workdir", "dir", "workingdir":
-			return "workingDirectory"
-		}
-	}
-	return ""
-}
-
 // home is a part of a task that has fields of its own.
 type home struct {
 	message protoreflect.MessageDescriptor
@@ -224,7 +134,7 @@ func (d *decoder) belongs(name string, n *node, message protoreflect.MessageDesc
 			continue
 		}
 		if inTask {
-			at := root.field("tasks").key(taskName)
+			at := d.base.field("tasks").key(taskName)
 			if home.below != "" {
 				at = at.field(home.below)
 			}
@@ -242,7 +152,7 @@ func (d *decoder) belongs(name string, n *node, message protoreflect.MessageDesc
 // itself is being read, it is still in the tree only.
 func (d *decoder) taskType(n *node, message protoreflect.MessageDescriptor, task string) string {
 	if message.FullName() != "switchyard.v1.TaskDefinition" {
-		n = d.places[root.field("tasks").key(task).field("type").String()].value
+		n = d.places[d.base.field("tasks").key(task).field("type").String()].value
 		if n == nil {
 			return ""
 		}

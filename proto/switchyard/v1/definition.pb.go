@@ -1151,7 +1151,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vconcurrency\x18\x12 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vconcurrency\x12*\n" +
 	"\fmax_failures\x18\x13 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxFailures\x12,\n" +
 	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12E\n" +
-	"\x05mutex\x18\x15 \x01(\tB/\xbaH,r*2(^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?)?$R\x05mutex\x126\n" +
+	"\x05mutex\x18\x15 \x01(\tB/\xbaH,\xd8\x01\x01r'2%^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$R\x05mutex\x126\n" +
 	"\tsemaphore\x18\x16 \x01(\v2\x18.switchyard.v1.SemaphoreR\tsemaphore\x12*\n" +
 	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +

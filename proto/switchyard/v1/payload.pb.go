@@ -49,7 +49,11 @@ type RunInput struct {
 	// Run that has started this one; empty: none.
 	ParentRun string `protobuf:"bytes,10,opt,name=parent_run,json=parentRun,proto3" json:"parent_run,omitempty"`
 	// Task of that run.
-	ParentTask    string `protobuf:"bytes,11,opt,name=parent_task,json=parentTask,proto3" json:"parent_task,omitempty"`
+	ParentTask string `protobuf:"bytes,11,opt,name=parent_task,json=parentTask,proto3" json:"parent_task,omitempty"`
+	// Definition, input and references as a compressed RunInput, where they are too large to stand above.
+	Packed []byte `protobuf:"bytes,12,opt,name=packed,proto3" json:"packed,omitempty"`
+	// How many runs it is inside of: runs that tasks of type "run" have started.
+	Depth         int32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,6 +165,20 @@ func (x *RunInput) GetParentTask() string {
 	return ""
 }
 
+func (x *RunInput) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
+func (x *RunInput) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
 // Again says what a new generation of a run does again.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -242,7 +260,9 @@ type Part struct {
 	// The same as expressions see them, with those ancestors that they read.
 	Views map[string]*ParentView `protobuf:"bytes,11,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The context of the run.
-	Context       *Shared `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
+	Context *Shared `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
+	// The run is paused.
+	Paused        bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +381,77 @@ func (x *Part) GetContext() *Shared {
 	return nil
 }
 
+func (x *Part) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+// PartOrder is what a run wants of its FanOut children: the argument of the signal `order`. The newest one holds.
+type PartOrder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Everything is cancelled.
+	Cancel bool `protobuf:"varint,1,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	// Nothing new starts any more; what runs may finish.
+	Halt bool `protobuf:"varint,2,opt,name=halt,proto3" json:"halt,omitempty"`
+	// Nothing new starts for now.
+	Paused        bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartOrder) Reset() {
+	*x = PartOrder{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartOrder) ProtoMessage() {}
+
+func (x *PartOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartOrder.ProtoReflect.Descriptor instead.
+func (*PartOrder) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PartOrder) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+func (x *PartOrder) GetHalt() bool {
+	if x != nil {
+		return x.Halt
+	}
+	return false
+}
+
+func (x *PartOrder) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
 // Items are the list that a `foreach` goes through: here, or in the store.
 type Items struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -374,7 +465,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +477,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +490,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Items) GetList() *structpb.ListValue {
@@ -427,7 +518,7 @@ type ItemList struct {
 
 func (x *ItemList) Reset() {
 	*x = ItemList{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +530,7 @@ func (x *ItemList) String() string {
 func (*ItemList) ProtoMessage() {}
 
 func (x *ItemList) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +543,7 @@ func (x *ItemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemList.ProtoReflect.Descriptor instead.
 func (*ItemList) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ItemList) GetItems() []*structpb.Value {
@@ -475,7 +566,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +578,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +591,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Shared) GetValue() *structpb.Struct {
@@ -535,14 +626,20 @@ type PartReport struct {
 	// Highest exit code of an instance; -1 where one never ran.
 	ExitCode int32 `protobuf:"varint,7,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// Key of the ItemList with the outputs of the instances, in order; null where one did not complete. Empty: all are empty.
-	Outputs       string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	Outputs string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	// How the part ended, as a task; empty while it is not over.
+	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
+	// What the instances have merged into the context of the run so far.
+	ContextUpdate *structpb.Struct `protobuf:"bytes,10,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
+	// Which of the parts at once it is, from 0: kept by the run, which shares `concurrency` out among them.
+	Slot          int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PartReport) Reset() {
 	*x = PartReport{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +651,7 @@ func (x *PartReport) String() string {
 func (*PartReport) ProtoMessage() {}
 
 func (x *PartReport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +664,7 @@ func (x *PartReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartReport.ProtoReflect.Descriptor instead.
 func (*PartReport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PartReport) GetTask() string {
@@ -626,6 +723,27 @@ func (x *PartReport) GetOutputs() string {
 	return ""
 }
 
+func (x *PartReport) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PartReport) GetContextUpdate() *structpb.Struct {
+	if x != nil {
+		return x.ContextUpdate
+	}
+	return nil
+}
+
+func (x *PartReport) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
 // ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -643,7 +761,7 @@ type ConditionReferences struct {
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +773,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +786,7 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
@@ -712,7 +830,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +842,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +855,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -778,14 +896,16 @@ type RunCarry struct {
 	// Tasks that are held back.
 	Held []string `protobuf:"bytes,10,rep,name=held,proto3" json:"held,omitempty"`
 	// How the run is to end although not all of it has: state, reason and error; absent: as it will.
-	Doom          *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
+	Doom *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
+	// When the deadline of this generation of the run is over; absent: it has none.
+	DeadlineAt    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunCarry) Reset() {
 	*x = RunCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +917,7 @@ func (x *RunCarry) String() string {
 func (*RunCarry) ProtoMessage() {}
 
 func (x *RunCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +930,7 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
 func (*RunCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
@@ -890,6 +1010,13 @@ func (x *RunCarry) GetDoom() *Run {
 	return nil
 }
 
+func (x *RunCarry) GetDeadlineAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeadlineAt
+	}
+	return nil
+}
+
 // ReopenRequest asks for the state from which an ended run goes on.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -903,7 +1030,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1042,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1055,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -960,7 +1087,7 @@ type TaskCommand struct {
 
 func (x *TaskCommand) Reset() {
 	*x = TaskCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1099,7 @@ func (x *TaskCommand) String() string {
 func (*TaskCommand) ProtoMessage() {}
 
 func (x *TaskCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1112,7 @@ func (x *TaskCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
 func (*TaskCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskCommand) GetTask() string {
@@ -1022,7 +1149,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1161,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1174,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunCommand) GetReason() string {
@@ -1079,7 +1206,7 @@ type InstancesRequest struct {
 
 func (x *InstancesRequest) Reset() {
 	*x = InstancesRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1218,7 @@ func (x *InstancesRequest) String() string {
 func (*InstancesRequest) ProtoMessage() {}
 
 func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1231,7 @@ func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
 func (*InstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InstancesRequest) GetTask() string {
@@ -1138,14 +1265,16 @@ type InstancesResponse struct {
 	// First instance that this workflow does not hold, whether or not there is one.
 	Next int32 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
 	// Workflow id of the child that holds the instance that was asked for; empty: this one does.
-	Child         string `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
+	Child string `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
+	// Number of the newest dispatch, by index; absent: there was none.
+	Claims        map[int32]int32 `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InstancesResponse) Reset() {
 	*x = InstancesResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1286,7 @@ func (x *InstancesResponse) String() string {
 func (*InstancesResponse) ProtoMessage() {}
 
 func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1299,7 @@ func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
 func (*InstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InstancesResponse) GetInstances() []*Instance {
@@ -1201,7 +1330,124 @@ func (x *InstancesResponse) GetChild() string {
 	return ""
 }
 
-// AcquireRequest asks a workflow `Lock` for a place: the argument of the signal `acquire`.
+func (x *InstancesResponse) GetClaims() map[int32]int32 {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// LockRequest is the argument of the signal `ask` of the workflow `Lock`. What a workflow asks is taken in its order.
+type LockRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the lock.
+	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// Asks for a place.
+	Acquire *AcquireRequest `protobuf:"bytes,2,opt,name=acquire,proto3" json:"acquire,omitempty"`
+	// Gives one back.
+	Free          *ReleaseRequest `protobuf:"bytes,3,opt,name=free,proto3" json:"free,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockRequest) Reset() {
+	*x = LockRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockRequest) ProtoMessage() {}
+
+func (x *LockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
+func (*LockRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *LockRequest) GetLock() string {
+	if x != nil {
+		return x.Lock
+	}
+	return ""
+}
+
+func (x *LockRequest) GetAcquire() *AcquireRequest {
+	if x != nil {
+		return x.Acquire
+	}
+	return nil
+}
+
+func (x *LockRequest) GetFree() *ReleaseRequest {
+	if x != nil {
+		return x.Free
+	}
+	return nil
+}
+
+// LockRequests are what a run asks of locks in one go.
+type LockRequests struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The requests, in order.
+	Requests      []*LockRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockRequests) Reset() {
+	*x = LockRequests{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockRequests) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockRequests) ProtoMessage() {}
+
+func (x *LockRequests) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockRequests.ProtoReflect.Descriptor instead.
+func (*LockRequests) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *LockRequests) GetRequests() []*LockRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// AcquireRequest asks a workflow `Lock` for a place. The same request again has the same answer.
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Workflow that asks, and that is told by the signal `granted`.
@@ -1212,16 +1458,22 @@ type AcquireRequest struct {
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Urgency; higher is served first, then the one that came first.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// What happens when there is no place: "queue", "replace" (the oldest holder is cancelled), "skip" or "fail"
+	// What happens when there is no place: "queue", "replace" (the oldest holder is told to end), "skip" or "fail"
 	// (it is told, and does not wait).
-	Strategy      string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	// Temporal's id of the first execution of the holder; one with another first execution is another holder.
+	Execution string `protobuf:"bytes,6,opt,name=execution,proto3" json:"execution,omitempty"`
+	// It has been told to end for another one's sake; only in LockInput.
+	Replaced bool `protobuf:"varint,7,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// Temporal's id of the very execution that asks; the answer has it too.
+	Asker         string `protobuf:"bytes,8,opt,name=asker,proto3" json:"asker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1485,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1498,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AcquireRequest) GetHolder() string {
@@ -1284,7 +1536,28 @@ func (x *AcquireRequest) GetStrategy() string {
 	return ""
 }
 
-// ReleaseRequest gives a place back, or takes the wish for it back: the argument of the signal `free`.
+func (x *AcquireRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
+func (x *AcquireRequest) GetAsker() string {
+	if x != nil {
+		return x.Asker
+	}
+	return ""
+}
+
+// ReleaseRequest gives a place back, or takes the wish for it back.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Holder, as in the AcquireRequest.
@@ -1297,7 +1570,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1582,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1595,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseRequest) GetHolder() string {
@@ -1339,24 +1612,28 @@ func (x *ReleaseRequest) GetClaim() string {
 	return ""
 }
 
-// Granted is what a Lock tells: the argument of the signal `granted`.
+// Granted is what a Lock tells: the argument of the signal `granted`. With `refused` the claim is turned down or taken
+// back; else with `holders` it waits for them; else it has its place.
 type Granted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the lock.
 	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// As in the AcquireRequest.
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// There was no place, and the strategy was "skip" or "fail".
+	// There was no place, and the strategy was "skip" or "fail", or another one takes its place.
 	Refused bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
-	// Who holds it, for people; of a grant: none.
-	Holders       []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
+	// Who holds it, or takes its place, for people; of a grant: none.
+	Holders []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
+	// As in the AcquireRequest. An execution that goes on from the one that asked has given the place back, and may have
+	// asked again.
+	Asker         string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1645,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1658,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Granted) GetLock() string {
@@ -1412,6 +1689,105 @@ func (x *Granted) GetHolders() []string {
 	return nil
 }
 
+func (x *Granted) GetAsker() string {
+	if x != nil {
+		return x.Asker
+	}
+	return ""
+}
+
+// HoldersRequest asks which holders of a lock are gone.
+type HoldersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who holds it.
+	Held          []*AcquireRequest `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldersRequest) Reset() {
+	*x = HoldersRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldersRequest) ProtoMessage() {}
+
+func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldersRequest.ProtoReflect.Descriptor instead.
+func (*HoldersRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *HoldersRequest) GetHeld() []*AcquireRequest {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+// HoldersResponse says which holders of a lock are gone.
+type HoldersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those whose workflow is closed, or is another execution.
+	Gone          []*AcquireRequest `protobuf:"bytes,1,rep,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldersResponse) Reset() {
+	*x = HoldersResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldersResponse) ProtoMessage() {}
+
+func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldersResponse.ProtoReflect.Descriptor instead.
+func (*HoldersResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *HoldersResponse) GetGone() []*AcquireRequest {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
 // LockInput is what the workflow `Lock` is started with.
 type LockInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1420,14 +1796,16 @@ type LockInput struct {
 	// Who holds it, the longest first; after a continue-as-new.
 	Held []*AcquireRequest `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
 	// Who waits, in order.
-	Waiting       []*AcquireRequest `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting []*AcquireRequest `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// What has been decided and not been told yet; after a continue-as-new.
+	Answers       []*LockAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LockInput) Reset() {
 	*x = LockInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1817,7 @@ func (x *LockInput) String() string {
 func (*LockInput) ProtoMessage() {}
 
 func (x *LockInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1830,7 @@ func (x *LockInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
 func (*LockInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LockInput) GetName() string {
@@ -1476,6 +1854,68 @@ func (x *LockInput) GetWaiting() []*AcquireRequest {
 	return nil
 }
 
+func (x *LockInput) GetAnswers() []*LockAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// LockAnswer is what a Lock has to tell a holder.
+type LockAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who asked.
+	To *AcquireRequest `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// What it is told.
+	Granted       *Granted `protobuf:"bytes,2,opt,name=granted,proto3" json:"granted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockAnswer) Reset() {
+	*x = LockAnswer{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockAnswer) ProtoMessage() {}
+
+func (x *LockAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockAnswer.ProtoReflect.Descriptor instead.
+func (*LockAnswer) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LockAnswer) GetTo() *AcquireRequest {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *LockAnswer) GetGranted() *Granted {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
 // RetryTaskRequest puts a dead-lettered task of an open run back with its attempts at 0: the argument of the
 // update `retry` of the workflow `Run`.
 type RetryTaskRequest struct {
@@ -1488,7 +1928,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1940,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1953,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -1540,7 +1980,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1992,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +2005,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -1607,7 +2047,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +2059,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +2072,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -1657,7 +2097,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +2109,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +2122,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -1717,7 +2157,7 @@ type EventPart struct {
 
 func (x *EventPart) Reset() {
 	*x = EventPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +2169,7 @@ func (x *EventPart) String() string {
 func (*EventPart) ProtoMessage() {}
 
 func (x *EventPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +2182,7 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
 func (*EventPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EventPart) GetEvents() []*Event {
@@ -1763,7 +2203,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +2215,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +2228,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -1828,14 +2268,16 @@ type TaskCarry struct {
 	// Parts of a fanned-out task that FanOut children carry through, with their newest reports.
 	Parts []*PartReport `protobuf:"bytes,13,rep,name=parts,proto3" json:"parts,omitempty"`
 	// How it is to end although it has a node: state, reason and error; absent: as it will.
-	Doom          *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
+	Doom *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
+	// What its newest attempt has left in the file $SWITCHYARD_CHECKPOINT.
+	Checkpoint    *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2289,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2302,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -1961,6 +2403,13 @@ func (x *TaskCarry) GetDoom() *Task {
 	return nil
 }
 
+func (x *TaskCarry) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
 // EvaluateRequest asks for the answers to conditions.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1976,7 +2425,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2437,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2450,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -2045,14 +2494,19 @@ type Condition struct {
 	// Input of the task: what expressions see as `input`.
 	Input *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
 	// How old a cached result may be; 0: any age.
-	Ttl           *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Item of the `foreach` that the instance is for; expressions see it in `input`, unless that has the word. Absent: it
+	// is in the stored list, or there is none.
+	Item *structpb.Value `protobuf:"bytes,9,opt,name=item,proto3" json:"item,omitempty"`
+	// Key of the ItemList of the `foreach`; empty: `item` has it, or there is none.
+	Items         string `protobuf:"bytes,10,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2518,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2531,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Condition) GetTask() string {
@@ -2136,6 +2590,284 @@ func (x *Condition) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *Condition) GetItem() *structpb.Value {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *Condition) GetItems() string {
+	if x != nil {
+		return x.Items
+	}
+	return ""
+}
+
+// ChildRunRequest asks for the run that a task of type "run" is to start.
+type ChildRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation of the run.
+	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Task or instance.
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the dispatch; each is a run of its own.
+	Claim int32 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
+	// The RunSpec, with its expressions replaced.
+	Spec *structpb.Struct `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Settings of the run, which its child has too.
+	Options *RunOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
+	// How many runs the child is inside of.
+	Depth         int32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRunRequest) Reset() {
+	*x = ChildRunRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRunRequest) ProtoMessage() {}
+
+func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
+func (*ChildRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ChildRunRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *ChildRunRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *ChildRunRequest) GetSpec() *structpb.Struct {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *ChildRunRequest) GetOptions() *RunOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *ChildRunRequest) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+// ChildRunResponse is a run that can be started.
+type ChildRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run; the same request has the same.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of its workflow.
+	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// What it is started with.
+	Input         *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRunResponse) Reset() {
+	*x = ChildRunResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRunResponse) ProtoMessage() {}
+
+func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRunResponse.ProtoReflect.Descriptor instead.
+func (*ChildRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ChildRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ChildRunResponse) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *ChildRunResponse) GetInput() *RunInput {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+// ChildRunEndRequest asks for what a completed child run has left, as the result of the task that started it.
+type ChildRunEndRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The child run.
+	Child string `protobuf:"bytes,1,opt,name=child,proto3" json:"child,omitempty"`
+	// Generation that it has completed in.
+	ChildGeneration int32 `protobuf:"varint,2,opt,name=child_generation,json=childGeneration,proto3" json:"child_generation,omitempty"`
+	// Run of the task.
+	RunId string `protobuf:"bytes,3,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Generation of that run.
+	Generation int32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Task or instance.
+	Task string `protobuf:"bytes,5,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of its attempt.
+	Attempt int32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Most bytes that the answer may hold; more is stored as the result record of the attempt.
+	InlineLimit   int32 `protobuf:"varint,7,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRunEndRequest) Reset() {
+	*x = ChildRunEndRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRunEndRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRunEndRequest) ProtoMessage() {}
+
+func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
+func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ChildRunEndRequest) GetChild() string {
+	if x != nil {
+		return x.Child
+	}
+	return ""
+}
+
+func (x *ChildRunEndRequest) GetChildGeneration() int32 {
+	if x != nil {
+		return x.ChildGeneration
+	}
+	return 0
+}
+
+func (x *ChildRunEndRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ChildRunEndRequest) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *ChildRunEndRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ChildRunEndRequest) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ChildRunEndRequest) GetInlineLimit() int32 {
+	if x != nil {
+		return x.InlineLimit
+	}
+	return 0
+}
+
 // AttemptView is a failed attempt as `retry.when` sees it.
 type AttemptView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2155,7 +2887,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2899,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2912,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -2235,7 +2967,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2979,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2992,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ParentView) GetState() string {
@@ -2301,14 +3033,16 @@ type FanOutView struct {
 	// Those that ended otherwise.
 	Failed int32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Outputs of the instances in order of their index, null where one did not complete. Absent: all are empty.
-	Outputs       *Items `protobuf:"bytes,4,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	Outputs *Items `protobuf:"bytes,4,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	// Why the outputs are not there although there are some; empty: they are.
+	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +3054,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +3067,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -2364,6 +3098,13 @@ func (x *FanOutView) GetOutputs() *Items {
 	return nil
 }
 
+func (x *FanOutView) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // WorkflowView is the run as conditions see it.
 type WorkflowView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2381,7 +3122,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +3134,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +3147,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -2449,7 +3190,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +3202,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +3215,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -2511,7 +3252,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +3264,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +3277,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -2617,7 +3358,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +3370,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +3383,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -2683,7 +3424,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +3436,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +3449,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -2753,14 +3494,16 @@ type CollectRequest struct {
 	// The instances, in order.
 	Items []*CollectItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
 	// Keys of lists, in order, instead of instances: those of parts. An empty one stands for `empty` empty outputs.
-	Parts         []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	// The list is stored however small it is.
+	Stored        bool `protobuf:"varint,7,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +3515,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +3528,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -2830,6 +3573,13 @@ func (x *CollectRequest) GetParts() []*CollectPart {
 	return nil
 }
 
+func (x *CollectRequest) GetStored() bool {
+	if x != nil {
+		return x.Stored
+	}
+	return false
+}
+
 // CollectItem is the output of one instance.
 type CollectItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2845,7 +3595,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +3607,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +3620,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -2907,7 +3657,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3669,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3682,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -2965,7 +3715,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3727,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3740,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -3044,7 +3794,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3806,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3819,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -3158,7 +3908,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3920,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3933,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -3224,7 +3974,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3986,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3999,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -3307,7 +4057,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +4069,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +4082,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Assignment) GetTask() string {
@@ -3415,7 +4165,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +4177,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +4190,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Waiting) GetTask() string {
@@ -3484,7 +4234,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +4246,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +4259,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -3595,7 +4345,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +4357,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +4370,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -3847,7 +4597,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +4609,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +4622,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -3930,7 +4680,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4692,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4705,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -3989,7 +4739,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4001,7 +4751,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4014,7 +4764,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -4068,9 +4818,11 @@ type ExecuteResponse struct {
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
 	// Node that ran it; another than the one that answers when the answer comes from a record.
 	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
-	// Checkpoint that the attempt left, when it did not complete.
+	// Checkpoint that the attempt left, when it did not complete; of a batch that was ended, the first instance that is
+	// not named below has left it.
 	Checkpoint *Checkpoint `protobuf:"bytes,11,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// How each instance of a batch ended, as far as one has; an instance that is not named is to be placed again.
+	// How each instance of a batch ended, as far as one has; an instance that is not named is to be placed again. The
+	// state above is "completed" when all had their turn, and else says what has ended the batch.
 	Batch         []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4078,7 +4830,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4090,7 +4842,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4103,7 +4855,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -4207,7 +4959,7 @@ type MemberResult struct {
 	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
 	// What is merged into the context of the run.
 	ContextUpdate *structpb.Struct `protobuf:"bytes,7,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
-	// When its process started, in milliseconds after `assigned_at` of the response.
+	// When its process started, in milliseconds after `assigned_at` of the response; -1: nothing ran.
 	StartedMs int32 `protobuf:"varint,8,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
 	// How long its process took, in milliseconds.
 	TookMs int32 `protobuf:"varint,9,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
@@ -4219,7 +4971,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4231,7 +4983,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4244,7 +4996,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -4326,7 +5078,7 @@ type ExecuteProgress struct {
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Claim of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Checkpoint of the attempt so far.
+	// Checkpoint of the attempt so far; in a batch, of the first instance that has not ended.
 	Checkpoint *Checkpoint `protobuf:"bytes,4,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Number of instances of the batch that have ended, in the order of the request.
 	Ended int32 `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
@@ -4340,7 +5092,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4352,7 +5104,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4365,7 +5117,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -4430,7 +5182,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +5194,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +5207,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -4486,14 +5238,16 @@ type StatusResponse struct {
 	// There is more: ask again at once.
 	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
 	// Number of tasks that the run has.
-	TaskCount     int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
+	TaskCount int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
+	// Parts of fanned-out tasks that FanOut children have carried through; only in the final status.
+	Parts         []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +5259,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +5272,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -4563,6 +5317,13 @@ func (x *StatusResponse) GetTaskCount() int32 {
 	return 0
 }
 
+func (x *StatusResponse) GetParts() []*PartReport {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
 // NodeInput is what the workflow `Node` is started with.
 type NodeInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4578,7 +5339,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4590,7 +5351,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4603,7 +5364,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *NodeInput) GetName() string {
@@ -4636,7 +5397,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +5409,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +5422,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -4681,7 +5442,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +5454,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +5467,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -4743,14 +5504,16 @@ type ExplainRequest struct {
 	// Run of the task.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The task as it would be requested.
-	Request       *TaskRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	Request *TaskRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// More tasks of the run; instead of `request`.
+	More          []*TaskRequest `protobuf:"bytes,3,rep,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4762,7 +5525,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4775,7 +5538,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -4792,6 +5555,13 @@ func (x *ExplainRequest) GetRequest() *TaskRequest {
 	return nil
 }
 
+func (x *ExplainRequest) GetMore() []*TaskRequest {
+	if x != nil {
+		return x.More
+	}
+	return nil
+}
+
 // ExplainResponse says what the placement queue thinks of a task.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4800,14 +5570,16 @@ type ExplainResponse struct {
 	// Why it was given to that node, or why it waits.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Every live node, by name.
-	Nodes         []*NodeVerdict `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*NodeVerdict `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// What it thinks of `more`: of the first of them, as far as an answer holds.
+	More          []*ExplainResponse `protobuf:"bytes,4,rep,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4819,7 +5591,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4832,7 +5604,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -4856,11 +5628,18 @@ func (x *ExplainResponse) GetNodes() []*NodeVerdict {
 	return nil
 }
 
+func (x *ExplainResponse) GetMore() []*ExplainResponse {
+	if x != nil {
+		return x.More
+	}
+	return nil
+}
+
 var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xcf\x04\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xfd\x04\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -4881,13 +5660,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"parent_run\x18\n" +
 	" \x01(\tR\tparentRun\x12\x1f\n" +
 	"\vparent_task\x18\v \x01(\tR\n" +
-	"parentTask\x1aa\n" +
+	"parentTask\x12\x16\n" +
+	"\x06packed\x18\f \x01(\fR\x06packed\x12\x14\n" +
+	"\x05depth\x18\r \x01(\x05R\x05depth\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"3\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
-	"\x04from\x18\x02 \x03(\tR\x04from\"\xef\x03\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\"\x87\x04\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -4903,11 +5684,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aparents\x18\n" +
 	" \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x124\n" +
 	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
-	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x1aS\n" +
+	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
+	"\x06paused\x18\r \x01(\bR\x06paused\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"I\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"O\n" +
+	"\tPartOrder\x12\x16\n" +
+	"\x06cancel\x18\x01 \x01(\bR\x06cancel\x12\x12\n" +
+	"\x04halt\x18\x02 \x01(\bR\x04halt\x12\x16\n" +
+	"\x06paused\x18\x03 \x01(\bR\x06paused\"I\n" +
 	"\x05Items\x12.\n" +
 	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"8\n" +
@@ -4915,7 +5701,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xaf\x02\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\x99\x03\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -4925,7 +5711,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04over\x18\x05 \x01(\bR\x04over\x12\x18\n" +
 	"\afailure\x18\x06 \x01(\tR\afailure\x12\x1b\n" +
 	"\texit_code\x18\a \x01(\x05R\bexitCode\x12\x18\n" +
-	"\aoutputs\x18\b \x01(\tR\aoutputs\x1a9\n" +
+	"\aoutputs\x18\b \x01(\tR\aoutputs\x12\x14\n" +
+	"\x05state\x18\t \x01(\tR\x05state\x12>\n" +
+	"\x0econtext_update\x18\n" +
+	" \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12\x12\n" +
+	"\x04slot\x18\v \x01(\x05R\x04slot\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
@@ -4937,7 +5727,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xf2\x03\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xaf\x04\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -4952,7 +5742,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06paused\x18\t \x01(\bR\x06paused\x12\x12\n" +
 	"\x04held\x18\n" +
 	" \x03(\tR\x04held\x12&\n" +
-	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x1aR\n" +
+	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x12;\n" +
+	"\vdeadline_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"deadlineAt\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -4973,33 +5765,56 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x10InstancesRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\xf9\x01\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\xfa\x02\n" +
 	"\x11InstancesResponse\x125\n" +
 	"\tinstances\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\tinstances\x12G\n" +
 	"\arecords\x18\x02 \x03(\v2-.switchyard.v1.InstancesResponse.RecordsEntryR\arecords\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x05R\x04next\x12\x14\n" +
-	"\x05child\x18\x04 \x01(\tR\x05child\x1a:\n" +
+	"\x05child\x18\x04 \x01(\tR\x05child\x12D\n" +
+	"\x06claims\x18\x05 \x03(\v2,.switchyard.v1.InstancesResponse.ClaimsEntryR\x06claims\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8c\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
+	"\vClaimsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x8d\x01\n" +
+	"\vLockRequest\x12\x12\n" +
+	"\x04lock\x18\x01 \x01(\tR\x04lock\x127\n" +
+	"\aacquire\x18\x02 \x01(\v2\x1d.switchyard.v1.AcquireRequestR\aacquire\x121\n" +
+	"\x04free\x18\x03 \x01(\v2\x1d.switchyard.v1.ReleaseRequestR\x04free\"F\n" +
+	"\fLockRequests\x126\n" +
+	"\brequests\x18\x01 \x03(\v2\x1a.switchyard.v1.LockRequestR\brequests\"\xdc\x01\n" +
 	"\x0eAcquireRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1a\n" +
 	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x1a\n" +
-	"\bstrategy\x18\x05 \x01(\tR\bstrategy\">\n" +
+	"\bstrategy\x18\x05 \x01(\tR\bstrategy\x12\x1c\n" +
+	"\texecution\x18\x06 \x01(\tR\texecution\x12\x1a\n" +
+	"\breplaced\x18\a \x01(\bR\breplaced\x12\x14\n" +
+	"\x05asker\x18\b \x01(\tR\x05asker\">\n" +
 	"\x0eReleaseRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
-	"\x05claim\x18\x02 \x01(\tR\x05claim\"g\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\"}\n" +
 	"\aGranted\x12\x12\n" +
 	"\x04lock\x18\x01 \x01(\tR\x04lock\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x18\n" +
 	"\arefused\x18\x03 \x01(\bR\arefused\x12\x18\n" +
-	"\aholders\x18\x04 \x03(\tR\aholders\"\x8b\x01\n" +
+	"\aholders\x18\x04 \x03(\tR\aholders\x12\x14\n" +
+	"\x05asker\x18\x05 \x01(\tR\x05asker\"C\n" +
+	"\x0eHoldersRequest\x121\n" +
+	"\x04held\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\"D\n" +
+	"\x0fHoldersResponse\x121\n" +
+	"\x04gone\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04gone\"\xc0\x01\n" +
 	"\tLockInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04held\x18\x02 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\x127\n" +
-	"\awaiting\x18\x03 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\awaiting\"&\n" +
+	"\awaiting\x18\x03 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\awaiting\x123\n" +
+	"\aanswers\x18\x04 \x03(\v2\x19.switchyard.v1.LockAnswerR\aanswers\"m\n" +
+	"\n" +
+	"LockAnswer\x12-\n" +
+	"\x02to\x18\x01 \x01(\v2\x1d.switchyard.v1.AcquireRequestR\x02to\x120\n" +
+	"\agranted\x18\x02 \x01(\v2\x16.switchyard.v1.GrantedR\agranted\"&\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\"\x8c\x01\n" +
 	"\x11SaveEventsRequest\x12\x15\n" +
@@ -5018,7 +5833,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\x90\x04\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xcb\x04\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -5035,7 +5850,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\v \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x125\n" +
 	"\bready_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12/\n" +
 	"\x05parts\x18\r \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12'\n" +
-	"\x04doom\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\x04doom\"\xa2\x02\n" +
+	"\x04doom\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\x04doom\x129\n" +
+	"\n" +
+	"checkpoint\x18\x0f \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
+	"checkpoint\"\xa2\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
@@ -5044,7 +5862,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bworkflow\x18\x03 \x01(\v2\x1b.switchyard.v1.WorkflowViewR\bworkflow\x1aU\n" +
 	"\fParentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xba\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xfc\x02\n" +
 	"\tCondition\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x1e\n" +
 	"\n" +
@@ -5057,7 +5875,34 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\v2\x1a.switchyard.v1.AttemptViewR\aattempt\x123\n" +
 	"\btemplate\x18\x06 \x01(\v2\x17.google.protobuf.StructR\btemplate\x12-\n" +
 	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05input\x12+\n" +
-	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x9e\x01\n" +
+	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12*\n" +
+	"\x04item\x18\t \x01(\v2\x16.google.protobuf.ValueR\x04item\x12\x14\n" +
+	"\x05items\x18\n" +
+	" \x01(\tR\x05items\"\xea\x01\n" +
+	"\x0fChildRunRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x05R\n" +
+	"generation\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x14\n" +
+	"\x05claim\x18\x04 \x01(\x05R\x05claim\x12+\n" +
+	"\x04spec\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x04spec\x123\n" +
+	"\aoptions\x18\x06 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12\x14\n" +
+	"\x05depth\x18\a \x01(\x05R\x05depth\"m\n" +
+	"\x10ChildRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12-\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xdd\x01\n" +
+	"\x12ChildRunEndRequest\x12\x14\n" +
+	"\x05child\x18\x01 \x01(\tR\x05child\x12)\n" +
+	"\x10child_generation\x18\x02 \x01(\x05R\x0fchildGeneration\x12\x15\n" +
+	"\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x04 \x01(\x05R\n" +
+	"generation\x12\x12\n" +
+	"\x04task\x18\x05 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\x05R\aattempt\x12!\n" +
+	"\finline_limit\x18\a \x01(\x05R\vinlineLimit\"\x9e\x01\n" +
 	"\vAttemptView\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -5069,13 +5914,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x121\n" +
 	"\x06result\x18\x02 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x122\n" +
-	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x88\x01\n" +
+	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x9e\x01\n" +
 	"\n" +
 	"FanOutView\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x05R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\x05R\x06failed\x12.\n" +
-	"\aoutputs\x18\x04 \x01(\v2\x14.switchyard.v1.ItemsR\aoutputs\"\x9b\x01\n" +
+	"\aoutputs\x18\x04 \x01(\v2\x14.switchyard.v1.ItemsR\aoutputs\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"\x9b\x01\n" +
 	"\fWorkflowView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x121\n" +
@@ -5101,7 +5947,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x123\n" +
-	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\xd3\x01\n" +
+	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\xeb\x01\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -5110,7 +5956,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x04 \x01(\x05R\x04from\x120\n" +
 	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x120\n" +
-	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\"p\n" +
+	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\x12\x16\n" +
+	"\x06stored\x18\a \x01(\bR\x06stored\"p\n" +
 	"\vCollectItem\x12\x18\n" +
 	"\amissing\x18\x01 \x01(\bR\amissing\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
@@ -5274,7 +6121,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\x85\x03\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xb6\x03\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -5282,7 +6129,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x12\n" +
 	"\x04more\x18\x05 \x01(\bR\x04more\x12\x1d\n" +
 	"\n" +
-	"task_count\x18\x06 \x01(\x05R\ttaskCount\x1a:\n" +
+	"task_count\x18\x06 \x01(\x05R\ttaskCount\x12/\n" +
+	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -5302,14 +6150,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x1aV\n" +
 	"\fBenchedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
-	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"]\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"\x8d\x01\n" +
 	"\x0eExplainRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x124\n" +
-	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\"s\n" +
+	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\x12.\n" +
+	"\x04more\x18\x03 \x03(\v2\x1a.switchyard.v1.TaskRequestR\x04more\"\xa7\x01\n" +
 	"\x0fExplainResponse\x12\x16\n" +
 	"\x06chosen\x18\x01 \x01(\tR\x06chosen\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodesB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x05nodes\x18\x03 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\x122\n" +
+	"\x04more\x18\x04 \x03(\v2\x1e.switchyard.v1.ExplainResponseR\x04moreB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_payload_proto_rawDescOnce sync.Once
@@ -5323,210 +6173,239 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
 	(*Part)(nil),                  // 2: switchyard.v1.Part
-	(*Items)(nil),                 // 3: switchyard.v1.Items
-	(*ItemList)(nil),              // 4: switchyard.v1.ItemList
-	(*Shared)(nil),                // 5: switchyard.v1.Shared
-	(*PartReport)(nil),            // 6: switchyard.v1.PartReport
-	(*ConditionReferences)(nil),   // 7: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 8: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 9: switchyard.v1.RunCarry
-	(*ReopenRequest)(nil),         // 10: switchyard.v1.ReopenRequest
-	(*TaskCommand)(nil),           // 11: switchyard.v1.TaskCommand
-	(*RunCommand)(nil),            // 12: switchyard.v1.RunCommand
-	(*InstancesRequest)(nil),      // 13: switchyard.v1.InstancesRequest
-	(*InstancesResponse)(nil),     // 14: switchyard.v1.InstancesResponse
-	(*AcquireRequest)(nil),        // 15: switchyard.v1.AcquireRequest
-	(*ReleaseRequest)(nil),        // 16: switchyard.v1.ReleaseRequest
-	(*Granted)(nil),               // 17: switchyard.v1.Granted
-	(*LockInput)(nil),             // 18: switchyard.v1.LockInput
-	(*RetryTaskRequest)(nil),      // 19: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 20: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 21: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 22: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 23: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 24: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 25: switchyard.v1.TaskCarry
-	(*EvaluateRequest)(nil),       // 26: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 27: switchyard.v1.Condition
-	(*AttemptView)(nil),           // 28: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 29: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 30: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 31: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 32: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 33: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 34: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 35: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 36: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 37: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 38: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 39: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 40: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 41: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 42: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 43: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 44: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 45: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 46: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 47: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 48: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 49: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 50: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 51: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 52: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 53: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 54: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 55: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 56: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 57: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 58: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 59: switchyard.v1.ExplainResponse
-	nil,                           // 60: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 61: switchyard.v1.Part.ViewsEntry
-	nil,                           // 62: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 63: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 64: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 65: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 66: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 67: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 68: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 69: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 70: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 71: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 72: google.protobuf.Struct
-	(*structpb.ListValue)(nil),    // 73: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 74: google.protobuf.Value
-	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
-	(*Run)(nil),                   // 77: switchyard.v1.Run
-	(*Instance)(nil),              // 78: switchyard.v1.Instance
-	(*Event)(nil),                 // 79: switchyard.v1.Event
-	(*Task)(nil),                  // 80: switchyard.v1.Task
-	(*TaskResult)(nil),            // 81: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 82: switchyard.v1.Constraints
-	(*Resources)(nil),             // 83: switchyard.v1.Resources
-	(*NodeRecord)(nil),            // 84: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 85: switchyard.v1.NodeVerdict
+	(*PartOrder)(nil),             // 3: switchyard.v1.PartOrder
+	(*Items)(nil),                 // 4: switchyard.v1.Items
+	(*ItemList)(nil),              // 5: switchyard.v1.ItemList
+	(*Shared)(nil),                // 6: switchyard.v1.Shared
+	(*PartReport)(nil),            // 7: switchyard.v1.PartReport
+	(*ConditionReferences)(nil),   // 8: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 9: switchyard.v1.RunOptions
+	(*RunCarry)(nil),              // 10: switchyard.v1.RunCarry
+	(*ReopenRequest)(nil),         // 11: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 12: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 13: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 14: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 15: switchyard.v1.InstancesResponse
+	(*LockRequest)(nil),           // 16: switchyard.v1.LockRequest
+	(*LockRequests)(nil),          // 17: switchyard.v1.LockRequests
+	(*AcquireRequest)(nil),        // 18: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 19: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 20: switchyard.v1.Granted
+	(*HoldersRequest)(nil),        // 21: switchyard.v1.HoldersRequest
+	(*HoldersResponse)(nil),       // 22: switchyard.v1.HoldersResponse
+	(*LockInput)(nil),             // 23: switchyard.v1.LockInput
+	(*LockAnswer)(nil),            // 24: switchyard.v1.LockAnswer
+	(*RetryTaskRequest)(nil),      // 25: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 26: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 27: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 28: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 29: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 30: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 31: switchyard.v1.TaskCarry
+	(*EvaluateRequest)(nil),       // 32: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 33: switchyard.v1.Condition
+	(*ChildRunRequest)(nil),       // 34: switchyard.v1.ChildRunRequest
+	(*ChildRunResponse)(nil),      // 35: switchyard.v1.ChildRunResponse
+	(*ChildRunEndRequest)(nil),    // 36: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 37: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 38: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 39: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 40: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 41: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 42: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 43: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 44: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 45: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 46: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 47: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 48: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 49: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 50: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 51: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 52: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 53: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 54: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 55: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 56: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 57: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 58: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 59: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 60: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 61: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 62: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 63: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 64: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 65: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 66: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 67: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 68: switchyard.v1.ExplainResponse
+	nil,                           // 69: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 70: switchyard.v1.Part.ViewsEntry
+	nil,                           // 71: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 72: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 73: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 74: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 75: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 76: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 77: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 78: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 79: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 80: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 81: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 82: google.protobuf.Struct
+	(*structpb.ListValue)(nil),    // 83: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 84: google.protobuf.Value
+	(*durationpb.Duration)(nil),   // 85: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 86: google.protobuf.Timestamp
+	(*Run)(nil),                   // 87: switchyard.v1.Run
+	(*Instance)(nil),              // 88: switchyard.v1.Instance
+	(*Event)(nil),                 // 89: switchyard.v1.Event
+	(*Task)(nil),                  // 90: switchyard.v1.Task
+	(*TaskResult)(nil),            // 91: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 92: switchyard.v1.Constraints
+	(*Resources)(nil),             // 93: switchyard.v1.Resources
+	(*NodeRecord)(nil),            // 94: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 95: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	71,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	72,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	60,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	8,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	9,   // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
+	81,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	82,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	69,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	9,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	10,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
-	3,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	49,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	61,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
-	5,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	73,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	74,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	72,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	62,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	75,  // 15: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	75,  // 16: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	76,  // 17: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	63,  // 18: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	72,  // 19: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	77,  // 20: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	78,  // 21: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	64,  // 22: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	15,  // 23: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	15,  // 24: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	79,  // 25: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	79,  // 26: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	79,  // 27: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	80,  // 28: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	80,  // 29: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	76,  // 30: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
-	3,   // 31: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	76,  // 32: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	6,   // 33: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	80,  // 34: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	27,  // 35: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	65,  // 36: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	31,  // 37: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	28,  // 38: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	72,  // 39: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	72,  // 40: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	75,  // 41: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	81,  // 42: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	81,  // 43: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	30,  // 44: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	3,   // 45: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	72,  // 46: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	72,  // 47: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	33,  // 48: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	3,   // 49: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	34,  // 50: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	72,  // 51: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	76,  // 52: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	50,  // 53: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	34,  // 54: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	37,  // 55: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	38,  // 56: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	72,  // 57: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	40,  // 58: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	41,  // 59: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	82,  // 60: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	83,  // 61: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	76,  // 62: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	75,  // 63: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	43,  // 64: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	44,  // 65: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	72,  // 66: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	66,  // 67: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	72,  // 68: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	49,  // 69: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	83,  // 70: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	75,  // 71: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	74,  // 72: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	5,   // 73: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	67,  // 74: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	5,   // 75: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	48,  // 76: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	47,  // 77: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	74,  // 78: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	48,  // 79: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	72,  // 80: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	30,  // 81: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	81,  // 82: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	72,  // 83: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	76,  // 84: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	76,  // 85: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	76,  // 86: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	48,  // 87: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	51,  // 88: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	81,  // 89: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	72,  // 90: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	48,  // 91: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	76,  // 92: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	48,  // 93: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	51,  // 94: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	77,  // 95: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	68,  // 96: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	69,  // 97: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	84,  // 98: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	76,  // 99: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	70,  // 100: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	40,  // 101: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	85,  // 102: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	7,   // 103: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	29,  // 104: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	25,  // 105: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	29,  // 106: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	29,  // 107: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	76,  // 108: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	4,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
+	58,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	70,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	6,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
+	83,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	84,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	82,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	71,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	82,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	85,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	85,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	86,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	72,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	82,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	87,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	86,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	88,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	73,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	74,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	18,  // 26: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	19,  // 27: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	16,  // 28: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	18,  // 29: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	18,  // 30: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	18,  // 31: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	18,  // 32: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	24,  // 33: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	18,  // 34: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	20,  // 35: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	89,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	89,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	89,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	90,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	90,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	86,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	4,   // 42: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	86,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	7,   // 44: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	90,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	57,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	33,  // 47: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	75,  // 48: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	40,  // 49: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	37,  // 50: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	82,  // 51: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	82,  // 52: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	85,  // 53: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	84,  // 54: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	82,  // 55: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	9,   // 56: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	0,   // 57: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
+	91,  // 58: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	91,  // 59: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	39,  // 60: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	4,   // 61: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	82,  // 62: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	82,  // 63: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	42,  // 64: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	4,   // 65: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	43,  // 66: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	82,  // 67: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	86,  // 68: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	59,  // 69: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	43,  // 70: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	46,  // 71: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	47,  // 72: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	82,  // 73: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	49,  // 74: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	50,  // 75: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	92,  // 76: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	93,  // 77: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	86,  // 78: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	85,  // 79: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	52,  // 80: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	53,  // 81: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	82,  // 82: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	76,  // 83: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	82,  // 84: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	58,  // 85: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	93,  // 86: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	85,  // 87: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	84,  // 88: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	6,   // 89: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	77,  // 90: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	6,   // 91: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	57,  // 92: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	56,  // 93: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	84,  // 94: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	57,  // 95: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	82,  // 96: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	39,  // 97: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	91,  // 98: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	82,  // 99: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	86,  // 100: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	86,  // 101: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	86,  // 102: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	57,  // 103: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	60,  // 104: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	91,  // 105: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	82,  // 106: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	57,  // 107: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	86,  // 108: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	57,  // 109: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	60,  // 110: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	87,  // 111: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	78,  // 112: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	79,  // 113: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	7,   // 114: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	94,  // 115: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	86,  // 116: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	80,  // 117: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	49,  // 118: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	49,  // 119: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	95,  // 120: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	68,  // 121: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	8,   // 122: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	38,  // 123: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	31,  // 124: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	38,  // 125: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	38,  // 126: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	86,  // 127: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -5537,15 +6416,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[43].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[46].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[52].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   71,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -406,7 +406,9 @@ type Instance struct {
 	// The attempts that have ended, oldest first, the newest 100 of them; none where there was but one, which is the result.
 	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// How often a node took it and gave no sign that it had started it.
-	Suspicions    int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	Suspicions int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	// Number of the first instance of the batch that it is dispatched in; absent: it is by itself.
+	Lead          *int32 `protobuf:"varint,14,opt,name=lead,proto3,oneof" json:"lead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -528,6 +530,13 @@ func (x *Instance) GetAttempts() []*Attempt {
 func (x *Instance) GetSuspicions() int32 {
 	if x != nil {
 		return x.Suspicions
+	}
+	return 0
+}
+
+func (x *Instance) GetLead() int32 {
+	if x != nil && x.Lead != nil {
+		return *x.Lead
 	}
 	return 0
 }
@@ -1272,7 +1281,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
-	"\x06_count\"\x95\x04\n" +
+	"\x06_count\"\xb7\x04\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -1291,7 +1300,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\battempts\x18\f \x03(\v2\x16.switchyard.v1.AttemptR\battempts\x12\x1e\n" +
 	"\n" +
 	"suspicions\x18\r \x01(\x05R\n" +
-	"suspicions\"\xe5\x02\n" +
+	"suspicions\x12\x17\n" +
+	"\x04lead\x18\x0e \x01(\x05H\x00R\x04lead\x88\x01\x01B\a\n" +
+	"\x05_lead\"\xe5\x02\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1428,6 +1439,7 @@ func file_switchyard_v1_run_proto_init() {
 		return
 	}
 	file_switchyard_v1_run_proto_msgTypes[1].OneofWrappers = []any{}
+	file_switchyard_v1_run_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

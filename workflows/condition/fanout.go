@@ -1,0 +1,80 @@
+package condition
+
+import (
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fanOutFields are what a task that fanned out has beyond its exit code and state.
+func (m *model) fanOutFields() map[string]field {
+	// number is that of instances of some sort.
+	number := func(name string, of func(*v1.FanOutView) int32) field {
+		return field{types.IntType, func(o *object) ref.Val {
+			if !o.has(name) {
+				return types.NewErr("no such field: %s; the task did not fan out", name)
+			}
+			return types.Int(of(o.task.GetFanOut()))
+		}}
+	}
+	return map[string]field{
+		"count":     number("count", (*v1.FanOutView).GetCount),
+		"completed": number("completed", (*v1.FanOutView).GetCompleted),
+		"failed":    number("failed", (*v1.FanOutView).GetFailed),
+		"outputs": {types.NewListType(types.DynType), func(o *object) ref.Val {
+			if !o.has("outputs") {
+				return types.NewErr("no such field: outputs; the task did not fan out")
+			}
+			if o.outputs == nil {
+				o.outputs = m.outputs(o.task.GetFanOut())
+			}
+			return o.outputs
+		}},
+	}
+}
+
+// outputs is the list of what the instances left.
+func (m *model) outputs(view *v1.FanOutView) ref.Val {
+	if list := view.GetOutputs().GetList(); list != nil {
+		return types.NewJSONList(m.Registry, list)
+	}
+	if view.GetError() != "" {
+		return types.NewErr("%s", view.GetError())
+	}
+	if view.GetOutputs().GetKey() != "" {
+		return types.NewErr("the outputs were not read")
+	}
+	return types.NewJSONList(m.Registry, EmptyOutputs(int(view.GetCount())))
+}
+
+// EmptyOutputs is the list of the outputs of so many instances that left none.
+// Its items are one and the same: nobody may change them.
+func EmptyOutputs(count int) *structpb.ListValue {
+	empty := structpb.NewStructValue(&structpb.Struct{})
+	list := &structpb.ListValue{Values: make([]*structpb.Value, count)}
+	for i := range list.Values {
+		list.Values[i] = empty
+	}
+	return list
+}
+
+// attemptFields are those of an attempt that failed.
+func attemptFields() map[string]field {
+	return map[string]field{
+		"number": {types.IntType, func(o *object) ref.Val { return types.Int(o.attempt.GetNumber()) }},
+		"state":  {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetState()) }},
+		"reason": {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetReason()) }},
+		"exitCode": {types.IntType, func(o *object) ref.Val {
+			if o.attempt.GetResult() == nil {
+				return types.Int(-1)
+			}
+			return types.Int(o.attempt.GetResult().GetExitCode())
+		}},
+		"stdout":          {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetResult().GetStdout()) }},
+		"stderr":          {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetResult().GetStderr()) }},
+		"stdoutTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.attempt.GetResult().GetStdoutTruncated()) }},
+		"stderrTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.attempt.GetResult().GetStderrTruncated()) }},
+	}
+}

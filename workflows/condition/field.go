@@ -1,0 +1,70 @@
+package condition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// taskFields are those of a task that does not fan out.
+func taskFields() []string {
+	return []string{"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "output", "result"}
+}
+
+// fanOutFields are those of a task that fans out, and of no other.
+func fanOutFields() []string { return []string{"completed", "count", "failed", "outputs"} }
+
+// groupFields are all that a task that fanned out has.
+func groupFields() []string { return append(fanOutFields(), "exitCode", "state") }
+
+// field checks what is selected of an ancestor, as far as it depends on whether
+// that fans out; all else is known to CEL.
+func (s Scope) field(expr string, r reading) *Error {
+	_, group := slices.BinarySearch(s.FanOut, r.task)
+	switch {
+	case r.short && group:
+		hint := ""
+		if slices.Contains(groupFields(), r.field) {
+			hint = "write " + spell(r.task) + "." + r.field
+		}
+		return errorAt(expr, r.offset, hint, "%s fans out, and so has no output of its own, but %s", r.task, strings.Join(groupFields(), ", "))
+	case r.short && slices.Contains(taskFields(), r.field):
+		return errorAt(expr, r.at, s.full(r), "%s.%s is short for %s.output.%s", r.task, r.field, spell(r.task), r.field)
+	case r.short || r.field == "":
+		return nil
+	case group && !slices.Contains(groupFields(), r.field):
+		hint := "it has " + strings.Join(groupFields(), ", ")
+		switch r.field {
+		case "output", "result":
+			hint = fmt.Sprintf("%s.outputs[0] is the output of its first instance", spell(r.task))
+		}
+		return errorAt(expr, r.at, hint, "%s fans out, and so has no %s", r.task, r.field)
+	case !group && slices.Contains(fanOutFields(), r.field):
+		hint := "a field of its output is " + spell(r.task) + ".output." + r.field
+		if r.field == "outputs" {
+			hint = "did you mean output?"
+		}
+		return errorAt(expr, r.at, hint, "%s does not fan out: only a task with parallel or foreach has %s", r.task, r.field)
+	}
+	return nil
+}
+
+// full says how to write what a shorthand may have been meant for.
+func (s Scope) full(r reading) string {
+	if r.field == "output" {
+		return "leave out `output`, or write " + spell(r.task) + ".output"
+	}
+	return fmt.Sprintf("for its own %s write %s.%s", r.field, spell(r.task), r.field)
+}
+
+// input checks that a run may be given what is read of its input.
+func (s Scope) input(expr string, r reading) *Error {
+	if s.Inputs == nil || slices.Contains(s.Inputs, r.field) {
+		return nil
+	}
+	hint := "add it to inputs"
+	if near := nearest(r.field, s.Inputs); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return errorAt(expr, r.offset, hint, "the workflow declares no input '%s'", r.field)
+}

@@ -1,0 +1,177 @@
+package condition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+)
+
+// Kind is what an expression is for. It decides which variables the expression
+// sees and what its value must be.
+type Kind int
+
+const (
+	// Condition says whether a task starts: true or false. It sees parent and workflow.
+	Condition Kind = iota
+	// Count is how many instances `parallel` makes: an integer. It sees parent and workflow.
+	Count
+	// Items is what `foreach` goes through: a list. It sees parent and workflow.
+	Items
+	// CacheKey is the key of a cached result: any value but null. It sees parent, workflow and input.
+	CacheKey
+	// Retry says whether a failed attempt is repeated: true or false. It sees attempt and workflow.
+	Retry
+	// Value is what stands between `${{` and `}}`: any value. It sees parent, workflow and input.
+	Value
+)
+
+// Names of the variables.
+const (
+	parentVariable   = "parent"
+	workflowVariable = "workflow"
+	inputVariable    = "input"
+	attemptVariable  = "attempt"
+)
+
+// isVariableName tells whether a name is that of a variable of some kind, and so
+// never short for a task.
+func isVariableName(name string) bool {
+	switch name {
+	case parentVariable, workflowVariable, inputVariable, attemptVariable:
+		return true
+	}
+	return false
+}
+
+// variables are those that an expression of the kind sees.
+func (k Kind) variables() []string {
+	switch k {
+	case Retry:
+		return []string{attemptVariable, workflowVariable}
+	case CacheKey, Value:
+		return []string{parentVariable, workflowVariable, inputVariable}
+	}
+	return []string{parentVariable, workflowVariable}
+}
+
+func (k Kind) sees(variable string) bool { return slices.Contains(k.variables(), variable) }
+
+// shortens tells whether `discover.files` stands for parent.discover.output.files.
+func (k Kind) shortens() bool {
+	switch k {
+	case Count, Items, CacheKey, Value:
+		return true
+	}
+	return false
+}
+
+// noun is what messages call an expression of the kind.
+func (k Kind) noun() string {
+	switch k {
+	case Count:
+		return "parallel"
+	case Items:
+		return "foreach"
+	case CacheKey:
+		return "a cache key"
+	case Retry:
+		return "retry.when"
+	case Value:
+		return "a template"
+	}
+	return "a condition"
+}
+
+// doing is what failed when an evaluation did.
+func (k Kind) doing() string {
+	return "evaluate " + strings.TrimPrefix(k.noun(), "a ")
+}
+
+// visible lists the variables for people.
+func (k Kind) visible() string {
+	names := k.variables()
+	if names[0] == parentVariable {
+		names[0] = parentVariable + ".<task>"
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// takes tells whether a value of a type, as far as it is known before, will do.
+func (k Kind) takes(t *cel.Type) bool {
+	switch t.Kind() {
+	case cel.DynKind, cel.AnyKind:
+		return true
+	case cel.BoolKind:
+		return k != Count && k != Items
+	case cel.IntKind, cel.UintKind, cel.DoubleKind:
+		return k == Count || k == CacheKey || k == Value
+	case cel.ListKind:
+		return k == Items || k == CacheKey || k == Value
+	case cel.StringKind, cel.BytesKind, cel.MapKind, cel.TimestampKind, cel.DurationKind:
+		return k == CacheKey || k == Value
+	case cel.NullTypeKind:
+		return k == Value
+	}
+	return false
+}
+
+// wanted says what value will do.
+func (k Kind) wanted() string {
+	switch k {
+	case Count:
+		return "parallel must be an integer"
+	case Items:
+		return "foreach must be a list"
+	case CacheKey:
+		return "a cache key must be text, a number, true or false, a list or a map"
+	case Retry:
+		return "retry.when must be true or false"
+	case Value:
+		return "a template must be text, a number, true or false, a list, a map or null"
+	}
+	return "a condition must be true or false"
+}
+
+// typeHint says how to make a value of a type one that will do.
+func (k Kind) typeHint(t *cel.Type) string {
+	switch t.Kind() {
+	case cel.StructKind:
+		field := "state"
+		if t.TypeName() == workflowTypeName {
+			field = "name"
+		}
+		return "choose one of its fields, for instance the " + t.TypeName() + "'s " + field
+	case cel.StringKind:
+		switch k {
+		case Count:
+			return "int(x) reads a number from text"
+		case Items:
+			return "x.split('\\n') makes a list of lines"
+		}
+		return "compare it: x != ''"
+	case cel.IntKind, cel.DoubleKind, cel.UintKind:
+		if k == Items {
+			return "`parallel` makes a number of instances"
+		}
+		return "compare it: x == 0"
+	case cel.ListKind, cel.MapKind:
+		if k == Count {
+			return "its length is size(x); `foreach` makes an instance for each item"
+		}
+		if k == Items {
+			return "x.map(key, key) is the list of its keys"
+		}
+		return "compare it: size(x) > 0"
+	}
+	return ""
+}
+
+// blank says what is wrong with an expression that is not there.
+func (k Kind) blank(expr string) error {
+	if k == Condition || k == Retry {
+		return nil
+	}
+	return errorAt(expr, 0, "", "there is no expression")
+}

@@ -1,0 +1,147 @@
+package condition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// Render returns an object in whose strings, at any depth, `${{ }}` is replaced.
+// A string that is one template and nothing else becomes the value itself (a list
+// stays a list), any other text; see Text. Keys stay as they are. The object
+// itself is not changed, and what has no template is shared with it.
+//
+// at names the object in errors, such as "spec"; they show the field and the
+// expression. All that is put in is at most 8 MiB.
+func (e *Evaluator) Render(ctx context.Context, at string, object *structpb.Struct, view View) (*structpb.Struct, error) {
+	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	return r.object(at, object)
+}
+
+// RenderEnv is Render of environment variables, whose values are text always.
+func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]string, view View) (map[string]string, error) {
+	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	rendered := maps.Clone(env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !HasTemplate(env[name]) {
+			continue
+		}
+		value, err := r.text(at+"."+name, env[name])
+		if err != nil {
+			return nil, err
+		}
+		rendered[name] = Text(value)
+	}
+	return rendered, nil
+}
+
+// renderer replaces the templates of one object.
+type renderer struct {
+	ctx       context.Context
+	evaluator *Evaluator
+	view      View
+	room      int // bytes that may still be put in
+}
+
+func (r *renderer) object(at string, object *structpb.Struct) (*structpb.Struct, error) {
+	var rendered *structpb.Struct
+	for _, name := range slices.Sorted(maps.Keys(object.GetFields())) {
+		before := object.GetFields()[name]
+		after, err := r.value(at+"."+name, before)
+		if err != nil {
+			return nil, err
+		}
+		if after == before {
+			continue
+		}
+		if rendered == nil {
+			rendered = &structpb.Struct{Fields: maps.Clone(object.GetFields())}
+		}
+		rendered.Fields[name] = after
+	}
+	if rendered == nil {
+		return object, nil
+	}
+	return rendered, nil
+}
+
+// value is v itself when there is nothing to replace.
+func (r *renderer) value(at string, v *structpb.Value) (*structpb.Value, error) {
+	switch kind := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		if HasTemplate(kind.StringValue) {
+			return r.text(at, kind.StringValue)
+		}
+	case *structpb.Value_StructValue:
+		object, err := r.object(at, kind.StructValue)
+		if err != nil || object == kind.StructValue {
+			return v, err
+		}
+		return structpb.NewStructValue(object), nil
+	case *structpb.Value_ListValue:
+		var rendered []*structpb.Value
+		for i, before := range kind.ListValue.GetValues() {
+			after, err := r.value(at+"["+strconv.Itoa(i)+"]", before)
+			if err != nil {
+				return nil, err
+			}
+			if after != before && rendered == nil {
+				rendered = slices.Clone(kind.ListValue.GetValues())
+			}
+			if after != before {
+				rendered[i] = after
+			}
+		}
+		if rendered != nil {
+			return structpb.NewListValue(&structpb.ListValue{Values: rendered}), nil
+		}
+	}
+	return v, nil
+}
+
+// text is a text with its templates replaced.
+func (r *renderer) text(at, text string) (*structpb.Value, error) {
+	t, err := ParseTemplate(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	var out strings.Builder
+	for _, p := range t.parts {
+		if !p.isExpr {
+			out.WriteString(p.text)
+			continue
+		}
+		value, err := r.evaluate(p.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w, in %s%s%s", at, err, templateStart, cut(p.text, maxShown), templateEnd)
+		}
+		if len(t.parts) == 1 {
+			return value, nil
+		}
+		out.WriteString(Text(value))
+	}
+	return structpb.NewStringValue(out.String()), nil
+}
+
+func (r *renderer) evaluate(expr string) (*structpb.Value, error) {
+	value, err := r.evaluator.value(r.ctx, expr, Value, r.view)
+	if err != nil {
+		return nil, err
+	}
+	w := jsonWriter{room: r.room}
+	made, err := w.toJSON(value)
+	r.room = w.room
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, fmt.Errorf("the templates give more than %d MiB", maxValue>>20)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", Value.doing(), err)
+	}
+	return made, nil
+}

@@ -1,0 +1,122 @@
+package definition
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// inherit gives each task what the defaults say and it does not, and takes the
+// defaults away, so that a definition that is read again means the same: that a
+// task has said 0 or false does not show in a message.
+func (d *decoder) inherit(def *v1.Definition) {
+	if def.GetDefaults() == nil {
+		return
+	}
+	from := d.base.field("defaults")
+	bad := d.checkDefaults(def.GetDefaults(), from)
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		h := heir{decoder: d, bad: bad, task: def.GetTasks()[name]}
+		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.field("tasks").key(name), true)
+	}
+	def.Defaults = nil
+}
+
+// checkDefaults applies the rules that need no task, and returns the fields
+// that broke one: no task inherits them, or each would be told so.
+func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *path) (bad map[string]bool) {
+	before := len(d.kept)
+	d.noTemplates(defaults.ProtoReflect(), p)
+	d.validate(defaults, p)
+	d.env(defaults.GetEnv(), p.field("env"))
+	d.duration(defaults.GetTimeout(), p.field("timeout"))
+	d.duration(defaults.GetDeadline(), p.field("deadline"))
+	d.nodes(defaults.GetConstraints(), p.field("constraints"))
+	bad = map[string]bool{}
+	prefix := p.String() + "."
+	for _, problem := range d.kept[before:] {
+		if rest, ok := strings.CutPrefix(problem.GetPath(), prefix); ok {
+			if end := strings.IndexAny(rest, ".["); end >= 0 {
+				rest = rest[:end]
+			}
+			bad[rest] = true
+		}
+	}
+	if d.settled(p.field("type")) {
+		bad["type"] = true
+	}
+	return bad
+}
+
+// heir is a task that inherits.
+type heir struct {
+	*decoder
+	bad  map[string]bool // fields of the defaults that are not inherited
+	task *v1.TaskDefinition
+}
+
+// forNodes are the fields that say something to nodes, and so nothing to tasks
+// that have none.
+var forNodes = map[string]bool{"env": true, "constraints": true, "resources": true, "timeout": true, "batch": true}
+
+// take moves what is in one message, at path above, into those fields of the
+// other, at path at, that are not there. Messages are merged field by field, and
+// so is env; any other list or mapping counts as one value. top: these are the
+// defaults and the task themselves.
+func (h heir) take(from, to protoreflect.Message, above, at *path, top bool) {
+	fields := from.Descriptor().Fields() // in order: the type comes first
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		target := to.Descriptor().Fields().ByName(field.Name())
+		name := field.JSONName()
+		p, source := at.field(name), above.field(name)
+		switch value := from.Get(field); {
+		case top && h.bad[name]:
+			if name == "type" && h.task.GetType() == "" {
+				h.settle(p)
+			}
+		case !from.Has(field), h.settled(p), top && forNodes[name] && !placed(h.task.GetType()):
+		case field.IsMap() && top:
+			own := to.Mutable(target).Map()
+			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+				if entry := p.key(key.String()); !own.Has(key) && !h.settled(entry) {
+					own.Set(key, value)
+					h.borrow(source.key(key.String()), entry)
+				}
+				return true
+			})
+		case field.Message() != nil && !field.IsMap() && !field.IsList():
+			h.take(value.Message(), to.Mutable(target).Message(), source, p, false)
+		case !to.Has(target) && !h.said(p):
+			to.Set(target, value)
+			h.borrow(source, p)
+		}
+	}
+}
+
+// said tells whether the document has a value for p, zero or not.
+func (d *decoder) said(p *path) bool {
+	if d.places == nil {
+		return false
+	}
+	found, ok := d.places[p.String()]
+	return ok && found.value.kind != null
+}
+
+// borrow makes the place of a value that is inherited that of the default.
+func (d *decoder) borrow(from, p *path) {
+	if d.places == nil {
+		return
+	}
+	if found, ok := d.places[from.String()]; ok {
+		d.places[p.String()] = found
+	}
+}
+
+// placed says that tasks of a type run on a node.
+func placed(taskType string) bool { return taskType != "run" && taskType != "approval" }

@@ -1,0 +1,133 @@
+package definition
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const inherits = `
+name: a
+defaults:
+  type: shell
+  env: { A: default, B: default }
+  constraints: { nodeLabels: [x], avoidGaming: true, minMemoryMb: 5 }
+  resources: { cores: 2, memoryMb: 7 }
+  retry: { maxRetries: 4, retryable: true }
+  timeout: 5m
+  deadline: 1h
+  priority: 5
+tasks:
+  all: { spec: { command: x } }
+  own:
+    spec: { command: x }
+    env: { B: "" }
+    constraints: { node_labels: [], avoidGaming: false }
+    resources: { cores: 0 }
+    retry: { maxRetries: 0, retryable: false }
+    timeout: 0
+    priority: 0
+  empty: { spec: { command: x }, env: , constraints: , resources: , retry: , timeout: , priority: }
+  ask: { type: approval }
+`
+
+// TestDefaults holds that a task's own value wins whatever it is, and that what
+// comes out has no defaults, so that it means the same when it is read again.
+func TestDefaults(t *testing.T) {
+	def := parse(t, "a.yaml", inherits)
+	all := &v1.TaskDefinition{
+		Type: "shell", Spec: spec(t, map[string]any{"command": "x"}), Env: map[string]string{"A": "default", "B": "default"},
+		Constraints: &v1.Constraints{NodeLabels: []string{"x"}, AvoidGaming: true, MinMemoryMb: 5},
+		Resources:   &v1.Resources{Cores: proto.Float64(2), MemoryMb: 7},
+		Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(4), Retryable: proto.Bool(true)},
+		Timeout:     "5m", Deadline: "1h", Priority: 5,
+	}
+	own := &v1.TaskDefinition{
+		Type: "shell", Spec: spec(t, map[string]any{"command": "x"}), Env: map[string]string{"A": "default", "B": ""},
+		Constraints: &v1.Constraints{MinMemoryMb: 5},
+		Resources:   &v1.Resources{Cores: proto.Float64(0), MemoryMb: 7},
+		Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0), Retryable: proto.Bool(false)},
+		Timeout:     "0", Deadline: "1h",
+	}
+	ask := &v1.TaskDefinition{Type: "approval", Retry: all.Retry, Deadline: "1h", Priority: 5}
+	want := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"all": all, "own": own, "empty": all, "ask": ask}}
+	if diff := cmp.Diff(want, def, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestComplete holds that a message with defaults becomes what a document does,
+// and that the message itself is left alone.
+func TestComplete(t *testing.T) {
+	given := &v1.Definition{
+		Name: "a",
+		Defaults: &v1.TaskDefaults{
+			Type: "shell", Priority: 5, Env: map[string]string{"A": "default"}, Resources: &v1.Resources{Cores: proto.Float64(2)},
+			Constraints: &v1.Constraints{NodeLabels: []string{"x"}},
+		},
+		Tasks: map[string]*v1.TaskDefinition{
+			"b": {Spec: spec(t, map[string]any{"working_directory": "/x", "command": "y"}), Resources: &v1.Resources{Cores: proto.Float64(0)}},
+		},
+	}
+	before := proto.CloneOf(given)
+	def, err := Complete(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"b": {
+		Type: "shell", Spec: spec(t, map[string]any{"workingDirectory": "/x", "command": "y"}), Priority: 5, Env: map[string]string{"A": "default"},
+		Resources: &v1.Resources{Cores: proto.Float64(0)}, Constraints: &v1.Constraints{NodeLabels: []string{"x"}},
+	}}}
+	if diff := cmp.Diff(want, def, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	def.Tasks["b"].Constraints.NodeLabels[0] = "changed"
+	if !proto.Equal(given, before) {
+		t.Errorf("changed to %v", given)
+	}
+	given.Defaults.Type = "shel"
+	if _, err := Complete(given); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.HasPrefix(err.Error(), `defaults.type: unknown type "shel"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestInline holds that the definition in a spec is one like any other.
+func TestInline(t *testing.T) {
+	def := parse(t, "a.yaml", `
+name: a
+tasks:
+  child:
+    type: run
+    spec:
+      input: { b: "${{ workflow.name }}" }
+      definition: { name: b, defaults: { type: shell, priority: 3 }, tasks: { c: { spec: { command: "${{ workflow.input.b }}" }, priority: 0 }, d: { spec: { command: y } } } }
+`)
+	child := def.GetTasks()["child"]
+	inner, err := FromStruct(child.GetSpec().GetFields()["definition"].GetStructValue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parse(t, "b.yaml", `{name: b, tasks: {c: {type: shell, spec: {command: "${{ workflow.input.b }}"}}, d: {type: shell, spec: {command: y}, priority: 3}}}`)
+	if diff := cmp.Diff(want, inner, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if part := TemplateSpec(child); len(part.GetFields()) != 1 || !HasTemplates(child) || len(child.GetSpec().GetFields()) != 2 {
+		t.Errorf("templates are replaced in %v", part)
+	}
+	delete(child.Spec.Fields, "input")
+	if HasTemplates(child) {
+		t.Error("the templates of the inner definition count")
+	}
+	if _, err := FromStruct(nil); err == nil {
+		t.Error("nothing is a definition")
+	}
+	_, err = FromStruct(spec(t, map[string]any{"name": "b", "tasks": map[string]any{"c": map[string]any{"type": "shel"}}}))
+	if err == nil || !strings.HasPrefix(err.Error(), `tasks.c.type: unknown type "shel"`) {
+		t.Errorf("%v", err)
+	}
+}

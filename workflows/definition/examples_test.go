@@ -1,0 +1,97 @@
+package definition
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// withoutExamples are messages of executors that nothing can run yet.
+var withoutExamples = []protoreflect.Name{"ContainerSpec", "VpsSpec", "K8sJobSpec", "SubagentSpec", "ClaudeRelaySpec", "Mount"}
+
+// TestExamplesUseEverything holds that the examples, which are run and compared
+// with what is expected of them, have every field of the model, and that each of
+// them is accepted.
+func TestExamplesUseEverything(t *testing.T) {
+	files, err := filepath.Glob("../../dev/examples/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	used := uses{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(filepath.Base(file), data); err != nil {
+			t.Errorf("not accepted:\n%v", err)
+			continue
+		}
+		if _, err := os.Stat(strings.TrimSuffix(file, ".yaml") + ".want.json"); err != nil {
+			t.Errorf("%s has no expected outcome: %v", file, err)
+		}
+		used.message((&v1.Definition{}).ProtoReflect().Descriptor(), (&report{file: file}).read(data), "shell")
+	}
+	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
+		for i := range file.Messages().Len() {
+			message := file.Messages().Get(i)
+			for k := range message.Fields().Len() {
+				name := message.Fields().Get(k).FullName()
+				if skipped := slices.Contains(withoutExamples, message.Name()); skipped == used[name] {
+					t.Errorf("%s: used by an example: %v, excused: %v", name, used[name], skipped)
+				}
+			}
+		}
+	}
+}
+
+// uses are the fields that documents have.
+type uses map[protoreflect.FullName]bool
+
+// message notes the fields of a message; taskType is the type of a task that
+// does not say it.
+func (u uses) message(m protoreflect.MessageDescriptor, n *node, taskType string) {
+	for _, e := range n.entries {
+		if e.key == "defaults" {
+			taskType = textOf(e.value, "type", taskType)
+		}
+	}
+	if m.Name() == "TaskDefinition" {
+		taskType = textOf(n, "type", taskType)
+	}
+	for _, e := range n.entries {
+		field := m.Fields().ByJSONName(e.key)
+		if field == nil {
+			continue
+		}
+		u[field.FullName()] = true
+		switch {
+		case field.FullName() == specField:
+			u.message(newSpec(taskType).ProtoReflect().Descriptor(), e.value, taskType)
+		case field.FullName() == inlineField:
+			u.message((&v1.Definition{}).ProtoReflect().Descriptor(), e.value, "shell")
+		case field.IsMap() && field.MapValue().Message() != nil:
+			for _, entry := range e.value.entries {
+				u.message(field.MapValue().Message(), entry.value, taskType)
+			}
+		case field.IsList() || field.IsMap():
+		case field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
+			u.message(field.Message(), e.value, taskType)
+		}
+	}
+}
+
+func textOf(n *node, key, otherwise string) string {
+	for _, e := range n.entries {
+		if e.key == key {
+			return e.value.text
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,40 @@
+package definition
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxInline bounds how deep definitions may be in one another.
+const maxInline = 8
+
+// inline reads and checks the definition in the spec of a task of type run, and
+// returns it in canonical form. It is a definition like any other: what is
+// around it does not show in it.
+func (d *decoder) inline(n *node, p *path) (*structpb.Struct, bool) {
+	if d.depth >= maxInline {
+		d.fail(n.at, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
+		return nil, false
+	}
+	if n.kind != mapping {
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
+		return nil, false
+	}
+	inner := &decoder{report: d.report, base: p.inline(), depth: d.depth + 1, places: d.places}
+	def, specs := inner.definition(n)
+	inner.check(def, specs)
+	if d.inner == nil {
+		d.inner = map[string]*v1.Definition{}
+	}
+	d.inner[p.parent.String()] = def
+	canonical := &structpb.Struct{}
+	data, err := protojson.Marshal(def)
+	if err == nil {
+		err = protojson.Unmarshal(data, canonical)
+	}
+	return canonical, err == nil // what cannot be written has been reported
+}

@@ -1,0 +1,135 @@
+package definition
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const withInputs = `
+name: a
+inputs:
+  version: { default: 1.10, enum: [1.10, no, "next"] }
+  count: { type: integer, default: 3 }
+  ratio: { type: number }
+  fast: { type: boolean, default: false }
+  hosts: { type: list, default: [a, 1.5] }
+  labels: { type: object }
+  who: { required: true, description: the name of a person }
+tasks: { a: { type: approval } }
+`
+
+// TestInput holds what a run gets: what is given, and the defaults of the rest.
+func TestInput(t *testing.T) {
+	def := parse(t, "a.yaml", withInputs)
+	got, err := Input(def, spec(t, map[string]any{"who": "me", "count": 4, "ratio": nil, "labels": map[string]any{"x": 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"version": "1.10", "count": 4.0, "fast": false, "hosts": []any{"a", 1.5}, "labels": map[string]any{"x": 1.0}, "who": "me",
+	}
+	if diff := cmp.Diff(want, got.AsMap()); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := Input(&v1.Definition{}, nil); got != nil || err != nil {
+		t.Errorf("without inputs: %v, %v", got, err)
+	}
+	free := spec(t, map[string]any{"anything": 1})
+	if got, err := Input(&v1.Definition{}, free); got != free || err != nil {
+		t.Errorf("without inputs: %v, %v", got, err)
+	}
+}
+
+// TestInputProblems holds that everything that is wrong with an input is told at once.
+func TestInputProblems(t *testing.T) {
+	_, err := Input(parse(t, "a.yaml", withInputs), spec(t, map[string]any{
+		"version": "2", "count": 1.5, "ratio": "high", "fast": 1, "hosts": "a", "labels": []any{}, "hots": 1, "unlike_any": 1,
+	}))
+	want := `input.count: input.count is the number 1.5; it must be a whole number
+input.fast: input.fast is the number 1; it must be true or false
+input.hosts: input.hosts is the string "a"; it must be a list
+input.hots: there is no input "hots"
+  did you mean hosts?
+input.labels: input.labels is a list; it must be a mapping
+input.ratio: input.ratio is the string "high"; it must be a number
+input.unlike_any: there is no input "unlike_any"
+  there are: count, fast, hosts, labels, ratio, version, who
+input.version: input.version is the string "2"; it must be 1.10, no or next
+input.who: input who is missing
+  the name of a person`
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestParseInput holds that a text means what the input's type says, and JSON or
+// itself where none is declared.
+func TestParseInput(t *testing.T) {
+	def := parse(t, "a.yaml", withInputs)
+	got, err := ParseInput(def, []string{
+		"version=1.10", "count=4", "ratio=0.5", "fast=true", `hosts=["a", b, 1.50]`, "labels={x: 1, y: [2]}", "who=a=b", "other=[1, 2]", "id=12345678901234567890",
+	}, []byte("count: 9\nwho: 007\nunset: [true, null]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"version": "1.10", "count": 4.0, "ratio": 0.5, "fast": true, "hosts": []any{"a", "b", 1.5}, "labels": map[string]any{"x": 1.0, "y": []any{2.0}},
+		"who": "a=b", "other": []any{1.0, 2.0}, "id": "12345678901234567890", "unset": []any{true, nil},
+	}
+	if diff := cmp.Diff(want, got.AsMap()); diff != "" {
+		t.Error(diff)
+	}
+	got, err = ParseInput(def, nil, []byte(`{"who": 1.10}`))
+	if err != nil || got.GetFields()["who"].GetStringValue() != "1.10" {
+		t.Errorf("a file: %v, %v", got, err)
+	}
+	if got, err := ParseInput(nil, nil, nil); got != nil || err != nil {
+		t.Errorf("nothing: %v, %v", got, err)
+	}
+	for text, want := range map[string]*structpb.Value{
+		"5": structpb.NewNumberValue(5), "true": structpb.NewBoolValue(true), "null": structpb.NewNullValue(), `"5"`: structpb.NewStringValue("5"),
+		"": structpb.NewStringValue(""), "x y": structpb.NewStringValue("x y"), "[1": structpb.NewStringValue("[1"), "1e999": structpb.NewStringValue("1e999"),
+	} {
+		got, err := ParseInput(nil, []string{"a=" + text}, nil)
+		if err != nil || !cmp.Equal(got.GetFields()["a"].AsInterface(), want.AsInterface()) {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestParseInputProblems(t *testing.T) {
+	def := parse(t, "a.yaml", withInputs)
+	_, err := ParseInput(def, []string{"count=many", "count=4", "fast=yes", "hosts=[a", "labels=", "=x", "noise", "ratio=[]", "count=9007199254740993"}, nil)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	want := `input: "=x" is no input
+  write key=value
+input: "noise" is no input
+  write key=value
+input.count: input.count is the string "many"; it must be a whole number
+input.count: input count is given twice
+input.count: input count is given twice
+input.fast: input.fast is the string "yes"; it must be true or false
+`
+	if got := err.Error(); !strings.HasPrefix(got, want) || !strings.Contains(got, `input.hosts is "[a", which cannot be read: `) ||
+		!strings.Contains(got, `input.labels is "", which cannot be read: `) || !strings.Contains(got, "input.ratio is a list; it must be a number") {
+		t.Errorf("%v", err)
+	}
+	if _, err := ParseInput(def, []string{"count=9007199254740993"}, nil); err == nil || !strings.Contains(err.Error(), "cannot be kept exactly") {
+		t.Errorf("a number that would be rounded: %v", err)
+	}
+	for document, want := range map[string]string{"[a]": "input:1:1: an input is a mapping", "a: 1\na: 2": "input:2:1: ", "{": "input:1:"} {
+		if _, err := ParseInput(def, nil, []byte(document)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", document, err)
+		}
+	}
+}

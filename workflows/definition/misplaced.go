@@ -1,0 +1,132 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/condition"
+)
+
+// expressionFields hold an expression, for which `${{` is reported on its own.
+var expressionFields = map[protoreflect.FullName]bool{
+	"switchyard.v1.TaskDefinition.condition": true,
+	"switchyard.v1.TaskDefinition.parallel":  true,
+	"switchyard.v1.TaskDefinition.foreach":   true,
+	"switchyard.v1.Cache.key":                true,
+	"switchyard.v1.RetryPolicy.when":         true,
+}
+
+// templateFields may hold templates, or are texts for people.
+var templateFields = map[protoreflect.FullName]bool{
+	"switchyard.v1.TaskDefinition.env":          true,
+	"switchyard.v1.TaskDefaults.env":            true,
+	"switchyard.v1.Definition.description":      true,
+	"switchyard.v1.InputDefinition.description": true,
+	specField: true,
+}
+
+// noTemplates reports `${{` where nothing replaces it: it would be taken for
+// what it says.
+func (d *decoder) noTemplates(m protoreflect.Message, p *path) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if templateFields[field.FullName()] {
+			return true
+		}
+		at := p.field(field.JSONName())
+		switch {
+		case field.IsMap():
+			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+				d.noTemplate(field.MapValue(), value, at.key(key.String()))
+				return true
+			})
+		case field.IsList():
+			for i := range value.List().Len() {
+				d.noTemplate(field, value.List().Get(i), at.item(i))
+			}
+		case expressionFields[field.FullName()]:
+			d.bareExpression(field, value, at)
+		default:
+			d.noTemplate(field, value, at)
+		}
+		return true
+	})
+}
+
+func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protoreflect.Value, p *path) {
+	switch {
+	case field.Kind() == protoreflect.StringKind:
+		if condition.HasTemplate(value.String()) {
+			d.misplaced(p)
+		}
+	case field.Message() == nil:
+	case field.Message().FullName() == structName:
+		d.noTemplateIn(structpb.NewStructValue(value.Message().Interface().(*structpb.Struct)), p)
+	case field.Message().FullName() == valueName:
+		d.noTemplateIn(value.Message().Interface().(*structpb.Value), p)
+	default:
+		d.noTemplates(value.Message(), p)
+	}
+}
+
+// noTemplateIn is noTemplate of free-form data.
+func (d *decoder) noTemplateIn(v *structpb.Value, p *path) {
+	if !holdsTemplate(v) {
+		return
+	}
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		d.misplaced(p)
+	case *structpb.Value_ListValue:
+		for i, item := range v.ListValue.GetValues() {
+			d.noTemplateIn(item, p.item(i))
+		}
+	case *structpb.Value_StructValue:
+		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
+			d.noTemplateIn(v.StructValue.GetFields()[name], p.key(name))
+		}
+	}
+}
+
+// bareExpression reports an expression that stands in `${{ }}`.
+func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *path) {
+	text := ""
+	if field.Kind() == protoreflect.StringKind {
+		text = value.String()
+	} else {
+		v := value.Message().Interface().(*structpb.Value)
+		if _, is := v.GetKind().(*structpb.Value_StringValue); !is {
+			d.noTemplateIn(v, p)
+			return
+		}
+		text = v.GetStringValue()
+	}
+	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "${{")
+	inner, closed := strings.CutSuffix(inner, "}}")
+	if opened && closed && !d.settled(p) {
+		d.fail(d.locate(p), p, p.local()+" is an expression, and stands without ${{ }}", "write "+quote(strings.TrimSpace(inner)))
+	}
+}
+
+// misplaced reports a template where none is replaced.
+func (d *decoder) misplaced(p *path) {
+	if d.settled(p) {
+		return
+	}
+	hint := "in env it works: FILE: ${{ parent.discover.output.file }}"
+	if label := p.local(); label == "input" || strings.HasPrefix(label, "input.") {
+		hint = "pass it through env, or read it in the file $SWITCHYARD_INPUT, which has the outputs of parents and the inputs of the run"
+	}
+	at := d.locate(p)
+	if n := d.nodeAt(p); n != nil {
+		at = n.at
+		if inside, ok := d.text.inside(n, offsetOf(n.text, max(0, strings.Index(n.text, "${{")))); ok {
+			at = inside
+		}
+	}
+	d.fail(at, p, fmt.Sprintf("${{ }} is replaced in spec and env of a task, and nowhere else; not in %s", p.local()), hint)
+}

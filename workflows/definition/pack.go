@@ -1,0 +1,74 @@
+package definition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// packAbove is the size, as JSON, from which on a run's definition is packed. Below it the definition stays
+	// readable in Temporal's Web UI.
+	packAbove = 256 << 10
+	// maxUnpacked bounds what a packed definition may grow to.
+	maxUnpacked = 64 << 20
+)
+
+// Pack compresses the definition of a run, with its input and references, in place when it is large: a payload of
+// Temporal holds 2 MB, and `defaults` and escapes make more of a document of 1 MiB. It does nothing to what is packed.
+func Pack(in *v1.RunInput) error {
+	if len(in.GetPacked()) > 0 {
+		return nil
+	}
+	part := &v1.RunInput{Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences()}
+	// A message is never larger than its JSON.
+	if text, err := protojson.Marshal(part); err != nil || len(text) <= packAbove {
+		return err
+	}
+	data, err := proto.Marshal(part)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	in.Definition, in.Input, in.References, in.Packed = nil, nil, nil, packed.Bytes()
+	return nil
+}
+
+// Unpack returns what a run was started with, with its definition, input and references. It leaves in alone, and
+// returns that itself when nothing is packed. It is deterministic.
+func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
+	if len(in.GetPacked()) == 0 {
+		return in, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(in.GetPacked()))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the definition: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the definition: %w", err)
+	}
+	if len(data) > maxUnpacked {
+		return nil, fmt.Errorf("unpack the definition: it takes more than %d bytes", maxUnpacked)
+	}
+	var part v1.RunInput
+	if err := proto.Unmarshal(data, &part); err != nil {
+		return nil, fmt.Errorf("unpack the definition: %w", err)
+	}
+	whole := proto.CloneOf(in)
+	whole.Definition, whole.Input, whole.References, whole.Packed = part.Definition, part.Input, part.References, nil
+	return whole, nil
+}

@@ -1,0 +1,62 @@
+package definition
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// named finds where an expression names a task.
+var named = regexp.MustCompile(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`)
+
+// shapeOf returns an expression with its tasks replaced by numbers, and those
+// tasks. Two expressions of one shape are both good or both bad, as long as their
+// tasks may be read: a large workflow has thousands of them, of a few shapes, and
+// CEL is asked once for each. Not ok: the expression has no shape, because it may
+// read tasks that are not found here.
+func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks []string, ok bool) {
+	places := named.FindAllStringSubmatchIndex(text, -1)
+	if len(places) != strings.Count(text, "parent") {
+		return "", nil, false
+	}
+	if len(places) == 0 {
+		return text, nil, true
+	}
+	var b strings.Builder
+	end := 0
+	for _, place := range places {
+		from, to := place[2], place[3]
+		for k := 4; from < 0; k += 2 {
+			from, to = place[k], place[k+1]
+		}
+		name := text[from:to]
+		if place[2] >= 0 && !plainName(name, text[to:]) {
+			return "", nil, false
+		}
+		number := slices.Index(tasks, name)
+		if number < 0 {
+			number = len(tasks)
+			tasks = append(tasks, name)
+		}
+		b.WriteString(text[end:from])
+		b.WriteString("#" + strconv.Itoa(number))
+		if fansOut(name) {
+			b.WriteByte('*')
+		}
+		end = to
+	}
+	b.WriteString(text[end:])
+	return b.String(), tasks, true
+}
+
+// plainName says that what stands after a point is the name of a task to CEL, and
+// all of it, given what follows.
+func plainName(name, rest string) bool {
+	switch name {
+	case "in", "true", "false", "null":
+		return false
+	}
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	return !strings.HasPrefix(rest, "-") && !strings.HasPrefix(rest, "(")
+}

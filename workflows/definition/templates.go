@@ -1,0 +1,99 @@
+package definition
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+// HasTemplates tells whether spec or env of a task hold `${{ }}`, so that they
+// are not yet what is run.
+func HasTemplates(task *v1.TaskDefinition) bool {
+	//workflowcheck:ignore (one is enough, whichever comes first)
+	for _, text := range task.GetEnv() {
+		if condition.HasTemplate(text) {
+			return true
+		}
+	}
+	return holdsTemplate(structpb.NewStructValue(TemplateSpec(task)))
+}
+
+// TemplateSpec returns that part of a task's spec in which `${{ }}` is replaced:
+// all of it but the definition in the spec of a task of type run, whose
+// templates are those of the run that it starts.
+func TemplateSpec(task *v1.TaskDefinition) *structpb.Struct {
+	spec := task.GetSpec()
+	if task.GetType() != "run" || spec.GetFields()["definition"] == nil {
+		return spec
+	}
+	part := &structpb.Struct{Fields: maps.Clone(spec.GetFields())}
+	delete(part.Fields, "definition")
+	return part
+}
+
+func holdsTemplate(v *structpb.Value) bool {
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return condition.HasTemplate(v.StringValue)
+	case *structpb.Value_ListValue:
+		return slices.ContainsFunc(v.ListValue.GetValues(), holdsTemplate)
+	case *structpb.Value_StructValue:
+		//workflowcheck:ignore (one is enough, whichever comes first)
+		for _, field := range v.StructValue.GetFields() {
+			if holdsTemplate(field) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// templates checks the templates in spec and env of a task.
+func (s *sight) templates(task *v1.TaskDefinition, at *path) {
+	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
+		s.template(task.GetEnv()[name], at.field("env").key(name))
+	}
+	spec := TemplateSpec(task)
+	if p := at.field("spec"); holdsTemplate(structpb.NewStructValue(spec)) && !s.settled(p) {
+		s.templatesIn(structNode(spec), p)
+	}
+}
+
+// templatesIn checks the templates in every text of a value.
+func (s *sight) templatesIn(n *node, p *path) {
+	switch n.kind {
+	case str:
+		s.template(n.text, p)
+	case sequence:
+		for i, item := range n.items {
+			s.templatesIn(item, p.item(i))
+		}
+	case mapping:
+		for _, e := range n.entries {
+			s.templatesIn(e.value, p.key(e.key))
+		}
+	}
+}
+
+func (s *sight) template(text string, p *path) {
+	if !condition.HasTemplate(text) {
+		return
+	}
+	t, err := condition.ParseTemplate(text)
+	if err != nil {
+		s.badExpression(err, p)
+		return
+	}
+	expressions := t.Expressions()
+	s.check(condition.Value, strings.Join(expressions, templateBetween), len(expressions), p, func(scope condition.Scope) ([]string, error) {
+		return condition.CheckTemplate(text, scope)
+	})
+}
+
+// templateBetween joins the expressions of a text where only they count.
+const templateBetween = "}}${{"
