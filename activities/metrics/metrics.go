@@ -17,6 +17,7 @@ type Metrics struct {
 	sdk      client.MetricsHandler
 	observed *observed
 
+	runs, tasks      *prometheus.CounterVec
 	attempts         *prometheus.CounterVec
 	queueTime        *prometheus.HistogramVec
 	runTime          *prometheus.HistogramVec
@@ -47,6 +48,8 @@ func New() (*Metrics, error) {
 		m.registry.MustRegister(h)
 		return h
 	}
+	m.runs = counter("switchyard_runs_total", "Runs that have ended, by how they ended; one that is started again counts again.", "state")
+	m.tasks = counter("switchyard_tasks_total", "Tasks and instances of runs that have ended, by how they ended.", "type", "state")
 	m.attempts = counter("switchyard_task_attempts_total", "Attempts that have ended on nodes, by how they ended.", "type", "state")
 	m.queueTime = histogram("switchyard_task_queue_seconds", "Time from the moment a task was ready until it had a node.", queueBounds, "type")
 	m.runTime = histogram("switchyard_task_run_seconds", "Time from the start of an attempt's process until its end.", runBounds, "type", "state")

@@ -23,6 +23,9 @@ func filled(t *testing.T) *Metrics {
 	m.LeaseExpired("a")
 	m.AttemptEnded("shell", "completed", time.Second)
 	m.AttemptEnded("shell", "moved", 0)
+	m.RunEnded("failed")
+	m.TasksEnded("shell", "skipped", 1)
+	m.TasksEnded("shell", "skipped", 2)
 	now := time.Unix(1_800_000_000, 0)
 	m.observed.now = func() time.Time { return now }
 	m.WatchFleet(func() Fleet {
@@ -87,12 +90,14 @@ switchyard_placement_owner 1
 switchyard_placement_reassignments_total{reason="refused"} 1
 switchyard_placement_tasks{state="placed"} 2
 switchyard_placement_tasks{state="waiting"} 3
+switchyard_runs_total{state="failed"} 1
 switchyard_task_attempts_total{state="completed",type="shell"} 1
 switchyard_task_attempts_total{state="moved",type="shell"} 1
 switchyard_task_queue_seconds_sum{type="shell"} 0.02
 switchyard_task_queue_seconds_count{type="shell"} 1
 switchyard_task_run_seconds_sum{state="completed",type="shell"} 1
 switchyard_task_run_seconds_count{state="completed",type="shell"} 1
+switchyard_tasks_total{state="skipped",type="shell"} 3
 temporal_request_failure_total{operation="StartWorkflowExecution"} 1
 temporal_request_total{operation="StartWorkflowExecution"} 1
 temporal_workflow_task_execution_latency_seconds_sum{workflow_type="Run"} 0.001
@@ -148,6 +153,8 @@ func TestNil(t *testing.T) {
 	t.Parallel()
 	var m *Metrics
 	m.Placed("shell", 1)
+	m.RunEnded("completed")
+	m.TasksEnded("shell", "completed", 1)
 	m.Reassigned("moved")
 	m.Claimed("a")
 	m.Contended("a")
