@@ -26,10 +26,11 @@ const callTimeout = time.Minute
 
 // api is a client of a gateway.
 type api struct {
-	calls switchyardv1connect.RunServiceClient
-	nodes switchyardv1connect.NodeServiceClient
-	url   string
-	http  *http.Transport
+	calls     switchyardv1connect.RunServiceClient
+	nodes     switchyardv1connect.NodeServiceClient
+	workflows switchyardv1connect.WorkflowServiceClient
+	url       string
+	http      *http.Transport
 }
 
 // gatewayFlag adds --gateway.
@@ -69,10 +70,11 @@ func connectTo(address string) (*api, error) {
 	}
 	base, client := strings.TrimSuffix(u.String(), "/"), &http.Client{Transport: transport}
 	return &api{
-		calls: switchyardv1connect.NewRunServiceClient(client, base),
-		nodes: switchyardv1connect.NewNodeServiceClient(client, base),
-		url:   base,
-		http:  transport,
+		calls:     switchyardv1connect.NewRunServiceClient(client, base),
+		nodes:     switchyardv1connect.NewNodeServiceClient(client, base),
+		workflows: switchyardv1connect.NewWorkflowServiceClient(client, base),
+		url:       base,
+		http:      transport,
 	}, nil
 }
 
@@ -122,6 +124,8 @@ func (a *api) failed(err error) error {
 			unknown.hint = "`switchyard runs list` lists the runs"
 		case "node":
 			unknown.hint = "`switchyard nodes list` lists the nodes"
+		case "workflow":
+			unknown.hint = "`switchyard workflows list` lists the stored definitions"
 		}
 		return unknown
 	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
@@ -165,12 +169,6 @@ func problemsOf(refused *connect.Error) error {
 		}
 	}
 	return nil
-}
-
-// submit starts a run.
-func (a *api) submit(ctx context.Context, d *document, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error) {
-	req.Source, req.File = &v1.SubmitRunRequest_Document{Document: string(d.text)}, d.file
-	return call(ctx, a, a.calls.SubmitRun, req)
 }
 
 // pages calls take for each page of a run, which holds some of its tasks, in the

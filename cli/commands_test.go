@@ -152,6 +152,19 @@ func TestExitCodes(t *testing.T) {
 		{"dead letter limit", []string{"dlq", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
 		{"limit", []string{"runs", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
 		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exitUsage, "--nodes is for a run in this process"},
+		{"instance limit", []string{"runs", "instances", "r", "t", "--limit", "0"}, exitUsage, "1 to 10000"},
+		{"no file", []string{"submit"}, exitUsage, "--workflow NAME"},
+		{"file and workflow", []string{"submit", good, "--workflow", "w"}, exitUsage, "not both"},
+		{"dry run with a key", []string{"submit", good, "--dry-run", "--idempotency-key", "k"}, exitUsage, "--dry-run starts nothing"},
+		{"dry run, watched", []string{"submit", good, "--dry-run", "--watch"}, exitUsage, "--dry-run starts nothing"},
+		{"no such input file", []string{"submit", good, "--input-file", "/nowhere.yaml"}, exitUsage, "no such file"},
+		{"two things from stdin", []string{"run", "-", "--input-file", "-"}, exitUsage, "standard input"},
+		{"no run to draw", []string{"runs", "graph"}, exitUsage, "--file FILE"},
+		{"run and file", []string{"runs", "graph", "r", "--file", good}, exitUsage, "not both"},
+		{"chart width", []string{"runs", "timeline", "r", "--width", "5"}, exitUsage, "80 to 1000"},
+		{"chart limit", []string{"runs", "timeline", "r", "--limit", "-1"}, exitUsage, "negative"},
+		{"hold what", []string{"runs", "hold", "r"}, exitUsage, "RUN TASK is missing"},
+		{"workflow without a name", []string{"workflows", "get"}, exitUsage, "NAME is missing"},
 		{"both streams", []string{"runs", "logs", "r", "--stdout", "--stderr"}, exitUsage, "stderr"},
 		{"gateway URL", []string{"runs", "list", "--gateway", "ftp://x"}, exitUsage, "no URL of a gateway"},
 		{"no such file", []string{"run", "/nowhere.yaml"}, exitUsage, "no such file"},
@@ -186,7 +199,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestHelpGoesToStandardOutput(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"runs"}, {"run", "--help"}, {"help", "dev"}, {"completion", "bash"}, {"version"}, {"schema"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"runs"}, {"run", "--help"}, {"help", "dev"}, {"completion", "bash"}, {"version"}, {"schema"}, {"workflows"}} {
 		if got := run(t, args...); got.code != 0 || got.stdout == "" || got.stderr != "" {
 			t.Errorf("%v: exit code %d, %d bytes on stdout, stderr %q", args, got.code, len(got.stdout), got.stderr)
 		}

@@ -46,6 +46,11 @@ func readDocument(sys *system, path string) (*document, error) {
 	return d, nil
 }
 
+// into makes a request be about the definition.
+func (d *document) into(req *v1.SubmitRunRequest) {
+	req.Source, req.File = &v1.SubmitRunRequest_Document{Document: string(d.text)}, d.file
+}
+
 func unreadable(err error) error {
 	return &failure{code: exitUsage, err: fmt.Errorf("read the definition: %w", err), hint: "give a file in YAML or JSON, or - for standard input"}
 }

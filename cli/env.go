@@ -10,11 +10,12 @@ import (
 // taskVariables are flags whose plain variable every task finds in its
 // environment with another meaning, so that they need another one.
 var taskVariables = map[string]string{
-	"output":  "SWITCHYARD_OUTPUT_FORMAT",
-	"input":   "SWITCHYARD_RUN_INPUT",
-	"attempt": "SWITCHYARD_LOG_ATTEMPT",
-	"task":    "SWITCHYARD_ONLY_TASK",
-	"node":    "SWITCHYARD_ONLY_NODE",
+	"output":   "SWITCHYARD_OUTPUT_FORMAT",
+	"input":    "SWITCHYARD_RUN_INPUT",
+	"attempt":  "SWITCHYARD_LOG_ATTEMPT",
+	"task":     "SWITCHYARD_ONLY_TASK",
+	"node":     "SWITCHYARD_ONLY_NODE",
+	"workflow": "SWITCHYARD_RUN_WORKFLOW",
 }
 
 // variable is the environment variable of a flag.

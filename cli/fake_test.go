@@ -34,10 +34,12 @@ type fakeGateway struct {
 	breaks      int // so many watches break after their first message
 	logs        []*v1.LogEntry
 	list        *v1.ListRunsResponse
+	existed     bool  // a submit finds the run started already
 	fail        error // what every call but GetRun fails with
 
 	fleet fakeFleet
 	yard  fakeYard
+	shelf fakeShelf
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -46,6 +48,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux := http.NewServeMux()
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(f))
 	mux.Handle(switchyardv1connect.NewNodeServiceHandler(&f.fleet))
+	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -62,7 +65,7 @@ func (f *fakeGateway) SubmitRun(_ context.Context, req *connect.Request[v1.Submi
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: "nightly-4g5h6jkm", Name: "nightly"}), nil
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: fakeRun, Name: "nightly", Existed: f.existed}), nil
 }
 
 func (f *fakeGateway) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
@@ -131,7 +134,7 @@ func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.Cance
 	if len(f.cancelled) == 1 {
 		close(f.cancel)
 	}
-	return connect.NewResponse(&v1.CancelRunResponse{Id: "nightly-4g5h6jkm"}), nil
+	return connect.NewResponse(&v1.CancelRunResponse{Id: fakeRun}), nil
 }
 
 func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {

@@ -69,7 +69,7 @@ func (f *fakeFleet) RemoveNode(_ context.Context, req *connect.Request[v1.Remove
 	return connect.NewResponse(&v1.RemoveNodeResponse{}), f.take(req.Msg)
 }
 
-// fakeYard is what a fakeGateway tells of dead letters, events and explanations.
+// fakeYard is what a fakeGateway tells besides runs.
 type fakeYard struct {
 	asked     []proto.Message
 	letters   *v1.ListDeadLettersResponse
@@ -77,6 +77,10 @@ type fakeYard struct {
 	purged    *v1.PurgeDeadLetterResponse
 	events    *v1.ListRunEventsResponse
 	explained *v1.ExplainTaskResponse
+	plan      *v1.PlanRunResponse
+	// instances of tasks, told at most page at once.
+	instances map[string][]*v1.Instance
+	page      int
 }
 
 func answer[Req any, Res any, P interface {

@@ -4,11 +4,12 @@ import (
 	"switchyard/cli/tui"
 )
 
-// taskLine is a change of a task as -o jsonl tells it.
+// taskLine is a change of a task, or of an instance of one, as -o jsonl tells it.
 type taskLine struct {
-	Type        string `json:"type"` // "task"
+	Type        string `json:"type"` // "task" or "instance"
 	Run         string `json:"run"`
 	Task        string `json:"task"`
+	Index       *int   `json:"index,omitempty"` // of an instance
 	State       string `json:"state"`
 	Reason      string `json:"reason"`
 	Node        string `json:"node"`
@@ -17,6 +18,9 @@ type taskLine struct {
 	StartedAt   string `json:"startedAt,omitempty"`
 	CompletedAt string `json:"completedAt,omitempty"`
 	ExitCode    *int32 `json:"exitCode,omitempty"` // once an attempt has ended
+	// Of a task that has fanned out, how many instances it has, in all and by state.
+	Count  *int32           `json:"count,omitempty"`
+	Counts map[string]int32 `json:"counts,omitempty"`
 }
 
 // jsonLines writes each change of a run to standard output.
@@ -28,6 +32,11 @@ func (p jsonLines) changed(b *tui.Board, changes []tui.Change) error {
 			Type: "task", Run: b.Run().GetId(), Task: c.Name, State: c.Task.GetState(), Reason: c.Task.GetReason(),
 			Node: c.Task.GetNode(), Attempt: c.Task.GetAttempt(), Error: c.Task.GetError(),
 			StartedAt: timestamp(c.Task.GetStartedAt()), CompletedAt: timestamp(c.Task.GetCompletedAt()),
+		}
+		if c.Of != "" {
+			line.Type, line.Task, line.Index = "instance", c.Of, &c.Index
+		} else {
+			line.Count, line.Counts = c.Task.Count, c.Task.GetCounts()
 		}
 		if c.Task.GetResult() != nil {
 			line.ExitCode = &c.Task.Result.ExitCode

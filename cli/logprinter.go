@@ -19,6 +19,8 @@ type logPrinter struct {
 	stdout, stderr io.Writer
 	// prefix puts "task | " before each line. Without it bytes are as they were.
 	prefix bool
+	// only is the one task whose output has no prefix; its instances do. Empty: there is none.
+	only string
 	// plain takes out what would move the cursor.
 	plain bool
 
@@ -36,7 +38,7 @@ type source struct {
 // print prints entries.
 func (p *logPrinter) print(entries []*v1.LogEntry) error {
 	for _, e := range entries {
-		if !p.prefix {
+		if !p.prefix && (p.only == "" || p.only == e.GetTask()) {
 			if _, err := p.to(e.GetStream()).Write(e.GetData()); err != nil {
 				return err
 			}

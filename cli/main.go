@@ -67,7 +67,7 @@ Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARAL
 Lists are separated by commas there. The exceptions are those that every task finds
 in its environment for itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is
 SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
-SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE.
+SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
 
 A file in YAML (--config) holds settings too: names of flags, with dashes or in
 camelCase, and their values, for all commands or, below the name of a command, for
@@ -88,7 +88,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys), newNodes(sys), newDLQ(sys),
+		newSubmit(sys), newRuns(sys), newWorkflows(sys), newNodes(sys), newDLQ(sys),
 		newValidate(sys), newSchema(sys), newVersion(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false

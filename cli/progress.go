@@ -40,6 +40,7 @@ type lineProgress struct {
 	lines   tui.Lines
 	told    bool
 	waiting map[string]wait
+	fans    fanProgress
 }
 
 // wait is a task that waits for a node and has not been told of.
@@ -57,6 +58,9 @@ func (p *lineProgress) changed(b *tui.Board, changes []tui.Change) error {
 		}
 	}
 	for _, c := range changes {
+		if !p.fans.tell(c) {
+			continue
+		}
 		since := p.sys.now()
 		if w, waited := p.waiting[c.Name]; waited {
 			since = w.since
@@ -97,6 +101,11 @@ func (p *lineProgress) tick(*tui.Board) error {
 		}
 		delete(p.waiting, name)
 		if err := p.say(p.lines.Line(w.change, now)); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.fans.due(now) {
+		if err := p.say(p.lines.Line(c, now)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // runFlags are the flags of `run`.
 type runFlags struct {
 	nodes    nodeFlags
-	input    []string
+	input    inputFlags
 	logs     bool
 	store    string
 	gateway  *string
@@ -33,12 +33,14 @@ func newRun(sys *system) *cobra.Command {
 
 Without a gateway, everything that it takes runs in this process: a Temporal server
 (or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
-for standard input. The first Ctrl-C cancels the run, the second one quits at once.`,
+for standard input. The first Ctrl-C cancels the run, the second one quits at once.
+
+` + fanRule,
 		Args: arguments(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.input, "input", nil, "input of the run as key=value, where value may be JSON; may be repeated")
+	f.input.add(flags)
 	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
 	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
@@ -54,10 +56,14 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if err != nil {
 		return err
 	}
-	req := &v1.SubmitRunRequest{}
-	if req.Input, err = parseInput(f.input); err != nil {
+	if err := f.input.oneStdin(path); err != nil {
 		return err
 	}
+	given, err := f.input.read(sys)
+	if err != nil {
+		return err
+	}
+	req := &v1.SubmitRunRequest{}
 	local, unless := *f.gateway == "", time.Duration(0)
 	if local {
 		unless = localPlacementTimeout
@@ -72,6 +78,10 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	}
 	d, err := readDocument(sys, path)
 	if err != nil {
+		return err
+	}
+	d.into(req)
+	if req.Input, err = given.parse(d.def); err != nil {
 		return err
 	}
 	url := *f.gateway
@@ -106,7 +116,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	defer a.close()
 	// Whether an interrupted submit has started a run would not be known, so it is
 	// not interrupted; the run is cancelled instead.
-	res, err := a.submit(context.WithoutCancel(cmd.Context()), d, req)
+	res, err := call(context.WithoutCancel(cmd.Context()), a, a.calls.SubmitRun, req)
 	if err != nil {
 		return err
 	}

@@ -101,14 +101,82 @@ func (rw *runWriter) end() error {
 	return err
 }
 
+// taskJSON is a task with a result, and what it has of a fan-out, a cached result
+// and the like only if there is such a thing.
 func taskJSON(task *v1.Task) ([]byte, error) {
-	if task.GetResult() == nil {
-		task.Result = &v1.TaskResult{ExitCode: -1}
+	task.Result = wholeResult(task.GetResult())
+	for _, i := range task.GetInstances() {
+		i.Result = wholeResult(i.GetResult())
 	}
-	if task.Result.Output == nil {
-		task.Result.Output = &structpb.Struct{}
+	text, err := compactJSON(task)
+	if err != nil {
+		return nil, err
 	}
-	return compactJSON(task)
+	var absent []string
+	for key, there := range map[string]bool{
+		"counts": task.Count != nil, "instances": task.Count != nil,
+		"cachedFrom": task.GetCachedFrom() != "", "childRun": task.GetChildRun() != "", "held": task.GetHeld(),
+	} {
+		if !there {
+			absent = append(absent, key)
+		}
+	}
+	return without(text, absent)
+}
+
+// instanceJSON is an instance with a result.
+func instanceJSON(i *v1.Instance) ([]byte, error) {
+	i.Result = wholeResult(i.GetResult())
+	return compactJSON(i)
+}
+
+// wholeResult is a result with an output; nothing has run where there is none.
+func wholeResult(r *v1.TaskResult) *v1.TaskResult {
+	if r == nil {
+		r = &v1.TaskResult{ExitCode: -1}
+	}
+	if r.Output == nil {
+		r.Output = &structpb.Struct{}
+	}
+	return r
+}
+
+// without leaves some fields out of an object in JSON; the others keep their order.
+func without(text []byte, keys []string) ([]byte, error) {
+	if len(keys) == 0 {
+		return text, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	rest := make([]byte, 0, len(text))
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		if slices.Contains(keys, key.(string)) {
+			continue
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		before := byte(',')
+		if len(rest) == 0 {
+			before = '{'
+		}
+		rest = append(append(append(append(rest, before), name...), ':'), value...)
+	}
+	if len(rest) == 0 {
+		rest = append(rest, '{')
+	}
+	return append(rest, '}'), nil
 }
 
 // compactJSON leaves out the random spaces that protojson puts between tokens so

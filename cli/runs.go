@@ -5,13 +5,19 @@ import "github.com/spf13/cobra"
 func newRuns(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List, show, explain, watch and cancel runs, and read their logs and events",
-		Long: `List, show, explain, watch and cancel runs, and read their logs and events.
+		Short: "List, show, watch, steer and repeat runs, and read their logs and events",
+		Long: `List, show, watch, steer and repeat runs, and read their logs and events.
 
-RUN is the id of a run, a prefix that only one run has, or "last".`,
+RUN is the id of a run, a prefix that only one run has, or "last". TASK is a task,
+or an instance of a fanned-out one such as "each[3]".`,
 		Args: subcommands,
 		RunE: help,
 	}
-	cmd.AddCommand(newRunsList(sys), newRunsGet(sys), newRunsWatch(sys), newRunsCancel(sys), newRunsLogs(sys), newRunsEvents(sys), newRunsExplain(sys))
+	cmd.AddCommand(
+		newRunsList(sys), newRunsGet(sys), newRunsWatch(sys), newRunsLogs(sys), newRunsEvents(sys), newRunsExplain(sys),
+		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys),
+		newRunsCancel(sys), newRunsPause(sys), newRunsResume(sys), newRunsHold(sys), newRunsRelease(sys),
+		newRunsApprove(sys), newRunsReject(sys), newRunsRetry(sys), newRunsRerun(sys),
+	)
 	return cmd
 }

@@ -10,25 +10,27 @@ import (
 )
 
 func newRunsCancel(sys *system) *cobra.Command {
-	req := &v1.CancelRunRequest{}
-	cmd := &cobra.Command{
-		Use:   "cancel RUN",
-		Short: "Cancel a run: what waits is cancelled, what runs is stopped",
-		Args:  arguments(1, 1, "RUN"),
-	}
-	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		req.Id = args[0]
-		res, err := call(ctx, a, a.calls.CancelRun, req)
-		if err != nil {
-			return err
-		}
-		if output.value == formatJSON {
-			return writeJSON(sys.stdout, map[string]string{"id": res.GetId()})
-		}
-		_, err = fmt.Fprintf(sys.screen, "run %s is being cancelled\n", res.GetId())
-		return err
-	})
-	return cmd
+	return action{
+		use: "cancel RUN [TASK]", short: "Cancel a run, or one task of it: what waits is cancelled, what runs is stopped",
+		long: `Cancels a run, or one task of it in any state before its end: what waits is
+cancelled, what runs is stopped. TASK may be an instance, such as "each[3]"; a
+fanned-out task goes with all of its instances. Tasks below a cancelled one are
+skipped as they are below one that failed.`,
+		least: 1, most: 2, reason: true,
+		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
+			if task == "" {
+				return answered(ctx, a, a.calls.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason})
+			}
+			return answered(ctx, a, a.calls.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
+		},
+		said: func(run, task string) string {
+			if task == "" {
+				return fmt.Sprintf("run %s is being cancelled", run)
+			}
+			return fmt.Sprintf("task %s of run %s is being cancelled", task, run)
+		},
+		remedy: func(run, _ string) string {
+			return fmt.Sprintf("what has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)
+		},
+	}.command(sys)
 }

@@ -26,7 +26,7 @@ func newRunsList(sys *system) *cobra.Command {
 		Short: "List runs, newest first",
 		Args:  arguments(0, 0, ""),
 	}
-	state := &choice{allowed: []string{"running", "completed", "failed", "cancelled"}}
+	state := &choice{allowed: []string{"running", "completed", "failed", "cancelled", "rejected"}}
 	cmd.Flags().Var(state, "state", "only runs in this state; open ones are running")
 	cmd.Flags().StringVar(&req.Name, "name", "", "only runs of this workflow")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)

@@ -15,8 +15,9 @@ func newRunsLogs(sys *system) *cobra.Command {
 		Use:   "logs RUN [TASK]",
 		Short: "Print what the tasks of a run have printed",
 		Long: `Prints what the tasks of a run have printed, standard output and standard error
-each to its own. Lines begin with "task | " when there is more than one task; those
-of a single task are as they were.`,
+each to its own. Lines begin with "task | " when there is more than one task, or with
+"task[3] | " where it has fanned out; those of a single one are as they were. TASK may
+be an instance: "each[3]".`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	flags := cmd.Flags()
@@ -46,7 +47,7 @@ of a single task are as they were.`,
 			return err
 		}
 		defer a.close()
-		p := &logPrinter{stdout: sys.stdout, stderr: sys.screen}
+		p := &logPrinter{stdout: sys.stdout, stderr: sys.screen, only: req.GetTask()}
 		if req.GetTask() == "" {
 			page, err := call(cmd.Context(), a, a.calls.GetRun, &v1.GetRunRequest{Id: req.GetId(), PageSize: 2})
 			if err != nil {
@@ -54,6 +55,9 @@ of a single task are as they were.`,
 			}
 			req.Id = page.GetRun().GetId()
 			p.prefix = len(page.GetRun().GetTasks()) > 1 || page.GetNextPageToken() != ""
+			for name := range page.GetRun().GetTasks() {
+				p.only = name
+			}
 		}
 		return a.logs(cmd.Context(), req, p)
 	}

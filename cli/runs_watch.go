@@ -13,6 +13,7 @@ func newRunsWatch(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end; the exit code tells how it ended",
+		Long:  "Follows a run to its end; the exit code tells how it ended.\n\n" + fanRule,
 		Args:  arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"pgregory.net/rapid"
 )
 
 func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
@@ -86,41 +84,6 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	walk(newRoot(&system{}))
-}
-
-func TestParseInput(t *testing.T) {
-	in, err := parseInput([]string{
-		"text=hello", "number=3", "float=0.25", "yes=true", "none=null", `list=[1,"a"]`, `object={"a":{"b":1}}`, "quoted=\"3\"",
-		"empty=", "equals=a=b", "broken={", "id=12345678901234567890", "ids=[12345678901234567890]", "huge=1e999", "two=1 2", "minus=-0",
-	})
-	must(t, err)
-	want := map[string]any{
-		"text": "hello", "number": 3.0, "float": 0.25, "yes": true, "none": nil, "list": []any{1.0, "a"},
-		"object": map[string]any{"a": map[string]any{"b": 1.0}}, "quoted": "3", "empty": "", "equals": "a=b", "broken": "{",
-		"id": "12345678901234567890", "ids": "[12345678901234567890]", "huge": "1e999", "two": "1 2", "minus": 0.0,
-	}
-	got := in.AsMap()
-	for key := range want {
-		if !reflect.DeepEqual(got[key], want[key]) {
-			t.Errorf("%s is %#v, want %#v", key, got[key], want[key])
-		}
-	}
-	if _, err := parseInput([]string{"a=\xff"}); codeOf(t.Context(), err) != exitUsage {
-		t.Errorf("invalid UTF-8 gives %v", err)
-	}
-}
-
-func TestParseInputOfAnyText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pair := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a=]{0,2}=[{}\[\]":,0-9eE.-]{0,12}`)).Draw(t, "pair")
-		in, err := parseInput([]string{pair})
-		if (in == nil) == (err == nil) {
-			t.Fatalf("%v and %v", in, err)
-		}
-		if err != nil && codeOf(context.Background(), err) != exitUsage {
-			t.Fatalf("exit code %d", codeOf(context.Background(), err))
-		}
-	})
 }
 
 func TestCodeOf(t *testing.T) {

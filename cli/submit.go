@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -8,52 +9,122 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
+// submitFlags are the flags of `submit`.
+type submitFlags struct {
+	input    inputFlags
+	workflow string
+	key      string
+	dryRun   bool
+	watch    bool
+	settings runOptions
+	gateway  *string
+	output   *choice
+}
+
 func newSubmit(sys *system) *cobra.Command {
-	var (
-		input    []string
-		watch    bool
-		settings runOptions
-	)
+	f := &submitFlags{}
 	cmd := &cobra.Command{
-		Use:   "submit FILE",
+		Use:   "submit FILE | --workflow NAME",
 		Short: "Start a run on a gateway and print its id",
-		Args:  arguments(1, 1, "FILE"),
+		Long: `Starts a run on a gateway and prints its id. The definition is that of FILE, which
+may be - for standard input, or the one that is stored under a name.
+
+With --idempotency-key a request may be repeated: the same key with the same
+definition and input gives the run that the first one has started. With --dry-run
+nothing is started; the plan is printed: what runs after what, in which level, under
+which condition, and where each task could run now.`,
+		Args: arguments(0, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, args) },
 	}
-	cmd.Flags().StringArrayVar(&input, "input", nil, "input of the run as key=value, where value may be JSON; may be repeated")
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
-	settings.add(cmd.Flags(), "default 0")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, err := settings.options(0)
+	flags := cmd.Flags()
+	f.input.add(flags)
+	flags.StringVar(&f.workflow, "workflow", "", "run the definition that is stored under this name")
+	flags.StringVar(&f.key, "idempotency-key", "", "start one run only, however often it is submitted under this key")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "start nothing, print the plan")
+	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
+	f.settings.add(flags, "default 0")
+	f.gateway, f.output = clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	return cmd
+}
+
+func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error {
+	switch {
+	case len(args) == 0 && f.workflow == "":
+		return usageError("FILE is missing; --workflow NAME runs a stored definition")
+	case len(args) == 1 && f.workflow != "":
+		return usageError("name a FILE or --workflow, not both")
+	case f.dryRun && f.watch:
+		return usageError("--dry-run starts nothing that --watch could follow")
+	case f.dryRun && f.key != "":
+		return usageError("--dry-run starts nothing that --idempotency-key could be of")
+	}
+	options, err := f.settings.options(0)
+	if err != nil {
+		return err
+	}
+	given, err := f.input.read(sys)
+	if err != nil {
+		return err
+	}
+	a, err := connectTo(*f.gateway)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	req := &v1.SubmitRunRequest{Options: options, IdempotencyKey: f.key}
+	if err := f.source(ctx, sys, a, args, given, req); err != nil {
+		return err
+	}
+	if f.dryRun {
+		plan, err := call(ctx, a, a.calls.PlanRun, &v1.PlanRunRequest{Submit: req})
 		if err != nil {
 			return err
 		}
-		req := &v1.SubmitRunRequest{Options: options}
-		if req.Input, err = parseInput(input); err != nil {
+		if f.output.value == formatJSON {
+			return writeMessage(sys.stdout, plan)
+		}
+		return describePlan(sys.stdout, plan)
+	}
+	res, err := call(ctx, a, a.calls.SubmitRun, req)
+	if err != nil {
+		return withRemedy(err, func() string { return "submit another definition or input under a key of its own" })
+	}
+	document := map[string]any{"id": res.GetId(), "name": res.GetName()}
+	if f.key != "" {
+		document["existed"] = res.GetExisted()
+	}
+	if res.GetExisted() {
+		fmt.Fprintf(sys.screen, "run %s was started by an earlier request with this key\n", res.GetId())
+	}
+	return startedRun(ctx, sys, a, res, f.output, f.watch, document)
+}
+
+// source puts the definition and the input into a request.
+func (f *submitFlags) source(ctx context.Context, sys *system, a *api, args []string, given *givenInput, req *v1.SubmitRunRequest) error {
+	var def *v1.Definition
+	if f.workflow != "" {
+		req.Source = &v1.SubmitRunRequest_Workflow{Workflow: f.workflow}
+		if given == nil {
+			return nil
+		}
+		// Its types say how the input is to be read.
+		stored, err := call(ctx, a, a.workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
+		if err != nil {
+			return err
+		}
+		def = stored.GetDefinition()
+	} else {
+		if err := f.input.oneStdin(args[0]); err != nil {
 			return err
 		}
 		d, err := readDocument(sys, args[0])
 		if err != nil {
 			return err
 		}
-		a, err := connectTo(*gateway)
-		if err != nil {
-			return err
-		}
-		defer a.close()
-		res, err := a.submit(cmd.Context(), d, req)
-		if err != nil {
-			return err
-		}
-		if output.value == formatJSON {
-			err = writeJSON(sys.stdout, map[string]string{"id": res.GetId(), "name": res.GetName()})
-		} else {
-			_, err = fmt.Fprintln(sys.stdout, res.GetId())
-		}
-		if err != nil || !watch {
-			return err
-		}
-		return (&watching{sys: sys, api: a, id: res.GetId(), output: formatText}).watch(cmd.Context())
+		d.into(req)
+		def = d.def
 	}
-	return cmd
+	var err error
+	req.Input, err = given.parse(def)
+	return err
 }

@@ -65,7 +65,7 @@ func (w *watching) watch(ctx context.Context) error {
 }
 
 func (w *watching) progress() progress {
-	p := newProgress(w.sys)
+	p := progress(both{newProgress(w.sys), &approvals{sys: w.sys, gateway: w.api.url}})
 	if w.output == formatJSONL {
 		return both{p, jsonLines{w.sys}}
 	}
@@ -147,5 +147,5 @@ func (w *watching) more(task string) string {
 	case w.local:
 		return "run with --logs to see all of it"
 	}
-	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.id, task)
+	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.id, shellWord(task))
 }

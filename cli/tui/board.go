@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -16,11 +17,13 @@ type Board struct {
 	tasks map[string]*v1.Task
 	total int
 	names []string // of the tasks, parents before children; nil when it must be worked out anew
+	// instances of the tasks that have fanned out, by task.
+	instances map[string]instances
 }
 
 // NewBoard returns the board of a run of which nothing but its id is known.
 func NewBoard(id string) *Board {
-	return &Board{run: &v1.Run{Id: id, State: "pending"}, tasks: map[string]*v1.Task{}}
+	return &Board{run: &v1.Run{Id: id, State: "pending"}, tasks: map[string]*v1.Task{}, instances: map[string]instances{}}
 }
 
 // BoardOf returns the board of a run with all of its tasks.
@@ -45,20 +48,30 @@ func RunEnded(state string) bool {
 	return false
 }
 
-// Change is a task whose state, node, attempt or note is new.
+// Change is a task whose state, node, attempt, note or tally is new, or an
+// instance of a task of which that is true.
 type Change struct {
-	Name string
+	Name string // "each" or "each[3]"
 	Task *v1.Task
 	// At is when it came about, as the system says; zero where it does not say.
 	At time.Time
+	// Of is the task that it is an instance of, and Index its number; "": it is a task.
+	Of    string
+	Index int
+	// TallyOnly: of a fanned-out task nothing is new but how far its instances are.
+	TallyOnly bool
 }
 
 // Apply takes in a message of a watch and returns what people should hear of it,
-// in the order in which it came about. A message may come twice.
+// in the order in which it came about. A message may come twice, and tells of the
+// instances of a task only those that have changed.
 func (b *Board) Apply(m *v1.WatchRunResponse) []Change {
 	run := m.GetRun()
 	if run.GetId() == "" {
 		run.Id = b.run.GetId()
+	}
+	if run.GetGeneration() != b.run.GetGeneration() {
+		clear(b.instances)
 	}
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(run.GetTasks())) {
@@ -72,7 +85,10 @@ func (b *Board) Apply(m *v1.WatchRunResponse) []Change {
 		if before.GetState() != task.GetState() || before.GetNode() != task.GetNode() ||
 			before.GetAttempt() != task.GetAttempt() || before.GetError() != task.GetError() {
 			changes = append(changes, Change{Name: name, Task: task, At: moment(task)})
+		} else if before.GetCount() != task.GetCount() || !maps.Equal(before.GetCounts(), task.GetCounts()) {
+			changes = append(changes, Change{Name: name, Task: task, TallyOnly: true})
 		}
+		changes = append(changes, b.merge(name, task)...)
 	}
 	b.run, b.total = header(run), max(int(m.GetTaskCount()), len(b.tasks))
 	if len(changes) > 1 {
@@ -112,8 +128,25 @@ func (b *Board) sort(changes []Change) {
 		if x.At.IsZero() != y.At.IsZero() {
 			return cmp.Compare(boolInt(x.At.IsZero()), boolInt(y.At.IsZero()))
 		}
-		return cmp.Or(x.At.Compare(y.At), cmp.Compare(place[x.Name], place[y.Name]))
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(place[x.task()], place[y.task()]), cmp.Compare(x.number(), y.number()))
 	})
+}
+
+// task is the task that a change is about.
+func (c Change) task() string {
+	if c.Of != "" {
+		return c.Of
+	}
+	return c.Name
+}
+
+// number puts the instances of a task in order, and before the task itself: the
+// end of the last one is what ends the task.
+func (c Change) number() int {
+	if c.Of != "" {
+		return c.Index
+	}
+	return math.MaxInt
 }
 
 func boolInt(b bool) int {

@@ -13,12 +13,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func names(changes []Change) []string {
-	var names []string
+func told(changes []Change) []string {
+	var lines []string
 	for _, c := range changes {
-		names = append(names, c.Name+" "+c.Task.GetState())
+		lines = append(lines, c.Name+" "+c.Task.GetState())
 	}
-	return names
+	return lines
 }
 
 func TestApplyTellsWhatIsNewInItsOrder(t *testing.T) {
@@ -26,13 +26,13 @@ func TestApplyTellsWhatIsNewInItsOrder(t *testing.T) {
 	first := &v1.WatchRunResponse{TaskCount: 3, Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{
 		"a": {State: "pending"}, "b": {State: "pending", DependsOn: []string{"a"}}, "c": {State: "queued"},
 	}}}
-	if got, want := names(b.Apply(proto.CloneOf(first))), []string{"c queued"}; !slices.Equal(got, want) {
+	if got, want := told(b.Apply(proto.CloneOf(first))), []string{"c queued"}; !slices.Equal(got, want) {
 		t.Errorf("at first: %v, want %v", got, want)
 	}
 	if got := b.Apply(first); len(got) > 0 {
-		t.Errorf("the same again tells %v", names(got))
+		t.Errorf("the same again tells %v", told(got))
 	}
-	got := names(b.Apply(&v1.WatchRunResponse{Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{
+	got := told(b.Apply(&v1.WatchRunResponse{Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{
 		"b": {State: "running", Node: "n", DependsOn: []string{"a"}, StartedAt: after(2)},
 		"a": {State: "completed", Node: "n", CompletedAt: after(1)},
 		"c": {State: "queued", Error: "no room"},
@@ -82,7 +82,7 @@ func TestBoardFollowsAnyRun(t *testing.T) {
 			m := &v1.WatchRunResponse{TaskCount: int32(size), Run: &v1.Run{Id: "r", State: "running", Tasks: part}}
 			b.Apply(m)
 			if again := b.Apply(m); len(again) > 0 {
-				t.Fatalf("the same message again tells %v", names(again))
+				t.Fatalf("the same message again tells %v", told(again))
 			}
 		}
 		if diff := cmp.Diff(want, b.tasks, cmp.Comparer(func(x, y *v1.Task) bool { return proto.Equal(x, y) })); diff != "" {
@@ -94,7 +94,7 @@ func TestBoardFollowsAnyRun(t *testing.T) {
 		}
 		for name, task := range want {
 			for _, parent := range task.GetDependsOn() {
-				if at, told := place[parent]; told && at > place[name] {
+				if at, there := place[parent]; there && at > place[name] {
 					t.Fatalf("%s stands before its parent %s", name, parent)
 				}
 			}

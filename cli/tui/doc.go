@@ -5,6 +5,9 @@
 //
 //	WatchRunResponse ──> Board ──┬──> View ────────> Screen.Draw    terminal
 //	                             └──> Change.Line ─> Screen.Write   pipe
+//	v1.Run ──> []Node ──> Graph      the DAG, drawn
+//	v1.Run ──> []Bar ───> Gantt      who ran when, and where
 //
-// It may import proto, workflows/dag for the meaning of states, and libraries.
+// It may import proto, workflows/dag for the meaning of states, workflows/names for
+// those of instances, and libraries.
 package tui

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"switchyard/workflows/names"
 )
 
 // Lines makes one line of each change. Its columns grow with what they have to
@@ -34,9 +36,12 @@ func (l *Lines) Line(c Change, now time.Time) string {
 	return strings.TrimRight(line, " ")
 }
 
-// Widen makes room for the names of all tasks that are known.
+// Widen makes room for the names of all tasks that are known, and of their instances.
 func (l *Lines) Widen(b *Board) {
-	for name := range b.tasks {
+	for name, t := range b.tasks {
+		if t.GetCount() > 0 {
+			name = names.InstanceName(name, int(t.GetCount()-1))
+		}
 		l.name = max(l.name, min(len(name), maxNameWidth))
 	}
 }

@@ -20,6 +20,20 @@ const (
 // note is what there is to say about a task beyond its state, in one line.
 func note(t *v1.Task, now time.Time) string {
 	text := OneLine(t.GetError())
+	if t.GetHeld() && !dag.Terminal(t.GetState()) {
+		return joinNote("held", text)
+	}
+	if FansOut(t) {
+		return joinNote(Tally(t), text)
+	}
+	switch {
+	case t.GetState() == "paused" && t.GetReason() == "approval":
+		return joinNote("waits for approval", text)
+	case t.GetCachedFrom() != "" && t.GetState() == dag.StateCompleted:
+		return "cached from " + t.GetCachedFrom()
+	case t.GetChildRun() != "":
+		return joinNote("run "+t.GetChildRun(), text)
+	}
 	if state := t.GetState(); text != "" && (state == dag.StateAssigned || state == dag.StateRunning) {
 		return "after " + text // what the attempt before failed with
 	}
@@ -39,6 +53,14 @@ func note(t *v1.Task, now time.Time) string {
 		text = fmt.Sprintf("exit code %d", code)
 	}
 	return text
+}
+
+// joinNote puts the reason for something behind it.
+func joinNote(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
 }
 
 // elapsed is how long the newest attempt has run, or "" where none has started.
@@ -61,4 +83,9 @@ func attempt(t *v1.Task) string {
 		return ""
 	}
 	return strconv.Itoa(int(t.GetAttempt()))
+}
+
+// Columns are what a table says of a task besides its name, state and node.
+func Columns(t *v1.Task, now time.Time) (tried, took, about string) {
+	return attempt(t), elapsed(t, now), note(t, now)
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -45,11 +46,8 @@ func Failures(run *v1.Run, style Style, more func(task string) string) []string 
 	b := BoardOf(run)
 	var lines []string
 	told, untold := 0, 0
-	for _, name := range b.order() {
-		t := b.tasks[name]
-		if !Failed(t) {
-			continue
-		}
+	for _, f := range b.failures() {
+		name, t := f.name, f.task
 		if told++; told > maxFailures {
 			untold++
 			continue
@@ -77,18 +75,43 @@ func Failures(run *v1.Run, style Style, more func(task string) string) []string 
 		}
 	}
 	if untold > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more tasks that failed", untold))
+		lines = append(lines, fmt.Sprintf("and %d more that failed", untold))
 	}
 	return lines
 }
 
+// namedTask is a task or an instance with its name.
+type namedTask struct {
+	name string
+	task *v1.Task
+}
+
+// failures are the tasks that failed, each followed by its instances that did.
+func (b *Board) failures() []namedTask {
+	var failed []namedTask
+	for _, name := range b.order() {
+		t := b.tasks[name]
+		if !Failed(t) {
+			continue
+		}
+		failed = append(failed, namedTask{name, t})
+		for _, i := range b.failed(name) {
+			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), InstanceTask(t, i)})
+		}
+	}
+	return failed
+}
+
 // Failed says whether a task has ended as a failure of its own.
-func Failed(t *v1.Task) bool {
-	switch t.GetState() {
+func Failed(t *v1.Task) bool { return failure(t.GetState()) }
+
+// failure says whether a state is an end as a failure of its own.
+func failure(state string) bool {
+	switch state {
 	case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled:
 		return false
 	}
-	return dag.Terminal(t.GetState())
+	return dag.Terminal(state)
 }
 
 // outputTail is the end of standard error or, where that is empty, of standard

@@ -22,11 +22,17 @@ func View(b *Board, now time.Time, width, height int, style Style) []string {
 	// The title, the headings, and the line that the cursor is in.
 	room := max(1, height-3)
 	if len(names) <= room {
-		return append(lines, table(b, names, now, width, style)...)
+		return append(lines, table(b, names, now, width, room-len(names), style)...)
 	}
 	room = max(1, room-1)
-	shown := busiest(b, names, room)
-	lines = append(lines, table(b, shown, now, width, style)...)
+	// Failed instances take some of the room of tasks that nobody looks for.
+	spare := 0
+	for name := range b.instances {
+		spare += min(len(b.failed(name)), maxFailedRows)
+	}
+	spare = min(spare, room/3)
+	shown := busiest(b, names, room-spare)
+	lines = append(lines, table(b, shown, now, width, spare, style)...)
 	return append(lines, cut(rest(b, shown, style), width))
 }
 
@@ -44,33 +50,35 @@ func title(b *Board, now time.Time, style Style) string {
 
 // busiest picks the n tasks that people look for, in the order of names.
 func busiest(b *Board, names []string, n int) []string {
-	interest := func(name string) int {
-		switch state := b.tasks[name].GetState(); state {
-		case dag.StateRunning, "paused":
-			return 0
-		case dag.StateAssigned, dag.StateQueued:
-			return 2
-		case dag.StateCancelled:
-			return 3
-		case dag.StatePending:
-			return 4
-		case dag.StateSkipped:
-			return 5
-		case dag.StateCompleted, dag.StateStopped:
-			return 6
-		}
-		return 1 // a failure
-	}
 	place := make(map[string]int, len(names))
 	for i, name := range names {
 		place[name] = i
 	}
 	byPlace := func(x, y string) int { return cmp.Compare(place[x], place[y]) }
 	picked := slices.SortedStableFunc(slices.Values(names), func(x, y string) int {
-		return cmp.Compare(interest(x), interest(y))
+		return cmp.Compare(interest(b.tasks[x].GetState()), interest(b.tasks[y].GetState()))
 	})[:n]
 	slices.SortFunc(picked, byPlace)
 	return picked
+}
+
+// interest is how much people look for tasks in a state; 0: the most.
+func interest(state string) int {
+	switch state {
+	case dag.StateRunning, "paused":
+		return 0
+	case dag.StateAssigned, dag.StateQueued:
+		return 2
+	case dag.StateCancelled:
+		return 3
+	case dag.StatePending, "":
+		return 4
+	case dag.StateSkipped:
+		return 5
+	case dag.StateCompleted, dag.StateStopped:
+		return 6
+	}
+	return 1 // a failure
 }
 
 // rest counts the tasks that are not shown.

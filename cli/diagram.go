@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/cli/tui"
+)
+
+// maxBrief is how many characters of a value are shown.
+const maxBrief = 60
+
+// brief is a value in JSON, or as it is if it is a text, on one line and not long.
+func brief(v *structpb.Value) string {
+	text := v.GetStringValue()
+	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
+		// A value that has been read is JSON.
+		whole, _ := json.Marshal(v.AsInterface())
+		text = string(whole)
+	}
+	letters := []rune(tui.OneLine(text))
+	if len(letters) > maxBrief {
+		return string(letters[:maxBrief]) + "…"
+	}
+	return string(letters)
+}
+
+// fills are the colours of states in diagrams; whatever is not here has failed.
+var fills = map[string]string{
+	"completed": "#b7e1cd", "stopped": "#b7e1cd", "running": "#a4c2f4", "assigned": "#ffe599", "queued": "#ffe599",
+	"paused": "#ffe599", "cancelled": "#ffe599", "pending": "#eeeeee", "skipped": "#eeeeee", "": "#eeeeee",
+}
+
+const failedFill = "#f4b6b6"
+
+func fill(state string) string {
+	if color, ok := fills[state]; ok {
+		return color
+	}
+	return failedFill
+}
+
+// mermaid is a graph as a flowchart of Mermaid.
+func mermaid(nodes []tui.Node) []string {
+	lines, at, states := []string{"flowchart TD"}, map[string]int{}, map[string]bool{}
+	for i, n := range nodes {
+		at[n.Name] = i
+		open, shut := "[", "]"
+		if n.Many {
+			open, shut = "[[", "]]"
+		}
+		label, class := n.Name, ""
+		if n.State != "" {
+			label += "<br/>" + tui.Sign(n.State) + " " + n.State
+			class = ":::" + n.State
+			states[n.State] = true
+		}
+		lines = append(lines, fmt.Sprintf(`  t%d%s"%s"%s%s`, i, open, label, shut, class))
+	}
+	for i, n := range nodes {
+		for _, parent := range n.After {
+			if p, ok := at[parent]; ok {
+				lines = append(lines, fmt.Sprintf("  t%d --> t%d", p, i))
+			}
+		}
+	}
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		lines = append(lines, fmt.Sprintf("  classDef %s fill:%s,stroke:#666666", state, fill(state)))
+	}
+	return lines
+}
+
+// dot is a graph in the language of Graphviz.
+func dot(name string, nodes []tui.Node) []string {
+	lines := []string{"digraph " + strconv.Quote(name) + " {", `  node [shape=box, style="rounded,filled"];`}
+	drawn := map[string]bool{}
+	for _, n := range nodes {
+		drawn[n.Name] = true
+		label, borders := n.Name, ""
+		if n.State != "" {
+			label += "\n" + n.State
+		}
+		if n.Many {
+			borders = ", peripheries=2"
+		}
+		lines = append(lines, fmt.Sprintf(`  %q [label=%q, fillcolor=%q%s];`, n.Name, label, fill(n.State), borders))
+	}
+	for _, n := range nodes {
+		for _, parent := range n.After {
+			if drawn[parent] {
+				lines = append(lines, fmt.Sprintf("  %q -> %q;", parent, n.Name))
+			}
+		}
+	}
+	return append(lines, "}")
+}

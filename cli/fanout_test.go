@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fanned tells a run with a fan-out of six to a fake gateway, one of which failed.
+func fanned(f *fakeGateway) {
+	nightly(f)
+	count := int32(6)
+	each := &v1.Task{
+		State: "failed", Reason: "instances", Type: "shell", Error: "1 of 6 instances failed: each[4]: exit code 3", DependsOn: []string{"fetch"},
+		StartedAt: after(2.1), CompletedAt: after(8), Count: &count, Counts: map[string]int32{"completed": 4, "dead_letter": 1, "skipped": 1},
+	}
+	for i := range count {
+		from := 2.1 + float64(i)/2
+		instance := &v1.Instance{
+			Index: i, State: "completed", Node: fmt.Sprintf("local-%d", 1+i%2), AssignedAt: after(from), StartedAt: after(from + 0.25), CompletedAt: after(from + 1),
+			Result: &v1.TaskResult{},
+		}
+		switch i {
+		case 4:
+			instance.State, instance.Reason, instance.Error, instance.Attempt = "dead_letter", "exit_code", "exit code 3", 1
+			instance.Result = &v1.TaskResult{ExitCode: 3, Stderr: "no such image\nin item 4\n"}
+			instance.Attempts = []*v1.Attempt{
+				{Node: "local-2", State: "failed", AssignedAt: after(4), StartedAt: after(4.5), CompletedAt: after(5)},
+				{Attempt: 1, Node: "local-1", State: "failed", AssignedAt: after(6), StartedAt: after(6.5), CompletedAt: after(8)},
+			}
+			instance.AssignedAt, instance.StartedAt, instance.CompletedAt = after(6), after(6.5), after(8)
+		case 5:
+			instance = &v1.Instance{Index: i, State: "skipped", Reason: "max_failures", CompletedAt: after(8)}
+		}
+		each.Instances = append(each.Instances, instance)
+	}
+	f.run.Tasks["each"] = each
+	f.yard.instances, f.yard.page = map[string][]*v1.Instance{"each": each.Instances}, 4
+}
+
+func TestRunsGetOfAFanOut(t *testing.T) {
+	f := fake(t)
+	fanned(f)
+	golden(t, "runs-get-fanout", run(t, "runs", "get", "last", "--gateway", f.url).stdout)
+	var d struct {
+		Tasks map[string]struct {
+			Count     *int           `json:"count"`
+			Counts    map[string]int `json:"counts"`
+			Instances []struct {
+				Index, Attempt     *int
+				State, Node, Error *string
+				Result             *struct {
+					ExitCode int
+					Output   map[string]any
+				}
+			}
+		}
+	}
+	text := run(t, "runs", "get", "last", "-o", "json", "--gateway", f.url).stdout
+	must(t, json.Unmarshal([]byte(text), &d))
+	each := d.Tasks["each"]
+	if each.Count == nil || *each.Count != 6 || each.Counts["completed"] != 4 || len(each.Instances) != 6 {
+		t.Fatalf("%+v", each)
+	}
+	for i, instance := range each.Instances {
+		if instance.Index == nil || *instance.Index != i || instance.Attempt == nil || instance.State == nil || instance.Node == nil || instance.Error == nil || instance.Result == nil || instance.Result.Output == nil {
+			t.Errorf("instance %d lacks something in\n%s", i, text)
+		}
+	}
+	if each.Instances[4].Result.ExitCode != 3 || each.Instances[5].Result.ExitCode != -1 {
+		t.Errorf("results are %+v", each.Instances)
+	}
+	if fetch := d.Tasks["fetch"]; fetch.Count != nil || fetch.Counts != nil || fetch.Instances != nil {
+		t.Errorf("a task that is not fanned out has %+v", fetch)
+	}
+}
+
+func TestRunsInstances(t *testing.T) {
+	f := fake(t)
+	fanned(f)
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "runs", "instances", "last", "each", "--limit", "2", "--page-token", "3", "-o", format, "--gateway", f.url)
+		if got.code != 0 || format == formatText && got.stderr != "there are more: --page-token 5\n" {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-instances-"+format, got.stdout)
+	}
+	if want := (&v1.ListInstancesRequest{Id: "last", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked for %v", f.yard.asked[0])
+	}
+}
+
+// TestFailedInstancesAreTold holds that the end of a run shows what a failed
+// instance printed.
+func TestFailedInstancesAreTold(t *testing.T) {
+	f := fake(t)
+	fanned(f)
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	for _, want := range []string{
+		"task each failed: 1 of 6 instances failed: each[4]: exit code 3\n",
+		"task each[4] dead_letter on local-1, attempt 1: exit code 3\n    no such image\n    in item 4\n  all of it: switchyard runs logs nightly-4g5h6jkm 'each[4]'\n",
+	} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("no %q in\n%s", want, got.stderr)
+		}
+	}
+}
+
+func TestLogsOfInstancesSayWhose(t *testing.T) {
+	f := fake(t)
+	fanned(f)
+	f.logs = []*v1.LogEntry{{Task: "each[0]", Stream: "stdout", Data: []byte("zero\n")}, {Task: "each[1]", Stream: "stdout", Data: []byte("one\n")}}
+	if got := run(t, "runs", "logs", "last", "each", "--gateway", f.url); got.stdout != "each[0] | zero\neach[1] | one\n" {
+		t.Errorf("%+v", got)
+	}
+	f.run.Tasks = map[string]*v1.Task{"each": f.run.Tasks["each"]}
+	if got := run(t, "runs", "logs", "last", "--gateway", f.url); got.stdout != "each[0] | zero\neach[1] | one\n" {
+		t.Errorf("%+v", got)
+	}
+	f.logs = f.logs[:1]
+	if got := run(t, "runs", "logs", "last", "each[0]", "--gateway", f.url); got.stdout != "zero\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A large fan-out must not print a line an instance.
+func TestProgressOfAHundredThousandInstances(t *testing.T) {
+	out, now := newBuffer(), begin
+	sys := &system{screen: tui.NewScreen(out, nil), getenv: func(string) string { return "" }, now: func() time.Time { return now }, zone: time.UTC}
+	p, b := newProgress(sys), tui.NewBoard("r-1")
+	count, done, seconds := int32(100_000), int32(0), 0
+	tell := func(state string, instances ...*v1.Instance) {
+		t.Helper()
+		counts := map[string]int32{"completed": done, "pending": count - done}
+		task := &v1.Task{State: state, Count: &count, Counts: counts, Instances: instances}
+		changes := b.Apply(&v1.WatchRunResponse{TaskCount: 1, Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{"each": task}}})
+		must(t, p.changed(b, changes))
+		must(t, p.tick(b))
+	}
+	tell("running")
+	for done < count {
+		var ends []*v1.Instance
+		for i := range int32(500) {
+			state := "completed"
+			if (done+i)%10 == 7 {
+				state = "failed"
+			}
+			ends = append(ends, &v1.Instance{Index: done + i, State: state, Node: "n", Error: "exit code 1"}, &v1.Instance{Index: count - 1 - i, State: "running"})
+		}
+		done += 500
+		if now = now.Add(100 * time.Millisecond); done%5000 == 0 {
+			seconds++
+		}
+		tell("running", ends...)
+	}
+	tell("completed")
+	text := out.String()
+	lines := strings.Count(text, "\n")
+	if most := 3 + maxEnds + maxFailedEnds + seconds + 1; lines > most || lines < maxEnds+maxFailedEnds+seconds {
+		t.Errorf("%d lines, want at most %d and not many less:\n%s", lines, most, text)
+	}
+	if last := text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]; !strings.Contains(last, "each") || !strings.Contains(last, "completed") || !strings.Contains(last, "100000/100000 done") {
+		t.Errorf("the end is %q", last)
+	}
+}
+
+// A tally that reads the same is not told again.
+func TestTallyIsToldOnce(t *testing.T) {
+	count, p := int32(100), fanProgress{}
+	tally := func(counts map[string]int32) tui.Change {
+		return tui.Change{Name: "each", TallyOnly: true, Task: &v1.Task{State: "running", Count: &count, Counts: counts}}
+	}
+	now := begin
+	for i, test := range []struct {
+		counts map[string]int32
+		due    int
+	}{
+		{map[string]int32{"completed": 1, "pending": 99}, 1},
+		{map[string]int32{"completed": 1, "pending": 98, "queued": 1}, 0},
+		{map[string]int32{"completed": 2, "pending": 97, "queued": 1}, 1},
+	} {
+		now = now.Add(tallyEvery)
+		if p.tell(tally(test.counts)) {
+			t.Error("a tally is told at once")
+		}
+		if due := p.due(now); len(due) != test.due {
+			t.Errorf("%d: %v are due", i, due)
+		}
+	}
+}
+
+// A small one tells of each end, and of nothing in between.
+func TestProgressOfASmallFanOut(t *testing.T) {
+	f := fake(t)
+	fanned(f)
+	count := int32(6)
+	part := func(counts map[string]int32, instances ...*v1.Instance) *v1.WatchRunResponse {
+		return &v1.WatchRunResponse{TaskCount: 5, Run: &v1.Run{Id: fakeRun, Name: "nightly", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{
+			"each": {State: "running", StartedAt: after(2.1), Count: &count, Counts: counts, Instances: instances},
+		}}}
+	}
+	all := f.run.Tasks["each"].Instances
+	running := proto.CloneOf(all[1])
+	running.State, running.CompletedAt = "running", nil
+	last := f.messages[len(f.messages)-1]
+	last.Run.Tasks["each"] = f.run.Tasks["each"]
+	f.messages = append(f.messages[:3:3],
+		part(map[string]int32{"running": 2, "pending": 4}, running),
+		part(map[string]int32{"completed": 1, "running": 1, "pending": 4}, all[0]),
+		part(map[string]int32{"completed": 2, "pending": 4}, all[1]),
+		last,
+	)
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	golden(t, "fanout-stderr", got.stderr)
+	got = run(t, "runs", "watch", "last", "-o", "jsonl", "--gateway", f.url)
+	golden(t, "fanout-jsonl", got.stdout[:strings.LastIndex(strings.TrimSpace(got.stdout), "\n")+1])
+}

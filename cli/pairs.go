@@ -1,0 +1,16 @@
+package cli
+
+import "strings"
+
+// parsePairs reads the "key=value" pairs of a flag as texts.
+func parsePairs(flag string, pairs []string) (map[string]string, error) {
+	fields := map[string]string{}
+	for _, pair := range pairs {
+		key, text, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usageError("--%s %q: write key=value", flag, pair)
+		}
+		fields[key] = text
+	}
+	return fields, nil
+}

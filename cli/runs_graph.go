@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Formats of a graph.
+const (
+	formatMermaid = "mermaid"
+	formatDOT     = "dot"
+)
+
+func newRunsGraph(sys *system) *cobra.Command {
+	var (
+		file       string
+		everything bool
+	)
+	cmd := &cobra.Command{
+		Use:   "graph RUN | --file FILE",
+		Short: "Draw the graph of a run with the states of its tasks, or that of a definition",
+		Long: `Draws the graph of a run with the states of its tasks, or that of a definition that
+has not been run. Each task stands once, below the parent that comes last, and after
+"also after" are its other parents; an only child stands straight below its parent.
+A large graph is cut where tasks are alike, and after some 400 lines; --all draws all
+of it. With -o mermaid and -o dot all of it is written in the language of Mermaid or
+Graphviz.
+
+✓ completed  ● running  ◐ assigned  ◌ queued  ‖ paused  ○ pending  – skipped  ✗ failed
+† dead_letter  ! killed_oom  × killed  ? lost  ⊘ cancelled  ⊗ rejected  ■ stopped`,
+		Args: arguments(0, 1, "RUN"),
+	}
+	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
+	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatMermaid, formatDOT)
+	draw := func(name, heading string, nodes []tui.Node) error {
+		var lines []string
+		switch output.value {
+		case formatMermaid:
+			lines = mermaid(nodes)
+		case formatDOT:
+			lines = dot(name, nodes)
+		default:
+			drawn, whole := tui.Graph(nodes, everything, sys.dataStyle())
+			lines = append([]string{heading, ""}, drawn...)
+			if !whole {
+				defer fmt.Fprintln(sys.screen, "the drawing is cut; --all draws all of it")
+			}
+		}
+		_, err := io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")
+		return err
+	}
+	ofRun := onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		run, err := a.run(ctx, args[0], all)
+		if err != nil {
+			return err
+		}
+		return draw(run.GetId(), tui.Summary(tui.BoardOf(run), sys.now(), sys.dataStyle()), tui.NodesOf(run, sys.now()))
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && file == "":
+			return usageError("RUN is missing; --file FILE draws a definition")
+		case len(args) == 1 && file != "":
+			return usageError("name a RUN or --file, not both")
+		case len(args) == 1:
+			return ofRun(cmd, args)
+		}
+		d, err := readDocument(sys, file)
+		if err != nil {
+			return err
+		}
+		nodes := definedNodes(d.def)
+		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), count(len(nodes), "task")), nodes)
+	}
+	return cmd
+}
+
+// definedNodes are the tasks of a definition, with what decides on them.
+func definedNodes(def *v1.Definition) []tui.Node {
+	run := &v1.Run{Tasks: map[string]*v1.Task{}}
+	for name, t := range def.GetTasks() {
+		run.Tasks[name] = &v1.Task{DependsOn: t.GetDependsOn()}
+	}
+	nodes := tui.NodesOf(run, run.GetCreatedAt().AsTime())
+	for i := range nodes {
+		t := def.GetTasks()[nodes[i].Name]
+		nodes[i].Note, nodes[i].Many = strings.Join(definedNotes(t), ", "), t.GetForeach() != nil || t.GetParallel() != nil
+	}
+	return nodes
+}
+
+func definedNotes(t *v1.TaskDefinition) []string {
+	notes := []string{t.GetType()}
+	note := func(what, value string) {
+		if value != "" {
+			notes = append(notes, what+" "+value)
+		}
+	}
+	if v := t.GetForeach(); v != nil {
+		note("foreach", brief(v))
+	}
+	if v := t.GetParallel(); v != nil {
+		note("parallel", brief(v))
+	}
+	note("when", t.GetWhen())
+	note("if", t.GetCondition())
+	if t.GetOnFailure() == "run" {
+		notes = append(notes, "even after a failure")
+	}
+	return notes
+}

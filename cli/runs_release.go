@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newRunsRelease(sys *system) *cobra.Command {
+	return action{
+		use: "release RUN TASK", short: "Let a held task start", least: 2, most: 2,
+		ask: func(ctx context.Context, a *api, run, task, _ string) (string, error) {
+			return answered(ctx, a, a.calls.ReleaseTask, &v1.ReleaseTaskRequest{Id: run, Task: task})
+		},
+		said: func(run, task string) string { return fmt.Sprintf("task %s of run %s may start", task, run) },
+		remedy: func(run, _ string) string {
+			return fmt.Sprintf("`switchyard runs get %s` shows the tasks that are held", run)
+		},
+	}.command(sys)
+}

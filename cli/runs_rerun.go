@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newRunsRerun(sys *system) *cobra.Command {
+	var (
+		input inputFlags
+		watch bool
+	)
+	cmd := &cobra.Command{
+		Use:   "rerun RUN",
+		Short: "Start a new run with the definition and input of another one, and print its id",
+		Long: `Starts a new run with the definition of another one as it was then, and prints its
+id. The input is that of the other run, but for the values that are given here.`,
+		Args: arguments(1, 1, "RUN"),
+	}
+	input.add(cmd.Flags())
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		given, err := input.read(sys)
+		if err != nil {
+			return err
+		}
+		req := &v1.RerunRunRequest{Id: args[0]}
+		if given != nil {
+			// What the other run had under a name says how a value is read.
+			page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
+			if err != nil {
+				return err
+			}
+			req.Id = page.GetRun().GetId()
+			if req.Input, err = given.parse(inputsLike(page.GetRun().GetInput())); err != nil {
+				return err
+			}
+		}
+		id, err := answered(ctx, a, a.calls.RerunRun, req)
+		if err != nil {
+			return err
+		}
+		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: id}, output, watch, map[string]any{"id": id})
+	})
+	return cmd
+}
+
+// inputsLike is a definition that has the texts among these values as inputs, so
+// that a text stays one when it looks like a number.
+func inputsLike(values *structpb.Struct) *v1.Definition {
+	d := &v1.Definition{Inputs: map[string]*v1.InputDefinition{}}
+	for name, value := range values.GetFields() {
+		if _, text := value.GetKind().(*structpb.Value_StringValue); text {
+			d.Inputs[name] = &v1.InputDefinition{Type: "string"}
+		}
+	}
+	return d
+}
+
+// startedRun tells that a run has been started, and follows it if that is wanted.
+func startedRun(ctx context.Context, sys *system, a *api, res *v1.SubmitRunResponse, output *choice, watch bool, document map[string]any) error {
+	var err error
+	if output.value == formatJSON {
+		err = writeJSON(sys.stdout, document)
+	} else {
+		_, err = fmt.Fprintln(sys.stdout, res.GetId())
+	}
+	if err != nil || !watch {
+		return err
+	}
+	return (&watching{sys: sys, api: a, id: res.GetId(), output: formatText}).watch(ctx)
+}

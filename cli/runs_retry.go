@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newRunsRetry(sys *system) *cobra.Command {
+	var (
+		from  []string
+		watch bool
+	)
+	cmd := &cobra.Command{
+		Use:   "retry RUN",
+		Short: "Go on with a run that has ended: what did not complete is done again",
+		Long: `Goes on with a run that has ended, under its id and with its own definition as it
+was then. Without --from everything that did not complete is done again, and what
+completed is kept; with it, these tasks and all below them are, whatever became of
+them. Another definition or input takes a new run: see submit and runs rerun.`,
+		Args: arguments(1, 1, "RUN"),
+	}
+	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		res, err := call(ctx, a, a.calls.RetryRun, &v1.RetryRunRequest{Id: args[0], From: from})
+		if err != nil {
+			return withRemedy(err, func() string {
+				if a.hasEnded(ctx, args[0]) {
+					return fmt.Sprintf("--from TASK does that task and all below it again; `switchyard runs rerun %s` starts a new run", args[0])
+				}
+				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", args[0])
+			})
+		}
+		if output.value == formatJSON {
+			if err := writeMessage(sys.stdout, res); err != nil {
+				return err
+			}
+		} else {
+			again := "what did not complete"
+			if len(from) > 0 {
+				again = strings.Join(from, ", ") + " and what is below"
+			}
+			fmt.Fprintf(sys.screen, "run %s goes on with %s, generation %d\n", res.GetId(), again, res.GetGeneration())
+		}
+		if !watch {
+			return nil
+		}
+		return (&watching{sys: sys, api: a, id: res.GetId(), output: formatText}).watch(ctx)
+	})
+	return cmd
+}

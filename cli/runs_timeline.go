@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/tui"
+)
+
+// Widths of a chart where it goes to no terminal, and at least.
+const (
+	chartWidth    = 110
+	minChartWidth = 80
+)
+
+func newRunsTimeline(sys *system) *cobra.Command {
+	var width, limit int
+	cmd := &cobra.Command{
+		Use:   "timeline RUN",
+		Short: "Draw when each task of a run was queued, waited on its node, and ran, node by node",
+		Long: `Draws when each task of a run was queued, waited on its node, and ran, node by node.
+A task is queued from the end of its last parent, or of the attempt before, until a
+node takes it; it waits there until its process starts. A fanned-out task has a row
+for each instance or, above 20 instances, one for each node. Of many rows those that
+took longest are drawn; -o json has them all, with times.`,
+		Args: arguments(1, 1, "RUN"),
+	}
+	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default that of the terminal, else 110)")
+	cmd.Flags().IntVar(&limit, "limit", 200, "most rows to draw; 0: all")
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		switch {
+		case cmd.Flags().Changed("width") && (width < minChartWidth || width > 1000):
+			return usageError("--width %d: it must be %d to 1000", width, minChartWidth)
+		case limit < 0:
+			return usageError("--limit %d: it must not be negative", limit)
+		case width == 0 && sys.stdoutTerminal:
+			width, _ = sys.screen.Size()
+			width = max(width, minChartWidth)
+		case width == 0:
+			width = chartWidth
+		}
+		t, err := a.timeline(ctx, args[0], tui.LaneWidth(width), sys.now())
+		if err != nil {
+			return err
+		}
+		if output.value == formatJSON {
+			return writeJSON(sys.stdout, t.document())
+		}
+		style := sys.dataStyle()
+		lines := append([]string{tui.Summary(t.board, sys.now(), style), ""}, tui.Gantt(t.rows, t.scale, limit, style)...)
+		_, err = io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")
+		return err
+	})
+	return cmd
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestSteering(t *testing.T) {
+	f := fake(t)
+	for _, test := range []struct {
+		args   []string
+		asked  proto.Message
+		said   string // on standard error
+		remedy string // when it is refused
+	}{
+		{
+			[]string{"pause", "night", "--reason", "lunch"}, &v1.PauseRunRequest{Id: "night", Reason: "lunch"},
+			"run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm` goes on with it\n", "switchyard runs get night",
+		},
+		{[]string{"resume", "night"}, &v1.ResumeRunRequest{Id: "night"}, "run nightly-4g5h6jkm goes on\n", "switchyard runs retry night"},
+		{
+			[]string{"hold", "night", "each[3]", "--reason", "wait"}, &v1.HoldTaskRequest{Id: "night", Task: "each[3]", Reason: "wait"},
+			"task each[3] of run nightly-4g5h6jkm is held; `switchyard runs release nightly-4g5h6jkm 'each[3]'` lets it start\n",
+			"only a task that has not started can be held; `switchyard runs cancel night 'each[3]'` stops one that has",
+		},
+		{
+			[]string{"release", "night", "build"}, &v1.ReleaseTaskRequest{Id: "night", Task: "build"},
+			"task build of run nightly-4g5h6jkm may start\n", "switchyard runs get night",
+		},
+		{
+			[]string{"approve", "night", "ship", "--reason", "ok"}, &v1.ApproveTaskRequest{Id: "night", Task: "ship", Reason: "ok"},
+			"task ship of run nightly-4g5h6jkm is approved\n", "switchyard runs get night",
+		},
+		{
+			[]string{"reject", "night", "ship", "--reason", "no"}, &v1.RejectTaskRequest{Id: "night", Task: "ship", Reason: "no"},
+			"task ship of run nightly-4g5h6jkm is rejected\n", "switchyard runs get night",
+		},
+		{
+			[]string{"cancel", "night", "build", "--reason", "no"}, &v1.CancelTaskRequest{Id: "night", Task: "build", Reason: "no"},
+			"task build of run nightly-4g5h6jkm is being cancelled\n", "switchyard runs get night",
+		},
+		{
+			[]string{"retry", "night"}, &v1.RetryRunRequest{Id: "night"},
+			"run nightly-4g5h6jkm goes on with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
+		},
+		{
+			[]string{"retry", "night", "--from", "a", "--from", "b"}, &v1.RetryRunRequest{Id: "night", From: []string{"a", "b"}},
+			"run nightly-4g5h6jkm goes on with a, b and what is below, generation 2\n", "switchyard runs cancel night",
+		},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			f.yard.asked, f.fail = nil, nil
+			args := append(append([]string{"runs"}, test.args...), "--gateway", f.url)
+			got := run(t, args...)
+			if got.code != 0 || got.stdout != "" || got.stderr != test.said {
+				t.Errorf("%+v", got)
+			}
+			if len(f.yard.asked) != 1 || !proto.Equal(f.yard.asked[0], test.asked) {
+				t.Errorf("asked %v", f.yard.asked)
+			}
+			if got := run(t, append(args, "-o", "json")...); got.code != 0 || !strings.Contains(got.stdout, `"id": "nightly-4g5h6jkm"`) || got.stderr != "" {
+				t.Errorf("%+v", got)
+			}
+			f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+			if got := run(t, args...); got.code != exitNotDone || !strings.Contains(got.stderr, test.remedy) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestRemedyOfARunThatHasEnded holds that nobody is sent to do what a run that has
+// ended refuses, too.
+func TestRemedyOfARunThatHasEnded(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+	for command, want := range map[string]string{"hold": "switchyard runs retry r", "retry": "switchyard runs rerun r"} {
+		args := []string{"runs", command, "r", "build", "--gateway", f.url}
+		if command == "retry" {
+			args = append(args[:3:3], args[4:]...)
+		}
+		if got := run(t, args...); got.code != exitNotDone || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "runs cancel") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+func TestRetryIsWatched(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	if got := run(t, "runs", "retry", "night", "--watch", "--gateway", f.url); got.code != exitNotDone || !strings.Contains(got.stderr, "run nightly-4g5h6jkm failed") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRerun(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.run.Input, _ = structpb.NewStruct(map[string]any{"version": "1.10", "n": 1.0})
+	got := run(t, "runs", "rerun", "last", "--input", "version=3", "--input", "n=4", "--input", "list=[1]", "--gateway", f.url)
+	if got.code != 0 || got.stdout != "nightly-7n8p9qrs\n" {
+		t.Errorf("%+v", got)
+	}
+	// A version was a text, so that this is one; "last" is settled once.
+	input, _ := structpb.NewStruct(map[string]any{"version": "3", "n": 4.0, "list": []any{1.0}})
+	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked %v", f.yard.asked[0])
+	}
+	if got := run(t, "runs", "rerun", "last", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"id\": \"nightly-7n8p9qrs\"\n}\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRejectedRun holds that a run that was rejected has not completed.
+func TestRejectedRun(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	last := f.messages[len(f.messages)-1].Run
+	last.State, last.Reason, last.Error = "rejected", "concurrency", "1 run of nightly is open, and there may be no more"
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	if got.code != exitNotDone || !strings.Contains(got.stderr, "there may be no more\nrun nightly-4g5h6jkm rejected") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestApprovalIsAskedFor(t *testing.T) {
+	f := fake(t)
+	completed(f)
+	f.messages = append(f.messages[:1:1], append([]*v1.WatchRunResponse{{TaskCount: 4, Run: &v1.Run{
+		Id: fakeRun, State: "pending_approval", Tasks: map[string]*v1.Task{"deploy": {State: "paused", Reason: "approval", Error: "ship it?"}},
+	}}}, f.messages[1:]...)...)
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	want := "task deploy waits for: switchyard runs approve nightly-4g5h6jkm deploy --gateway " + f.url + " (or reject)\n"
+	if strings.Count(got.stderr, want) != 1 || !strings.Contains(got.stderr, "  waits for approval: ship it?\n") {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
+func TestWorkflows(t *testing.T) {
+	f := fake(t)
+	f.shelf.stored = map[string]*v1.Definition{"hello": {Name: "hello", Description: "says\nhello", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}}}}
+	file := write(t, "f.yaml", hello)
+	for _, test := range []struct {
+		args           []string
+		stdout, stderr string
+	}{
+		{[]string{"put", file}, "", "workflow hello is stored; `switchyard submit --workflow hello` runs it\n"},
+		{[]string{"put", file, "--replace"}, "", "workflow hello is replaced; `switchyard submit --workflow hello` runs it\n"},
+		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false\n}\n", ""},
+		{[]string{"list"}, "NAME   UPDATED               DESCRIPTION\nhello  2026-03-14T15:09:26Z  says hello\n", ""},
+		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are left alone\n"},
+	} {
+		if got := run(t, append(append([]string{"workflows"}, test.args...), "--gateway", f.url)...); got.code != 0 || got.stdout != test.stdout || got.stderr != test.stderr {
+			t.Errorf("%v: %+v", test.args, got)
+		}
+	}
+	if req := f.shelf.put[1]; req.GetDocument() != hello || req.GetFile() != file || !req.GetReplace() {
+		t.Errorf("put %v", req)
+	}
+	f.shelf.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exitNotDone || !strings.Contains(got.stderr, "--replace puts this definition in its place") {
+		t.Errorf("%+v", got)
+	}
+	f.shelf.fail = connect.NewError(connect.CodeNotFound, errNoRun)
+	for _, command := range []string{"get", "delete"} {
+		if got := run(t, "workflows", command, "hello", "--gateway", f.url); got.code != exitUsage {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+// TestStoredWorkflowIsReadAgain holds that what `workflows get` prints is a definition.
+func TestStoredWorkflowIsReadAgain(t *testing.T) {
+	f := fake(t)
+	d, err := readDocument(&system{stdin: strings.NewReader(hello)}, "-")
+	must(t, err)
+	f.shelf.stored = map[string]*v1.Definition{"hello": d.def}
+	got := run(t, "workflows", "get", "hello", "--gateway", f.url)
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	again, err := readDocument(&system{stdin: strings.NewReader(got.stdout)}, "-")
+	must(t, err)
+	if !proto.Equal(again.def, d.def) {
+		t.Errorf("%v, want %v", again.def, d.def)
+	}
+}

@@ -1,0 +1,147 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// Kinds of spans. A task is queued from when it could start, or from the end of
+// the attempt before, until a node gets it; it waits until the node has started
+// it; and it runs.
+const (
+	Queue = "queue"
+	Wait  = "wait"
+	Run   = "run"
+)
+
+// Span is a piece of the life of a task.
+type Span struct {
+	Kind     string
+	From, To time.Time
+	Node     string // that had the task; "" in a queue
+	Attempt  int32
+	Failed   bool // a run that did not end well
+}
+
+// Bar is the life of one task or instance.
+type Bar struct {
+	Task  string // "each" or "each[3]"
+	Node  string // of the newest attempt
+	State string
+	Spans []Span // in their order, without gaps but for pauses of the run
+}
+
+// Took is how long the bar's spans of a kind are together.
+func (b Bar) Took(kind string) time.Duration {
+	var sum time.Duration
+	for _, s := range b.Spans {
+		if s.Kind == kind {
+			sum += s.To.Sub(s.From)
+		}
+	}
+	return sum
+}
+
+// BarOf is the life of a task that could start at ready; now ends what goes on.
+func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
+	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState()}
+	for _, a := range t.GetAttempts() {
+		ready = b.attempt(ready, lived{
+			assigned: a.GetAssignedAt(), started: a.GetStartedAt(), ended: a.GetCompletedAt(),
+			node: a.GetNode(), number: a.GetAttempt(), failed: failure(a.GetState()),
+		}, now)
+	}
+	if told := t.GetAttempts(); len(told) == 0 || fresh(t, told[len(told)-1]) {
+		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: Failed(t)}
+		if dag.Terminal(t.GetState()) {
+			l.ended = t.GetCompletedAt()
+		}
+		switch {
+		case l.assigned != nil:
+			b.attempt(ready, l, now)
+		case t.GetState() == dag.StateQueued:
+			b.add(Queue, ready, now, l)
+		}
+	} else if t.GetState() == dag.StateQueued {
+		b.add(Queue, ready, now, lived{})
+	}
+	return b
+}
+
+// fresh says whether what a task tells of its newest attempt is about another one
+// than the last that has ended. A task that is queued again tells of the old one.
+func fresh(t *v1.Task, last *v1.Attempt) bool {
+	at := t.GetAssignedAt()
+	return at != nil && t.GetState() != dag.StateQueued && !at.AsTime().Before(last.GetCompletedAt().AsTime())
+}
+
+// lived is when an attempt came to its node, started and ended; nil: not yet, or
+// it is not known.
+type lived struct {
+	assigned, started, ended *timestamppb.Timestamp
+	node                     string
+	number                   int32
+	failed                   bool
+}
+
+// attempt adds an attempt that could be placed from ready on, and returns its end.
+func (b *Bar) attempt(ready time.Time, l lived, now time.Time) time.Time {
+	end := now
+	if l.ended != nil {
+		end = l.ended.AsTime()
+	}
+	assigned, started := end, end
+	if l.started != nil {
+		started = l.started.AsTime()
+		assigned = started
+	}
+	if l.assigned != nil {
+		assigned = l.assigned.AsTime()
+	}
+	b.add(Queue, ready, assigned, lived{})
+	b.add(Wait, assigned, started, l)
+	if l.started != nil {
+		b.add(Run, started, end, l)
+	}
+	return end
+}
+
+func (b *Bar) add(kind string, from, to time.Time, l lived) {
+	if to.After(from) || kind == Run && to.Equal(from) {
+		b.Spans = append(b.Spans, Span{kind, from, to, l.node, l.number, kind == Run && l.failed})
+	}
+}
+
+// ReadyAt is when a task of a run could start: when the last of its parents had
+// ended, or the run began.
+func ReadyAt(run *v1.Run, t *v1.Task) time.Time {
+	ready := run.GetCreatedAt().AsTime()
+	for _, name := range t.GetDependsOn() {
+		if parent := run.GetTasks()[name]; parent.GetCompletedAt() != nil && parent.GetCompletedAt().AsTime().After(ready) {
+			ready = parent.GetCompletedAt().AsTime()
+		}
+	}
+	// After a retry of the run a task may be older than the last end of a parent.
+	if first := firstSeen(t); !first.IsZero() && first.Before(ready) {
+		ready = first
+	}
+	return ready
+}
+
+// firstSeen is when a node first had a task; zero: none has.
+func firstSeen(t *v1.Task) time.Time {
+	times := []*timestamppb.Timestamp{t.GetAssignedAt(), t.GetStartedAt()}
+	if attempts := t.GetAttempts(); len(attempts) > 0 {
+		times = append(times, attempts[0].GetAssignedAt(), attempts[0].GetStartedAt())
+	}
+	times = slices.DeleteFunc(times, func(at *timestamppb.Timestamp) bool { return at == nil })
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(times, func(x, y *timestamppb.Timestamp) int { return x.AsTime().Compare(y.AsTime()) }).AsTime()
+}

@@ -1,0 +1,103 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Row is a line of a Gantt chart: one task or instance, or many instances on one node.
+type Row struct {
+	Name  string
+	Node  string // "": on none yet
+	State string // of a single one
+	Lane  *Lane
+}
+
+// Cells of a Gantt chart besides the lane itself.
+const (
+	ganttNames = 28
+	ganttNote  = 22
+	minLane    = 20
+)
+
+// LaneWidth is how many cells a lane has in a chart of a width.
+func LaneWidth(width int) int { return max(minLane, width-ganttNames-ganttNote-4) }
+
+// Gantt draws rows by node and by when they began, at most most of them, those
+// that took longest; 0: all.
+func Gantt(rows []Row, scale Scale, most int, style Style) []string {
+	left := 0
+	if most > 0 && len(rows) > most {
+		left = len(rows) - most
+		rows = slices.SortedStableFunc(slices.Values(rows), func(x, y Row) int { return cmp.Compare(y.took(), x.took()) })[:most]
+	}
+	rows = slices.SortedStableFunc(slices.Values(rows), func(x, y Row) int {
+		// What no node has had comes last.
+		return cmp.Or(
+			cmp.Compare(boolInt(x.Node == ""), boolInt(y.Node == "")), cmp.Compare(x.Node, y.Node),
+			x.Lane.From.Compare(y.Lane.From), cmp.Compare(x.Name, y.Name),
+		)
+	})
+	lines := []string{legend(style), axis(scale)}
+	for i, r := range rows {
+		if i == 0 || r.Node != rows[i-1].Node {
+			lines = append(lines, style.with(bold, ganttHeading(rows[i:])))
+		}
+		lines = append(lines, r.line(style))
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d that took less time", left))
+	}
+	return lines
+}
+
+func (r Row) took() time.Duration { return r.Lane.To.Sub(r.Lane.From) }
+
+func (r Row) line(style Style) string {
+	name := cut(r.Name, ganttNames-2)
+	note := Duration(r.Lane.Took[Run])
+	if r.Lane.Bars > 1 {
+		note = fmt.Sprintf("%d instances, %s", r.Lane.Bars, note)
+	} else if r.State != "" && r.State != "completed" {
+		note += " " + style.paint(r.State, r.State)
+	}
+	pad := strings.Repeat(" ", max(0, ganttNames-2-len([]rune(name))))
+	return "  " + name + pad + " │" + r.Lane.draw(style) + "│ " + note
+}
+
+// ganttHeading is the line above the rows of the node of the first one.
+func ganttHeading(rows []Row) string {
+	n, run := 0, time.Duration(0)
+	for _, r := range rows {
+		if r.Node != rows[0].Node {
+			break
+		}
+		n += r.Lane.Bars
+		run += r.Lane.Took[Run]
+	}
+	if rows[0].Node == "" {
+		return fmt.Sprintf("no node  %d wait", n)
+	}
+	return fmt.Sprintf("%s  %d ran, %s of run time", rows[0].Node, n, Duration(run))
+}
+
+func legend(style Style) string {
+	var parts []string
+	for _, m := range slices.Backward(marks[:]) {
+		parts = append(parts, style.with(m.color, m.mark)+" "+m.words)
+	}
+	return strings.Join(parts, "   ")
+}
+
+// axis tells times since the beginning, as many as there is room for.
+func axis(scale Scale) string {
+	const every = 16
+	whole, text := scale.To.Sub(scale.From), strings.Repeat(" ", ganttNames+1)
+	for cell := 0; cell < scale.Cells; cell += every {
+		text += fmt.Sprintf("%-*s", every, "│"+Duration(whole*time.Duration(cell)/time.Duration(max(scale.Cells, 1))))
+	}
+	return strings.TrimRight(text, " ")
+}

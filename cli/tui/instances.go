@@ -1,0 +1,134 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// maxInstances is how many instances of a task a board keeps, those with the
+// least numbers. All others are seen in the counts of their task.
+const maxInstances = 1000
+
+// maxFailedRows is how many failed instances of a task are listed below it.
+const maxFailedRows = 10
+
+// FansOut says whether a task is known to have been fanned out.
+func FansOut(t *v1.Task) bool { return t.Count != nil }
+
+// instances are the instances of one task that have been told of, by number.
+type instances map[int32]*v1.Instance
+
+// merge takes in what is told of the instances of a task and returns those of
+// which people should hear.
+func (b *Board) merge(name string, t *v1.Task) []Change {
+	if t.Count == nil {
+		delete(b.instances, name)
+		return nil
+	}
+	known := b.instances[name]
+	if known == nil {
+		known = instances{}
+		b.instances[name] = known
+	}
+	var changes []Change
+	for _, i := range t.GetInstances() {
+		if i.GetIndex() >= maxInstances {
+			continue
+		}
+		before, told := known[i.GetIndex()]
+		known[i.GetIndex()] = i
+		if !told {
+			before = &v1.Instance{State: dag.StatePending}
+		}
+		if before.GetState() == i.GetState() && before.GetNode() == i.GetNode() &&
+			before.GetAttempt() == i.GetAttempt() && before.GetError() == i.GetError() {
+			continue
+		}
+		task := InstanceTask(t, i)
+		changes = append(changes, Change{
+			Name: names.InstanceName(name, int(i.GetIndex())), Task: task, At: moment(task), Of: name, Index: int(i.GetIndex()),
+		})
+	}
+	return changes
+}
+
+// InstanceTask is an instance as the task that it would be by itself.
+func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
+	return &v1.Task{
+		State: i.GetState(), Reason: i.GetReason(), Type: t.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
+		Result: i.GetResult(), DependsOn: t.GetDependsOn(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
+		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+	}
+}
+
+// failed returns the instances of a task that have ended as failures, by number.
+func (b *Board) failed(name string) []*v1.Instance {
+	var failed []*v1.Instance
+	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
+		if i := b.instances[name][index]; failure(i.GetState()) {
+			failed = append(failed, i)
+		}
+	}
+	return failed
+}
+
+// Tally says how far the instances of a fanned-out task are: "37/100 done, 4
+// running, 1 failed". Done are those that completed.
+func Tally(t *v1.Task) string {
+	done, running, failures, paused := 0, 0, 0, 0
+	for state, n := range t.GetCounts() {
+		switch {
+		case state == dag.StateCompleted, state == dag.StateStopped:
+			done += int(n)
+		case state == dag.StateRunning:
+			running += int(n)
+		case state == "paused":
+			paused += int(n)
+		case failure(state):
+			failures += int(n)
+		}
+	}
+	text := fmt.Sprintf("%d/%d done", done, t.GetCount())
+	for _, part := range []struct {
+		n    int
+		word string
+	}{
+		{running, "running"},
+		{paused, "paused"},
+		{failures, "failed"},
+		{int(t.GetCounts()[dag.StateSkipped]), "skipped"},
+		{int(t.GetCounts()[dag.StateCancelled]), "cancelled"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	return text
+}
+
+// failedRows lists the failed instances of a task for a table, at most most of
+// them, with a last row that counts the others.
+func (b *Board) failedRows(name string, now time.Time, most int) []row {
+	if most <= 0 || len(b.instances[name]) == 0 {
+		return nil
+	}
+	failed := b.failed(name)
+	shown := failed[:min(len(failed), most)]
+	if len(failed) > len(shown) {
+		shown = shown[:most-1] // the last row is for the count
+	}
+	var rows []row
+	for _, i := range shown {
+		rows = append(rows, rowOf("  "+names.InstanceName(name, int(i.GetIndex())), InstanceTask(b.tasks[name], i), now))
+	}
+	if more := len(failed) - len(shown); more > 0 {
+		rows = append(rows, row{name: fmt.Sprintf("  and %d more", more)})
+	}
+	return rows
+}

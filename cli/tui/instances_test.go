@@ -1,0 +1,118 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fan is a run whose task "each" has fanned out to n; every seventh failed.
+func fan(n int32) *v1.Run {
+	run := nightly()
+	each := &v1.Task{State: "running", StartedAt: after(1), Count: &n, Counts: map[string]int32{}, DependsOn: []string{"fetch"}}
+	for i := range n {
+		instance := &v1.Instance{Index: i, State: "completed", Node: "local-1", StartedAt: after(1), CompletedAt: after(2)}
+		switch {
+		case i%7 == 3:
+			instance.State, instance.Error, instance.Attempt = "dead_letter", fmt.Sprintf("exit code %d", i), 3
+		case i > n/2:
+			instance = &v1.Instance{Index: i, State: "running", Node: "local-2", StartedAt: after(3)}
+		}
+		each.Counts[instance.State]++
+		each.Instances = append(each.Instances, instance)
+	}
+	run.Tasks["each"] = each
+	return run
+}
+
+func TestTableOfAFanOut(t *testing.T) {
+	now := begin.Add(7 * time.Second)
+	b := BoardOf(fan(100))
+	golden(t, "table-fanout", joined(Table(b, now, 0, plain)))
+	golden(t, "view-fanout", joined(View(b, now, 80, 17, plain)))
+	golden(t, "view-fanout-low", joined(View(b, now, 80, 9, plain)))
+	run := nightly()
+	run.Tasks["held"] = &v1.Task{State: "pending", Held: true}
+	run.Tasks["cached"] = &v1.Task{State: "completed", CachedFrom: "nightly-77777777"}
+	run.Tasks["child"] = &v1.Task{State: "running", ChildRun: "other-99999999", StartedAt: after(1)}
+	run.Tasks["ask"] = &v1.Task{State: "paused", Reason: "approval", Error: "ship it?"}
+	golden(t, "table-notes", joined(Table(BoardOf(run), now, 0, plain)))
+}
+
+func TestViewOfAFanOutFitsTheTerminal(t *testing.T) {
+	b := BoardOf(fan(700))
+	for height := range 40 {
+		if lines := View(b, begin, 80, height, plain); len(lines) > max(height-1, 4) {
+			t.Errorf("%d lines for a height of %d", len(lines), height)
+		}
+	}
+}
+
+func TestTally(t *testing.T) {
+	for _, test := range []struct {
+		count  int32
+		counts map[string]int32
+		want   string
+	}{
+		{0, nil, "0/0 done"},
+		{100, map[string]int32{"completed": 37, "running": 4, "dead_letter": 1, "pending": 58}, "37/100 done, 4 running, 1 failed"},
+		{9, map[string]int32{"completed": 1, "failed": 1, "lost": 1, "skipped": 2, "cancelled": 3, "paused": 1}, "1/9 done, 1 paused, 2 failed, 2 skipped, 3 cancelled"},
+	} {
+		if got := Tally(&v1.Task{Count: &test.count, Counts: test.counts}); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// Instances that are told of a few at a time make the same picture as all at once,
+// each change is told once, and a new generation starts over.
+func TestInstancesAreMerged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := int32(rapid.IntRange(1, 30).Draw(t, "instances"))
+		b, whole, told := NewBoard("r"), fan(n), map[string]int{}
+		message := func(instances []*v1.Instance) *v1.WatchRunResponse {
+			run := proto.CloneOf(whole)
+			run.Tasks["each"].Instances = instances
+			return &v1.WatchRunResponse{Run: run}
+		}
+		all := whole.Tasks["each"].Instances
+		for at := 0; at < len(all); {
+			to := min(len(all), at+rapid.IntRange(1, 7).Draw(t, "piece"))
+			for _, c := range b.Apply(message(all[max(0, at-2):to])) {
+				if c.Of != "" {
+					told[c.Name]++
+				}
+			}
+			at = to
+		}
+		for i := range n {
+			if name := fmt.Sprintf("each[%d]", i); told[name] != 1 {
+				t.Fatalf("%s is told %d times", name, told[name])
+			}
+		}
+		now := begin.Add(7 * time.Second)
+		want, got := joined(Table(BoardOf(whole), now, 0, plain)), joined(Table(b, now, 0, plain))
+		if want != got {
+			t.Fatalf("want\n%s\ngot\n%s", want, got)
+		}
+		again := message(nil)
+		again.Run.Generation = 1
+		b.Apply(again)
+		if left := b.failed("each"); len(left) > 0 {
+			t.Fatalf("%v are left of the generation before", left)
+		}
+	})
+}
+
+// TestBoardIsBounded holds that of a large fan-out only the first instances are kept.
+func TestBoardIsBounded(t *testing.T) {
+	b := BoardOf(fan(5000))
+	if n := len(b.instances["each"]); n != maxInstances {
+		t.Errorf("%d are kept", n)
+	}
+}

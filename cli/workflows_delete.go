@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newWorkflowsDelete(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Forget a stored definition; runs of it are left alone",
+		Args:  arguments(1, 1, "NAME"),
+	}
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		if _, err := call(ctx, a, a.workflows.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: args[0]}); err != nil {
+			return err
+		}
+		if output.value == formatJSON {
+			return writeJSON(sys.stdout, map[string]string{"name": args[0]})
+		}
+		_, err := fmt.Fprintf(sys.screen, "workflow %s is deleted; its runs are left alone\n", args[0])
+		return err
+	})
+	return cmd
+}
