@@ -20,9 +20,10 @@ import (
 // While it waits, a drain hands it back at once; from start on it may finish until
 // the drain's deadline. Without a process in time it is handed back, too.
 type attempt struct {
-	node  *Node
-	req   *v1.ExecuteRequest
-	token []byte
+	node    *Node
+	req     *v1.ExecuteRequest
+	members []member // of req
+	token   []byte
 	// stop ends the attempt; the first cause counts.
 	stop context.CancelCauseFunc
 	// gpuLane says that it came by the queue for tasks that use GPUs.
@@ -37,7 +38,8 @@ type attempt struct {
 	known atomic.Int64
 
 	progress atomic.Pointer[v1.ExecuteProgress]
-	spawns   chan struct{} // closed when the process has started
+	spawns   chan struct{} // closed when the process, or the first of a batch, has started
+	news     chan struct{} // asks for a beat now, because of what progress says
 	beating  sync.WaitGroup
 	endBeats context.CancelFunc
 
@@ -70,8 +72,8 @@ func deliveryOf(ctx context.Context) delivery {
 func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
 	t := termsOf(d.heartbeat, n.BeatInterval)
 	a := &attempt{
-		node: n, req: req, token: d.token, gpuLane: isGPULane(n.Name, d.queue),
-		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}),
+		node: n, req: req, members: membersOf(req), token: d.token, gpuLane: isGPULane(n.Name, d.queue),
+		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	a.startBy = a.takenUp.Add(n.startTimeout())
 	// The server counts from when it gave the task away. How long that is ago is
@@ -81,7 +83,7 @@ func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (
 	if n.arrivals.fresh(d.sent, a.takenUp, t.fresh) {
 		a.known.Store(int64(a.takenUp))
 	}
-	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim()})
+	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
 	ctx, a.stop = context.WithCancelCause(ctx)
 	n.attempts.enter(a)
 	// Beats go on while a cancelled attempt ends: they hold its lease.
@@ -99,9 +101,10 @@ func (a *attempt) end() {
 	a.stop(nil)
 }
 
-// spawned notes that the task's process has started.
+// spawned notes that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned() {
-	a.progress.Store(&v1.ExecuteProgress{Claim: a.req.GetClaim(), Spawned: true, StartedAt: timestamppb.Now()})
+	p := a.progress.Load()
+	a.progress.Store(&v1.ExecuteProgress{Claim: p.GetClaim(), Spawned: true, StartedAt: timestamppb.Now(), Checkpoint: p.GetCheckpoint()})
 	close(a.spawns)
 }
 

@@ -39,6 +39,8 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 		case <-spawns:
 			next = executor.Now().Add(firstBeat)
 			spawns = nil
+		case <-a.news:
+			next = executor.Now()
 		case <-timer.C:
 		}
 		now := executor.Now()

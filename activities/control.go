@@ -2,104 +2,35 @@ package activities
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
 
 const (
-	// evaluateBudget is how long one call of Evaluate goes on; what it did not
-	// reach is asked again.
-	evaluateBudget = time.Second
-	// conditionBudget bounds one condition, which its cost limit does too.
-	conditionBudget = 500 * time.Millisecond
 	// maxResultBytes is the largest final status that is the result of its workflow.
 	maxResultBytes = 256 << 10
 	// carryPartBytes is the size of a stored part of a RunCarry, so that reading it
 	// back stays below Temporal's 2 MB for a payload: as JSON a byte may take six.
 	carryPartBytes = 256 << 10
-	// maxAnswersBytes bounds what one call of Evaluate says of conditions that could
-	// not be evaluated; the others are asked again.
-	maxAnswersBytes = 256 << 10
 )
 
 // Control has the local activities of the control process that need the store.
-// It is safe for concurrent use.
+// It is safe for concurrent use, and must not be copied.
 type Control struct {
 	Store     *store.Store
 	Evaluator *condition.Evaluator
 	Placement *Placement
-	Logger    *slog.Logger
-}
+	// Metrics counts the runs and tasks that have ended; nil: nobody does.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
 
-// Evaluate answers conditions, in order, for as long as its time budget lasts;
-// at least one is answered. A condition that cannot be evaluated is an answer,
-// and so is a result that is not in the store; a store that cannot be read is an error.
-func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
-	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
-	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
-	res := &v1.EvaluateResponse{}
-	size := 0
-	for _, cond := range req.GetConditions() {
-		if len(res.GetAnswers()) > 0 && (time.Now().After(deadline) || size > maxAnswersBytes) {
-			break
-		}
-		answer := &v1.ConditionAnswer{Task: cond.GetTask()}
-		began := time.Now()
-		err := c.see(ctx, &view, req, cond.GetReferences(), patience)
-		if errors.Is(err, store.ErrNotFound) {
-			// Waiting for what is missing is no evaluation, and is done once for all.
-			deadline, patience = deadline.Add(time.Since(began)), 0
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, err // tried again
-		}
-		if answer.Broken = err != nil; !answer.Broken {
-			answer.Value, err = c.evaluate(ctx, cond.GetExpression(), view)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			answer.Value, answer.Error = false, err.Error()
-		}
-		res.Answers = append(res.Answers, answer)
-		size += proto.Size(answer)
-	}
-	return res, nil
-}
-
-func (c *Control) evaluate(ctx context.Context, expression string, view condition.View) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, conditionBudget)
-	defer cancel()
-	return c.Evaluator.Evaluate(ctx, expression, view)
-}
-
-// see puts the ancestors that a condition reads into the view, whole. A result that
-// is missing may be on its way, and is waited for.
-func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, references []string, patience time.Duration) error {
-	for _, task := range references {
-		if view.Parents[task] != nil || req.GetParents()[task] == nil {
-			continue
-		}
-		parent := req.GetParents()[task]
-		if parent.GetRecord() != "" {
-			var record v1.ExecuteResponse
-			if err := c.Store.AwaitMessage(ctx, parent.GetRecord(), &record, patience); err != nil {
-				return fmt.Errorf("read the result of %s, which its node may keep in another store: %w", task, err)
-			}
-			parent = &v1.ParentView{State: parent.GetState(), Result: record.GetResult()}
-		}
-		view.Parents[task] = parent
-	}
-	return nil
+	lists lists
 }
 
 // SaveStatus stores the final status of a run with the events that are not stored
@@ -114,6 +45,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 	if err := c.Store.PutMessage(ctx, store.StatusKey(run.GetId(), run.GetGeneration()), status); err != nil {
 		return nil, err
 	}
+	c.count(run)
 	if proto.Size(status) <= maxResultBytes {
 		return status, nil
 	}
@@ -125,6 +57,20 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 		Revision:  status.GetRevision(),
 		TaskCount: status.GetTaskCount(),
 	}, nil
+}
+
+// count counts a run that has ended with its tasks. A task that has fanned out
+// counts as its instances.
+func (c *Control) count(run *v1.Run) {
+	c.Metrics.RunEnded(run.GetState())
+	for _, task := range run.GetTasks() {
+		if task.Count == nil {
+			c.Metrics.TasksEnded(task.GetType(), task.GetState(), 1)
+		}
+		for state, n := range task.GetCounts() {
+			c.Metrics.TasksEnded(task.GetType(), state, int(n))
+		}
+	}
 }
 
 // SaveEvents stores a part of a run's events.
@@ -142,6 +88,7 @@ func (c *Control) SaveCarry(ctx context.Context, run string, generation int32, c
 	kept := &v1.RunCarry{
 		CreatedAt: carry.GetCreatedAt(), FirstFailure: carry.GetFirstFailure(),
 		Cancelled: carry.GetCancelled(), Revision: carry.GetRevision(), EventParts: carry.GetEventParts(),
+		Paused: carry.GetPaused(), Held: carry.GetHeld(), Doom: carry.GetDoom(), DeadlineAt: carry.GetDeadlineAt(),
 	}
 	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
 	flush := func() error {

@@ -3,12 +3,14 @@ package activities
 import (
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -72,12 +74,18 @@ func TestCarryThroughTheStore(t *testing.T) {
 func TestSaveStatus(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
+	m, err := metrics.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Metrics = m
 	for name, test := range map[string]struct {
 		bytes int
 		whole bool
 	}{"small": {1000, true}, "large": {300 << 10, false}} {
 		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
-			"t": {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}}}}}
+			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}},
+			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
 		kept, err := c.SaveStatus(t.Context(), status, &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}})
 		if err != nil {
 			t.Fatal(err)
@@ -94,35 +102,11 @@ func TestSaveStatus(t *testing.T) {
 			t.Errorf("%s: events %v, error %v", name, &part, err)
 		}
 	}
-}
-
-// The answers of one call stay small, however much there is to say.
-func TestEvaluateStopsInTime(t *testing.T) {
-	t.Parallel()
-	c := newControl(t)
-	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{}, Parents: map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r/no-such-record"}}}
-	long := strings.Repeat("n", 60)
-	for i := range 5000 {
-		req.Conditions = append(req.Conditions, &v1.Condition{Task: fmt.Sprintf("%s%d", long, i), Expression: "true", References: []string{"p"}})
-	}
-	asked := 0
-	for len(req.Conditions) > 0 {
-		res, err := c.Evaluate(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
+	scrape := httptest.NewRecorder()
+	m.Handler().ServeHTTP(scrape, httptest.NewRequest("GET", metrics.Path, nil))
+	for _, want := range []string{`switchyard_runs_total{state="failed"} 2`, `switchyard_tasks_total{state="failed",type=""} 2`, `switchyard_tasks_total{state="dead_letter",type=""} 2`} {
+		if !strings.Contains(scrape.Body.String(), want) {
+			t.Errorf("a scrape does not say %s", want)
 		}
-		if n := len(res.GetAnswers()); n == 0 || n > len(req.Conditions) || proto.Size(res) > 300<<10 {
-			t.Fatalf("%d answers of %d bytes to %d conditions", n, proto.Size(res), len(req.Conditions))
-		}
-		for i, a := range res.GetAnswers() {
-			if a.GetTask() != req.Conditions[i].GetTask() || a.GetValue() || !strings.Contains(a.GetError(), "result of p") {
-				t.Fatalf("answer %d: %v", i, a)
-			}
-		}
-		req.Conditions = req.Conditions[len(res.GetAnswers()):]
-		asked++
-	}
-	if asked < 2 {
-		t.Error("all of it came in one answer")
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 )
 
 const (
@@ -65,6 +66,15 @@ type Node struct {
 
 	attempts attempts
 	arrivals arrivals
+	lists    lists
+	// expressions is made by evaluator.
+	expressions     *condition.Evaluator
+	makeExpressions sync.Once
+}
+
+func (n *Node) evaluator() *condition.Evaluator {
+	n.makeExpressions.Do(func() { n.expressions = condition.NewEvaluator() })
+	return n.expressions
 }
 
 func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defaultStartTimeout) }
@@ -72,6 +82,7 @@ func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defa
 // Execute runs one attempt of a task and returns how it ended, when nothing of
 // it is left. Cancelling the activity stops the attempt. An attempt whose task was
 // completed by an earlier one, of which nobody heard, returns what that one left.
+// A batch of instances is run as one attempt; see runBatch.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	return n.executeFrom(ctx, deliveryOf(ctx), req)
 }
@@ -111,122 +122,72 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	default:
 		return moved("no_room", err.Error()), nil
 	}
-	record, key, err := n.awaitAnswered(ctx, req)
+	before, err := n.awaitAnswers(ctx, req, a.members)
 	if err != nil {
 		return stopped(ctx, nil), nil
 	}
-	if record != nil {
-		return cut(record, key, req), nil
+	if len(req.GetBatch()) == 0 {
+		for _, earlier := range before {
+			return cut(earlier.res, earlier.reference, int(req.GetInlineLimit())), nil
+		}
 	}
-	return n.run(ctx, a, exec)
+	s, err := n.gather(ctx, req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return stopped(ctx, nil), nil
+	case err != nil:
+		return nil, err
+	case len(req.GetBatch()) > 0:
+		return n.runBatch(ctx, a, exec, s, before)
+	}
+	return n.run(ctx, a, exec, s)
 }
 
-// run runs an attempt that has its place.
-func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor) (*v1.ExecuteResponse, error) {
-	req := a.req
-	outputs, err := n.parentOutputs(ctx, req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return stopped(ctx, nil), nil
-		}
-		return nil, fmt.Errorf("read the outputs of the parents of %s: %w", req.GetTask(), err)
+// run runs an attempt that has its place, of a task or of one instance.
+func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *supplies) (*v1.ExecuteResponse, error) {
+	req, m := a.req, &a.members[0]
+	w := &work{node: n, attempt: a, supplies: s, gpus: n.gpus(a), run: exec.Run}
+	defer w.close()
+	res, err := w.prepare(ctx, m)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return stopped(ctx, nil), nil
+	case err != nil || res != nil:
+		return res, err
 	}
-	ws, err := n.Workspaces.Prepare(workspace.Request{
-		RunID: req.GetRunId(), Workflow: req.GetWorkflow(), Task: req.GetTask(),
-		TaskID:  req.GetRunId() + "/" + req.GetTask(),
-		Attempt: int(req.GetAttempt()), Node: n.Name, NUMANode: numaNode(req),
-		Env: req.GetEnv(), Input: req.GetInput(), Parents: outputs, SharedDir: n.SharedDir,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare the workspace of %s: %w", req.GetTask(), err)
-	}
-	defer func() {
-		if err := ws.Close(); err != nil {
-			n.Logger.Warn("a workspace was not removed", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
-		}
-	}()
 	if a.confirm(ctx) != nil || !n.attempts.start(a) {
 		return stopped(ctx, nil), nil
 	}
-	log := logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: req.GetTask(), Attempt: req.GetAttempt(), Claim: req.GetClaim()}, logs.Options{})
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, logs.Options{})
+	w.keeper = a.keep(ctx, w.log, nil)
+	res, err = w.do(ctx, m)
+	w.keeper.stop()
 
-	runCtx, cancel := ctx, context.CancelFunc(func() {})
-	if t := req.GetTimeout().AsDuration(); t > 0 {
-		runCtx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
-	}
-	defer cancel()
-	result, err := exec.Run(runCtx, executor.Attempt{
-		ID:       fmt.Sprintf("%s/%s/c%d", req.GetRunId(), req.GetTask(), req.GetClaim()),
-		Spec:     req.GetSpec(),
-		Env:      ws.Env(),
-		BaseDir:  n.BaseDir,
-		Stdout:   log.Stream("stdout"),
-		Stderr:   log.Stream("stderr"),
-		Grace:    stopGrace,
-		Lease:    a.lease,
-		GPUs:     n.gpus(a),
-		NUMANode: req.NumaNode,
-		// Placement gives GPUs together with the NUMA node that they are near to,
-		// whether or not the task asks for that.
-		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
-	}, a.spawned)
-	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
-		// The watchdog may have ended it. What has done its work before it was asked to
-		// stop counts for as long as it cannot run elsewhere.
-		a.stop(errLeaseLost)
-		result.Stopped, err = true, nil
-	}
-
-	res, brokenErr := interpret(runCtx, result, err)
 	// What follows must happen although the attempt was cancelled.
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
-	if err := log.Close(cleanup); err != nil {
-		n.Logger.Warn("a part of a log was not stored", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
-	}
-	if brokenErr != nil {
-		return nil, fmt.Errorf("run %s: %w", req.GetTask(), brokenErr)
-	}
-	if res.GetState() == "moved" {
-		return res, nil
+	w.closeLog(cleanup)
+	if err != nil || res.GetState() == "moved" {
+		return res, err
 	}
 	a.stamp(res)
-	collectStreams(res.GetResult(), log)
-	collectFiles(res, ws)
-	explain(res)
 	return n.report(cleanup, a, res)
 }
 
 // report returns what is to be said of an attempt that has run: what it left,
 // unless an earlier one that nobody heard of has completed meanwhile.
 func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
-	record, key, err := n.answered(ctx, a.req)
+	m := &a.members[0]
+	before, err := n.answers(ctx, a.req, a.members)
 	if err != nil {
-		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", a.req.GetTask(), "error", err)
+		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", m.name, "error", err)
 	}
-	if record != nil {
-		return cut(record, key, a.req), nil
+	for _, earlier := range before {
+		return cut(earlier.res, earlier.reference, int(a.req.GetInlineLimit())), nil
 	}
 	if a.lease.Over() {
 		// This process was held up since the end; the task may be running elsewhere.
 		return moved("lease_lost", errLeaseLost.Error()), nil
 	}
-	return n.keep(ctx, a.req, res)
-}
-
-// parentOutputs reads the outputs that did not travel with the request.
-func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Struct, error) {
-	outputs := make(map[string]*structpb.Struct, len(req.GetParents()))
-	for _, p := range req.GetParents() {
-		outputs[p.GetTask()] = p.GetOutput()
-		if p.GetRecord() == "" {
-			continue
-		}
-		var record v1.ExecuteResponse
-		if err := n.Store.AwaitMessage(ctx, p.GetRecord(), &record, store.Arrival); err != nil {
-			return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
-		}
-		outputs[p.GetTask()] = record.GetResult().GetOutput()
-	}
-	return outputs, nil
+	return n.keep(ctx, a.req, m, res)
 }

@@ -4,6 +4,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"switchyard/activities/executor/shell"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	shell.RunWatchdogIfAsked()
+	goleak.VerifyTestMain(m)
+}

@@ -1,9 +1,14 @@
 package activities
 
-import v1 "switchyard/proto/switchyard/v1"
+import (
+	"cmp"
+	"time"
 
-// measure counts how an attempt ended on this node. res is nil when the node
-// itself was at fault.
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// measure counts how an attempt ended on this node, or each of a batch. res is nil
+// when the node itself was at fault.
 func (n *Node) measure(taskType string, res *v1.ExecuteResponse) {
 	if res == nil {
 		n.Metrics.AttemptEnded(taskType, "failed", 0)
@@ -15,8 +20,14 @@ func (n *Node) measure(taskType string, res *v1.ExecuteResponse) {
 	case "lease_lost":
 		n.Metrics.LeaseExpired(n.Name)
 	}
+	for _, m := range res.GetBatch() {
+		n.Metrics.AttemptEnded(taskType, cmp.Or(m.GetState(), "completed"), time.Duration(m.GetTookMs())*time.Millisecond)
+	}
+	if len(res.GetBatch()) > 0 && res.GetState() == "completed" {
+		return
+	}
 	ran := res.GetCompletedAt().AsTime().Sub(res.GetStartedAt().AsTime())
-	if res.GetStartedAt() == nil || res.GetNode() != n.Name { // nothing ran, or elsewhere
+	if res.GetStartedAt() == nil || res.GetNode() != n.Name || len(res.GetBatch()) > 0 { // nothing ran, or elsewhere
 		ran = 0
 	}
 	n.Metrics.AttemptEnded(taskType, res.GetState(), ran)

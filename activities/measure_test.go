@@ -31,7 +31,18 @@ func TestMeasure(t *testing.T) {
 		"no room":              {&v1.ExecuteResponse{State: "moved", Reason: "no_room", Node: "a"}, []string{`worker_claim_contention_total{node="a"} 1`}, "run_seconds_sum{"},
 		"another incarnation":  {&v1.ExecuteResponse{State: "moved", Reason: "incarnation", Node: "a"}, []string{`worker_claim_contention_total{node="a"} 1`}, "expirations_total{"},
 		"lease over":           {ran("a", "moved", "lease_lost"), []string{`worker_lease_expirations_total{node="a"} 1`, `switchyard_task_attempts_total{state="moved",type="shell"} 1`}, "contention_total{"},
-		"node at fault":        {nil, []string{`switchyard_task_attempts_total{state="failed",type="shell"} 1`}, "run_seconds_sum{"},
+		"batch": {
+			&v1.ExecuteResponse{State: "completed", Node: "a", StartedAt: timestamppb.New(began), CompletedAt: timestamppb.New(began.Add(time.Hour)), Batch: []*v1.MemberResult{
+				{Index: 1, TookMs: 500}, {Index: 2, TookMs: 1000}, {Index: 3, State: "failed", TookMs: 250},
+			}},
+			[]string{`switchyard_task_attempts_total{state="completed",type="shell"} 2`, `switchyard_task_run_seconds_sum{state="completed",type="shell"} 1.5`,
+				`switchyard_task_attempts_total{state="failed",type="shell"} 1`}, "contention_total{",
+		},
+		"batch that was moved": {
+			&v1.ExecuteResponse{State: "moved", Reason: "draining", Node: "a", StartedAt: timestamppb.New(began), CompletedAt: timestamppb.New(began.Add(time.Hour)), Batch: []*v1.MemberResult{{TookMs: 500}}},
+			[]string{`switchyard_task_attempts_total{state="moved",type="shell"} 1`, `switchyard_task_run_seconds_sum{state="completed",type="shell"} 0.5`}, `run_seconds_sum{state="moved"`,
+		},
+		"node at fault": {nil, []string{`switchyard_task_attempts_total{state="failed",type="shell"} 1`}, "run_seconds_sum{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -146,7 +146,8 @@ func TestKeep(t *testing.T) {
 		}}
 		attempt++
 		before := proto.CloneOf(whole)
-		got, err := n.keep(ctx, &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: attempt, InlineLimit: int32(limit)}, whole)
+		req := &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: attempt, InlineLimit: int32(limit)}
+		got, err := n.keep(ctx, req, &membersOf(req)[0], whole)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
@@ -187,14 +188,27 @@ func (p *Placement) Benched() map[string]time.Time {
 	return p.queue.Benched()
 }
 
-// Explain is a local activity: it says what the queue thinks of a task.
+// maxExplained is what the answers about several tasks may take, encoded; as JSON they are up to five times as large.
+const maxExplained = 256 << 10
+
+// Explain is a local activity: it says what the queue thinks of a task, or of several, of the first of them as far as
+// one answer holds.
 func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.valid() {
 		return nil, errNotOwner
 	}
-	return p.queue.Explain(req.GetRunId(), req.GetRequest()), nil
+	if len(req.GetMore()) == 0 {
+		return p.queue.Explain(req.GetRunId(), req.GetRequest()), nil
+	}
+	res := &v1.ExplainResponse{}
+	for size, i := 0, 0; i < len(req.GetMore()) && (i == 0 || size < maxExplained); i++ {
+		said := p.queue.Explain(req.GetRunId(), req.GetMore()[i])
+		size += proto.Size(said)
+		res.More = append(res.More, said)
+	}
+	return res, nil
 }
 
 // Run keeps the time-outs of requests, and forgets runs that have ended without

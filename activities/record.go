@@ -12,48 +12,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-const (
-	// recordTimeout bounds how long the report of a completed attempt waits for its
-	// record, when it can do without.
-	recordTimeout = 10 * time.Second
-	// Pause between two tries to read a record, doubling.
-	firstReadPause, lastReadPause = 100 * time.Millisecond, 2 * time.Second
-)
-
-// answered looks whether one of the attempts whose end nobody heard of has
-// completed: what its record says is the answer then, with the record's key.
-// Without one it returns nil. A recorded failure is no answer.
-func (n *Node) answered(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, string, error) {
-	for _, attempt := range req.GetUnheard() {
-		key := store.ResultKey(req.GetRunId(), req.GetGeneration(), req.GetTask(), attempt)
-		var record v1.ExecuteResponse
-		switch err := n.Store.GetMessage(ctx, key, &record); {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			return nil, "", fmt.Errorf("look for the result of attempt %d of %s: %w", attempt, req.GetTask(), err)
-		case record.GetState() == "completed":
-			return &record, key, nil
-		}
-	}
-	return nil, "", nil
-}
-
-// awaitAnswered is answered with patience: while the store is away it is not known
-// whether the task must run at all. The error is that of ctx.
-func (n *Node) awaitAnswered(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, string, error) {
-	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
-		record, key, err := n.answered(ctx, req)
-		if err == nil {
-			return record, key, nil
-		}
-		n.Logger.Debug("a record could not be read", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
-		select {
-		case <-ctx.Done():
-			return nil, "", context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
-}
+// recordTimeout bounds how long the report of a completed attempt waits for its
+// record, when it can do without.
+const recordTimeout = 10 * time.Second
 
 // record stores the answer of an attempt, unless there is one that says completed:
 // the first one counts. It returns the one that does.
@@ -72,12 +33,13 @@ func (n *Node) record(ctx context.Context, key string, res *v1.ExecuteResponse) 
 	return res, n.Store.PutMessage(ctx, key, res)
 }
 
-// keep records an answer if it says completed, or if it is too large to travel, and
-// returns what may travel of the one that counts. A completed attempt whose small
-// answer cannot be recorded is reported nevertheless: the record is of use only
+// keep records the answer of a member if it says completed, or if it is too large to
+// travel, and returns what may travel of the one that counts. A completed attempt whose
+// small answer cannot be recorded is reported nevertheless: the record is of use only
 // when the report is lost, too.
-func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
-	whole := fits(res, req)
+func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	limit := int(req.GetInlineLimit())
+	whole := fits(res, limit)
 	if whole && res.GetState() != "completed" {
 		return res, nil
 	}
@@ -86,34 +48,36 @@ func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, res *v1.Execute
 		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 	}
-	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), req.GetTask(), req.GetAttempt())
+	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), m.name, m.attempt)
 	first, err := n.record(ctx, key, res)
 	switch {
 	case err == nil:
-		return cut(first, key, req), nil
+		return cut(first, key, limit), nil
 	case whole:
-		n.Logger.Warn("a result was not recorded", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
+		n.Logger.Warn("a result was not recorded", "run", req.GetRunId(), "task", m.name, "error", err)
 		return res, nil
 	}
-	return nil, fmt.Errorf("store the result of %s: %w", req.GetTask(), err)
+	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)
 }
 
-// fits tells whether an answer may travel whole.
-func fits(res *v1.ExecuteResponse, req *v1.ExecuteRequest) bool {
+// fits tells whether an answer may travel whole, with at most limit bytes of streams
+// and output.
+func fits(res *v1.ExecuteResponse, limit int) bool {
 	r := res.GetResult()
 	output := proto.Size(r.GetOutput())
-	return output <= maxInlineOutput && output+len(r.GetStdout())+len(r.GetStderr()) <= int(req.GetInlineLimit())
+	return output <= maxInlineOutput && output+len(r.GetStdout())+len(r.GetStderr()) <= limit
 }
 
-// cut returns what of an answer may travel; it names the record when that is not all.
-func cut(res *v1.ExecuteResponse, key string, req *v1.ExecuteRequest) *v1.ExecuteResponse {
-	if fits(res, req) {
+// cut returns what of an answer may travel; it has a reference to the record when that
+// is not all.
+func cut(res *v1.ExecuteResponse, reference string, limit int) *v1.ExecuteResponse {
+	if fits(res, limit) {
 		return res
 	}
 	res = proto.CloneOf(res)
-	res.Record = key
+	res.Record = reference
 	r := res.GetResult()
-	room := int(req.GetInlineLimit())
+	room := limit
 	if size := proto.Size(r.GetOutput()); size <= min(maxInlineOutput, room) {
 		room -= size
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // Reopen returns the state from which a run goes on that has ended: what its
@@ -27,18 +28,44 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
-		t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name]}
-		t.Task.Type, t.Task.DependsOn = "", nil // the definition has them
-		if r := t.Task.GetResult(); r != nil && t.Record != "" {
-			r.Stdout, r.Stderr, r.Output = "", "", nil
-			r.StdoutTruncated, r.StderrTruncated = true, true
+		for _, one := range task.GetInstances() {
+			instance := names.InstanceName(name, int(one.GetIndex()))
+			carry.Tasks[instance] = carried(&status, instance, instanceTask(one))
 		}
-		carry.Tasks[name] = t
+		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
+		carry.Tasks[name] = carried(&status, name, task)
+	}
+	for _, part := range status.GetParts() {
+		t := carry.GetTasks()[part.GetTask()]
+		t.Parts = append(t.Parts, part)
 	}
 	if proto.Size(carry) <= maxResultBytes {
 		return carry, nil
 	}
 	return c.SaveCarry(ctx, req.GetRunId(), req.GetGeneration(), carry)
+}
+
+// carried is what goes on of a task of a run that has ended.
+func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
+	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name]}
+	if r := task.GetResult(); r != nil && t.Record != "" {
+		r.Stdout, r.Stderr, r.Output = "", "", nil
+		r.StdoutTruncated, r.StderrTruncated = true, true
+	}
+	return t
+}
+
+// instanceTask is an instance in the form of a task.
+func instanceTask(i *v1.Instance) *v1.Task {
+	t := &v1.Task{
+		State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
+		Result: i.GetResult(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(), CompletedAt: i.GetCompletedAt(),
+		ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+	}
+	if t.GetCompletedAt() == nil {
+		t.State = "cancelled"
+	}
+	return t
 }
 
 // load reads a message from the store. That it is not there is for good.

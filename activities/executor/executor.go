@@ -34,6 +34,25 @@ type Executor interface {
 	Run(ctx context.Context, a Attempt, spawned func()) (Result, error)
 }
 
+// Batcher is an Executor that runs attempts one after the other for less than each
+// costs by itself.
+type Batcher interface {
+	Executor
+
+	// Batch begins a row of attempts. The id and the lease are those of all of them;
+	// what the attempts themselves say of that does not count. Its Close must be called.
+	Batch(id string, lease *Lease) (Batch, error)
+}
+
+// Batch is a row of attempts. Its methods are called by one goroutine at a time.
+type Batch interface {
+	// Run is Executor.Run of the next attempt, and nothing of it is left afterwards.
+	Run(ctx context.Context, a Attempt, spawned func()) (Result, error)
+
+	// Close ends the row. An error says that something of it is left on the node.
+	Close() error
+}
+
 // Attempt is one execution of a task on this node.
 type Attempt struct {
 	// ID is unique to the dispatch on any node: "<run>/<task>/c<claim>". Whatever the

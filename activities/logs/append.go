@@ -31,7 +31,7 @@ func (w *Writer) take(stream string, p []byte) error {
 // which add gives up while it waits.
 func (w *Writer) add(stream string, p []byte) error {
 	for now := time.Now(); len(p) > 0; {
-		n := w.pending.add(stream, now, p, w.opts.ChunkBytes)
+		n := w.pending.add(stream, w.by, now, p, w.opts.ChunkBytes)
 		if p = p[n:]; n > 0 {
 			continue
 		}
@@ -55,7 +55,7 @@ func (w *Writer) makeRoom() {
 		w.idle.Wait()
 	case w.sealed != nil && time.Now().Before(w.retryAt):
 		w.drop()
-	case !w.send(w.stored) && w.pending.room(w.opts.ChunkBytes) == 0:
+	case !w.send(w.stored) && w.pending.room(w.by, w.opts.ChunkBytes) == 0:
 		w.drop()
 	}
 }

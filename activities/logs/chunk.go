@@ -27,34 +27,46 @@ const (
 type chunk struct {
 	data    []byte
 	entries []entry
+	// names is what the names of printers take.
+	names int
 }
 
 // entry is a piece of a chunk's data: from the end of the entry before to its own.
 type entry struct {
 	stream string
+	by     printer
 	at     time.Time
 	end    int
 }
 
-// room is how much output a chunk of limit bytes takes in a new entry; none is left at 0.
-func (c *chunk) room(limit int) int {
-	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost)
+// printer is the instance of a batch that prints; none is named where the key of
+// the chunk says who does.
+type printer struct {
+	task    string
+	attempt int32
+}
+
+// room is how much output of somebody a chunk of limit bytes takes in a new entry;
+// none is left at 0.
+func (c *chunk) room(by printer, limit int) int {
+	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost-c.names-len(by.task))
 }
 
 // add takes as much of p as there is room for and returns how much that was.
-func (c *chunk) add(stream string, at time.Time, p []byte, limit int) int {
-	p = p[:min(len(p), c.room(limit), entryBytes)]
+func (c *chunk) add(stream string, by printer, at time.Time, p []byte, limit int) int {
+	p = p[:min(len(p), c.room(by, limit), entryBytes)]
 	if len(p) == 0 {
 		return 0
 	}
-	if last := len(c.entries) - 1; last >= 0 && c.entries[last].stream == stream &&
+	if last := len(c.entries) - 1; last >= 0 && c.entries[last].stream == stream && c.entries[last].by == by &&
 		at.Sub(c.entries[last].at) < togetherWithin && len(c.data)+len(p)-c.start(last) <= entryBytes {
 		c.data = append(c.data, p...)
 		c.entries[last].end = len(c.data)
 		return len(p)
 	}
 	c.data = append(c.data, p...)
-	c.entries = append(c.entries, entry{stream, at, len(c.data)})
+	c.entries = append(c.entries, entry{stream, by, at, len(c.data)})
+	c.names += len(by.task)
 	return len(p)
 }
 
@@ -74,7 +86,7 @@ func (c *chunk) clear() {
 		*c = chunk{}
 		return
 	}
-	c.data, c.entries = c.data[:0], c.entries[:0]
+	c.data, c.entries, c.names = c.data[:0], c.entries[:0], 0
 }
 
 // encode appends the records of the chunk to out.
@@ -82,13 +94,14 @@ func (c *chunk) encode(out []byte) []byte {
 	var m v1.LogEntry
 	for i, e := range c.entries {
 		m.Stream, m.Time, m.Data = e.stream, timestamppb.New(e.at), c.data[c.start(i):e.end]
+		m.Task, m.Attempt = e.by.task, e.by.attempt
 		out = appendRecord(out, &m)
 	}
 	return out
 }
 
 // encodedSize is an upper bound of what encode appends.
-func (c *chunk) encodedSize() int { return len(c.data) + entryCost*len(c.entries) }
+func (c *chunk) encodedSize() int { return len(c.data) + entryCost*len(c.entries) + c.names }
 
 func appendRecord(out []byte, m *v1.LogEntry) []byte {
 	out = binary.AppendUvarint(out, uint64(proto.Size(m)))

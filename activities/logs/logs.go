@@ -22,14 +22,30 @@ type Store interface {
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
-// Attempt names one dispatch of an attempt of a task; each has a log of its own.
+// Attempt names one dispatch of an attempt of a task, an instance ("each[3]") or a
+// batch; each has a log of its own. A batch is named by store.BatchName, and by the
+// attempt and the claim of its first instance.
 type Attempt struct {
 	Run, Task string
 	// Attempt counts from 0. Claim is the number of the dispatch: an attempt
 	// that was moved or whose node was silent is dispatched again.
 	Attempt, Claim int32
+	// Of names the one instance of a batch that is wanted, and Attempt is the
+	// instance's then; empty: all are. Attempts sets it.
+	Of string
+	// lead is the attempt of the first instance, with Of.
+	lead int32
+}
+
+// Batch tells whether the log is that of a batch.
+func (a Attempt) Batch() bool {
+	_, _, _, ok := store.ParseBatchName(a.Task)
+	return ok
 }
 
 func (a Attempt) chunkKey(n int64) string {
+	if a.Of != "" {
+		return store.LogChunkKey(a.Run, a.Task, a.lead, a.Claim, n)
+	}
 	return store.LogChunkKey(a.Run, a.Task, a.Attempt, a.Claim, n)
 }

@@ -17,7 +17,8 @@ const readBytes = 1 << 20
 
 // Read returns what there is of a log from chunk number from on, at most about
 // readBytes and one chunk (2 MiB) of it; next is where to go on. The entries
-// have their task and attempt. ended is true in the call that reads the end: no more
+// have their task and attempt: those of a batch that of the instance that printed
+// them, and of one only those of Attempt.Of if that is set. ended is true in the call that reads the end: no more
 // will come. While nothing new is there, Read costs one look for one key and
 // returns next == from; a log that does not exist is the same.
 func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
@@ -35,29 +36,130 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 			return nil, from, false, fmt.Errorf("read %s: %w", a.chunkKey(next), err)
 		}
 		for _, e := range chunk {
-			e.Task, e.Attempt = a.Task, a.Attempt
+			if e.Task == "" {
+				e.Task, e.Attempt = a.Task, a.Attempt
+			}
+			if a.Of == "" || a.Of == e.Task {
+				entries = append(entries, e)
+			}
 		}
-		entries = append(entries, chunk...)
 		size += len(value)
 	}
 	return entries, next, ended, nil
 }
 
-// Attempts lists the attempts of a task that have printed something, the newest
-// last. Of an attempt that was dispatched more than once it has the dispatch
-// with the highest claim.
+// Attempts lists the attempts of a task or an instance that have printed something,
+// the newest last. Of an attempt that was dispatched more than once it has the dispatch
+// with the highest claim. For an instance it also reads the logs of the batches that it
+// may have been in: those in which it has printed are listed with Attempt.Of set.
 func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
-	newest := map[int32]Attempt{}
-	for key, err := range s.Keys(ctx, store.LogsPrefix(run, task)) {
-		if err != nil {
-			return nil, fmt.Errorf("list the logs of task %s of run %s: %w", task, run, err)
+	all, err := list(ctx, s, run, store.LogsPrefix(run, task))
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of task %s of run %s: %w", task, run, err)
+	}
+	found := newest(all)
+	of, index, ok := store.ParseInstanceName(task)
+	if !ok {
+		return found, nil
+	}
+	batches, err := list(ctx, s, run, store.BatchLogsPrefix(run, of))
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of the batches of task %s of run %s: %w", of, run, err)
+	}
+	for _, b := range batches {
+		if _, first, last, _ := store.ParseBatchName(b.Task); index < first || last < index {
+			continue
 		}
-		_, _, attempt, claim, _, ok := store.ParseLogChunkKey(key)
-		if have, seen := newest[attempt]; ok && (!seen || claim > have.Claim) {
-			newest[attempt] = Attempt{run, task, attempt, claim}
+		part, err := within(ctx, s, b, task)
+		if err != nil {
+			return nil, fmt.Errorf("look for %s in the log of %s of run %s: %w", task, b.Task, run, err)
+		}
+		if part != nil {
+			found = append(found, *part)
 		}
 	}
-	return slices.SortedFunc(maps.Values(newest), func(a, b Attempt) int {
-		return cmp.Compare(a.Attempt, b.Attempt)
-	}), nil
+	slices.SortStableFunc(found, func(a, b Attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return found, nil
+}
+
+// within is the part of an instance in the log of a batch, nil when it has printed nothing.
+func within(ctx context.Context, s Store, batch Attempt, instance string) (*Attempt, error) {
+	part := batch
+	part.Of, part.lead = instance, batch.Attempt
+	for next := int64(0); ; {
+		entries, after, ended, err := Read(ctx, s, part, next)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) > 0 {
+			part.Attempt = entries[0].GetAttempt()
+			return &part, nil
+		}
+		if ended || after == next {
+			return nil, nil
+		}
+		next = after
+	}
+}
+
+// Instances lists the logs of all instances of a task, by their numbers and attempts,
+// and those of all batches of it.
+func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
+	all, err := list(ctx, s, run, store.InstanceLogsPrefix(run, task))
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of the instances of task %s of run %s: %w", task, run, err)
+	}
+	own := map[string][]Attempt{}
+	var batches []Attempt
+	for _, a := range all {
+		if of, _, _, ok := store.ParseBatchName(a.Task); ok && of == task {
+			batches = append(batches, a)
+		} else if of, _, ok := store.ParseInstanceName(a.Task); ok && of == task {
+			own[a.Task] = append(own[a.Task], a)
+		}
+	}
+	found := batches
+	for _, attempts := range own {
+		found = append(found, newest(attempts)...)
+	}
+	slices.SortFunc(found, func(a, b Attempt) int {
+		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Task, b.Task))
+	})
+	return found, nil
+}
+
+// first is the number of the instance, or of the first one that a batch may have.
+func first(a Attempt) int {
+	if _, from, _, ok := store.ParseBatchName(a.Task); ok {
+		return from
+	}
+	_, index, _ := store.ParseInstanceName(a.Task)
+	return index
+}
+
+// list lists the logs whose keys start with a prefix.
+func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
+	var all []Attempt
+	for key, err := range s.Keys(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		_, task, attempt, claim, _, ok := store.ParseLogChunkKey(key)
+		a := Attempt{Run: run, Task: task, Attempt: attempt, Claim: claim}
+		if ok && (len(all) == 0 || all[len(all)-1] != a) { // the chunks of a log follow each other
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// newest are the attempts of one task or instance in order, each by its newest dispatch.
+func newest(all []Attempt) []Attempt {
+	found := map[int32]Attempt{}
+	for _, a := range all {
+		if have, seen := found[a.Attempt]; !seen || a.Claim > have.Claim {
+			found[a.Attempt] = a
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
 }

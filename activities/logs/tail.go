@@ -23,6 +23,9 @@ func (t *tail) add(p []byte) {
 	t.bytes = append(t.bytes, p...)
 }
 
+// clear begins another stream.
+func (t *tail) clear() { t.bytes, t.total = t.bytes[:0], 0 }
+
 // text returns the end of the stream as valid UTF-8 of at most keep bytes, and
 // whether the stream is longer. Bytes that are no UTF-8 become U+FFFD.
 func (t *tail) text() (text string, truncated bool) {

@@ -29,6 +29,8 @@ type Writer struct {
 	// idle is signalled when a write to the store has ended, and by Close.
 	idle           *sync.Cond
 	stdout, stderr stream
+	// by is who prints now.
+	by printer
 	// pending gathers output. sealed is the encoded chunk that is to be stored
 	// under the number next, with so many bytes of output; nil when there is
 	// none. sending says that somebody is storing it, who does not hold mu.
@@ -70,6 +72,27 @@ func NewWriter(s Store, a Attempt, o Options) *Writer {
 // Write fails only after Close, with fs.ErrClosed; it waits while the store is
 // slower than the task.
 func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
+
+// Begin says that from now on an instance of a batch prints, by its name and the
+// number of its attempt: its output is found under its name, and the tails are its
+// own. Nobody is writing to a stream.
+func (w *Writer) Begin(instance string, attempt int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.by = printer{instance, attempt}
+	w.stdout.tail.clear()
+	w.stderr.tail.clear()
+}
+
+// Notice adds a line of the system's own to the stream stderr of the log; tails do
+// not have it. It is lost when the log is full or closed.
+func (w *Writer) Notice(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		_ = w.take(Stderr, []byte("[switchyard: "+text+"]\n")) // fails only once closed
+	}
+}
 
 // Tail returns the end of what has been written to the stream Stdout or Stderr:
 // at most Options.TailBytes of valid UTF-8, in which bytes that are none are

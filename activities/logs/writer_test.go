@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -251,15 +252,15 @@ func TestBothStreamsAtOnce(t *testing.T) {
 func TestAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, s Store) {
 		for _, a := range []Attempt{
-			{"ci-0k", "build", 10, 12}, {"ci-0k", "build", 2, 3}, {"ci-0k", "build", 2, 10}, {"ci-0k", "build", 0, 0},
-			{"ci-0k", "build-2", 7, 7}, {"ci-0k2", "build", 8, 8},
+			dispatch("build", 10, 12), dispatch("build", 2, 3), dispatch("build", 2, 10), dispatch("build", 0, 0),
+			dispatch("build-2", 7, 7), {Run: "ci-0k2", Task: "build", Attempt: 8, Claim: 8}, dispatch("build[1]", 9, 9),
 		} {
 			w := NewWriter(s, a, Options{})
 			write(t, w, Stdout, "x")
 			closeWriter(t, w)
 		}
 		got, err := Attempts(t.Context(), s, "ci-0k", "build")
-		want := []Attempt{{"ci-0k", "build", 0, 0}, {"ci-0k", "build", 2, 10}, {"ci-0k", "build", 10, 12}}
+		want := []Attempt{dispatch("build", 0, 0), dispatch("build", 2, 10), dispatch("build", 10, 12)}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v; want %v", got, err, want)
 		}
@@ -336,7 +337,7 @@ func TestEntriesAreEncodedWithinTheirCost(t *testing.T) {
 	longest := time.Unix(timestamppb.Now().Seconds, 999_999_999)
 	for range 1000 {
 		for _, stream := range []string{Stdout, Stderr} {
-			c.add(stream, longest, []byte("x"), 1<<20)
+			c.add(stream, printer{strings.Repeat("n", 80), math.MaxInt32}, longest, []byte("x"), 1<<20)
 		}
 	}
 	if got := len(c.encode(nil)); got > c.encodedSize() {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,20 +16,32 @@ const Arrival = 5 * time.Second
 // Pause between two looks for a value that is on its way, doubling.
 const firstLook, lastLook = 50 * time.Millisecond, time.Second
 
-// AwaitMessage is GetMessage for a value that is known to have been stored, maybe
-// by another process: when it is missing it is waited for so long. Without it the
-// error is ErrNotFound then.
-func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, patience time.Duration) error {
+// Await is Get for a value that is known to have been stored, maybe by another
+// process: when it is missing it is waited for so long. Without it the error is
+// ErrNotFound then.
+func (s *Store) Await(ctx context.Context, key string, patience time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		err := s.GetMessage(ctx, key, m)
+		value, err := s.Get(ctx, key)
 		if !errors.Is(err, ErrNotFound) || time.Now().After(deadline) {
-			return err
+			return value, err
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return err
+			return nil, err
 		}
 	}
+}
+
+// AwaitMessage is Await for what PutMessage has stored.
+func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, patience time.Duration) error {
+	value, err := s.Await(ctx, key, patience)
+	if err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	return nil
 }

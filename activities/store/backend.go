@@ -22,6 +22,9 @@ type backend interface {
 	// newest is when the newest value of a run was stored; zero without values.
 	newest(ctx context.Context, run string) (time.Time, error)
 	deleteRun(ctx context.Context, run string) error
+	// deleteOlder removes what starts with prefix, which is none of a run, and was
+	// stored before a time, and says how many values it has removed.
+	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)
 	// location is what Open opens it by.
 	location() string
 	close() error

@@ -179,6 +179,22 @@ func (b *bucket) deleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
+func (b *bucket) deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
+	for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return removed, err
+		}
+		if !object.ModTime.Before(before) {
+			continue
+		}
+		if err := b.Delete(ctx, object.Key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
+}
+
 func (b *bucket) location() string { return b.url }
 
 func (b *bucket) close() error { return b.Close() }

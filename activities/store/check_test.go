@@ -12,16 +12,19 @@ import (
 
 func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		run, task := runs.Draw(t, "run"), tasks.Draw(t, "task")
+		run, printer := runs.Draw(t, "run"), printers.Draw(t, "printer")
+		task, _, _, _ := store.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
 		for _, key := range []string{
 			store.StatusKey(run, n), store.CarryKey(run, n, n), store.ResultKey(run, n, task, n),
-			store.LogChunkKey(run, task, n, n, int64(n)), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
+			store.LogChunkKey(run, printer, n, n, int64(n)), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
+			store.BatchKey(run, n, store.BatchName("a__0x", 0, int(n)), n, n), store.CheckpointKey(run, n, task, n),
 		} {
 			if err := store.CheckKey(key); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
-			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, task), store.EventsPrefix(run, n), key} {
+			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, printer), store.EventsPrefix(run, n), key,
+				store.InstanceLogsPrefix(run, "a__0x"), store.BatchLogsPrefix(run, "a__0x"), store.BatchesPrefix(run, n, "a__0x")} {
 				if err := store.CheckPrefix(prefix); err != nil {
 					t.Errorf("prefix %s: %v", prefix, err)
 				}

@@ -299,6 +299,29 @@ func (f *folder) deleteRun(_ context.Context, run string) error {
 	return os.RemoveAll(f.path(RunPrefix(run)))
 }
 
+// deleteOlder looks at each file once; the bucket would look at all of them anew
+// for every thousand.
+func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
+	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && !entry.IsDir() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil && info.ModTime().Before(before) {
+				if err = os.Remove(path); err == nil {
+					removed++
+				}
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // there are none, or it has been removed meanwhile
+		}
+		return err
+	})
+	return removed, err
+}
+
 func (f *folder) close() error {
 	f.journals.close()
 	return f.bucket.close()

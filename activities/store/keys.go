@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,13 +13,27 @@ import (
 //	status/<generation>                          its status when it had ended
 //	carry/<generation>.<n>                       state left by its n-th execution
 //	results/<task>.<generation>.<attempt>        result record of an attempt
+//	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
+//	                                             results of the instances of a batch
+//	checkpoints/<task>.<generation>.<claim>      what a dispatch left for the next
 //	logs/<task>/<attempt>.<claim>.<chunk>        a chunk of what a dispatch printed
+//	logs/<task>.batches/<first>-<last>.<attempt>.<claim>.<chunk>
+//	                                             likewise, of a batch
 //	events/<generation>.<n>                      n-th stored part of its events
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
+//	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
+//	lists/<digest>                               a list that tasks read, named by what it holds
+//	reused/<digest>                              copy of a result that the run took over from the cache
 //
-// Run ids hold no slash, task names neither slash nor dot. Results lie side by
+// Results that later runs may reuse lie outside of them:
+//
+//	cached/<workflow>/<task>/<digest>            the newest result under a key
+//
+// Run ids hold no slash, task names neither slash nor dot. An instance such as
+// each[3] stands in a key as each.3. Results lie side by
 // side because in a folder a directory for each costs as much as the record;
-// logs have a directory a task because they are listed by task.
+// logs have a directory a task, or instance, because they are listed by it. Those of
+// batches are in one directory a task, in which an instance is looked for.
 
 const runsPrefix = "runs/"
 
@@ -40,9 +56,57 @@ func ResultKey(run string, generation int32, task string, attempt int32) string 
 	return RunPrefix(run) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
-// LogsPrefix is how the keys of all logs of a task start.
+// BatchKey is the key of a v1.ExecuteResponse with the results of the instances of a
+// batch: one that BatchName has named, by the attempt and the claim of its first instance.
+func BatchKey(run string, generation int32, batch string, attempt, claim int32) string {
+	task, first, last, _ := ParseBatchName(batch)
+	return BatchesPrefix(run, generation, task) + extent(first, last) + "." + itoa(attempt) + "." + itoa(claim)
+}
+
+// BatchesPrefix is how the keys of all batches of a task in a generation start.
+func BatchesPrefix(run string, generation int32, task string) string {
+	return RunPrefix(run) + "batches/" + segment(task) + "/" + itoa(generation) + "."
+}
+
+// ParseBatchKey tells which instances the record under a key that starts with
+// BatchesPrefix may hold.
+func ParseBatchKey(key string) (first, last int, ok bool) {
+	parts := strings.Split(key[strings.LastIndexByte(key, '/')+1:], ".")
+	if len(parts) != 4 {
+		return 0, 0, false
+	}
+	return parseExtent(parts[1])
+}
+
+// CheckpointKey is the key of the checkpoint that a dispatch of a task has left.
+func CheckpointKey(run string, generation int32, task string, claim int32) string {
+	return RunPrefix(run) + "checkpoints/" + segment(task) + "." + itoa(generation) + "." + itoa(claim)
+}
+
+// SharedKey is the key of an object that many requests of a run carry by reference,
+// in one of its versions.
+func SharedKey(run string, generation int32, what string, version int64) string {
+	return RunPrefix(run) + "shared/" + what + "." + itoa(generation) + "." + strconv.FormatInt(version, 10)
+}
+
+// LogsPrefix is how the keys of all logs of a task, an instance or a batch start;
+// those of the instances of a task are not among those of the task.
 func LogsPrefix(run, task string) string {
+	if name, first, last, ok := ParseBatchName(task); ok {
+		return BatchLogsPrefix(run, name) + extent(first, last) + "."
+	}
 	return RunPrefix(run) + "logs/" + segment(task) + "/"
+}
+
+// BatchLogsPrefix is how the keys of the logs of all batches of a task start.
+func BatchLogsPrefix(run, task string) string {
+	return RunPrefix(run) + "logs/" + segment(task) + batchesSuffix + "/"
+}
+
+// InstanceLogsPrefix is how the keys of the logs of all instances and batches of a
+// task start. So may start those of another task; ParseLogChunkKey tells.
+func InstanceLogsPrefix(run, task string) string {
+	return RunPrefix(run) + "logs/" + segment(task) + "."
 }
 
 // LogPrefix is how the keys of the log of one dispatch of a task start.
@@ -74,6 +138,28 @@ func PurgedKey(run string, generation int32, task string) string {
 	return RunPrefix(run) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
+// ListKey is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
+// so that storing it again changes nothing.
+func ListKey(run, digest string) string { return RunPrefix(run) + "lists/" + digest }
+
+// ReusedKey is the key of a v1.ExecuteResponse that a run has taken over from another,
+// named by Digest of its bytes.
+func ReusedKey(run, digest string) string { return RunPrefix(run) + "reused/" + digest }
+
+const cachedPrefix = "cached/"
+
+// CachedKey is the key of a v1.CachedResult of a task that runs of a workflow may
+// reuse; key is the value of the cache's key there.
+func CachedKey(workflow, task, key string) string {
+	return cachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(key))
+}
+
+// Digest names bytes by what they are.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
 // ParseLogChunkKey is the inverse of LogChunkKey.
 func ParseLogChunkKey(key string) (run, task string, attempt, claim int32, chunk int64, ok bool) {
 	parts := strings.Split(key, "/")
@@ -81,13 +167,18 @@ func ParseLogChunkKey(key string) (run, task string, attempt, claim int32, chunk
 		return "", "", 0, 0, 0, false
 	}
 	numbers := strings.Split(parts[4], ".")
+	task = unsegment(parts[3])
+	if name, found := strings.CutSuffix(parts[3], batchesSuffix); found {
+		first, last, _ := parseExtent(numbers[0])
+		task, numbers = BatchName(unsegment(name), first, last), numbers[1:]
+	}
 	if len(numbers) != 3 {
 		return "", "", 0, 0, 0, false
 	}
 	a, errA := strconv.ParseUint(numbers[0], 10, 31)
 	c, errC := strconv.ParseUint(numbers[1], 10, 31)
 	n, errN := strconv.ParseUint(numbers[2], 10, 63)
-	run, task, attempt, claim, chunk = parts[1], unsegment(parts[3]), int32(a), int32(c), int64(n)
+	run, attempt, claim, chunk = parts[1], int32(a), int32(c), int64(n)
 	if errA != nil || errC != nil || errN != nil || key != LogChunkKey(run, task, attempt, claim, chunk) {
 		return "", "", 0, 0, 0, false
 	}
@@ -102,7 +193,27 @@ const (
 	defused    = "__.0x"
 )
 
-func segment(task string) string   { return strings.ReplaceAll(task, escapeLike, defused) }
-func unsegment(part string) string { return strings.ReplaceAll(part, defused, escapeLike) }
+// segment is a task or an instance as a part of a key.
+func segment(name string) string {
+	task, index, instance := ParseInstanceName(name)
+	task = strings.ReplaceAll(task, escapeLike, defused)
+	if instance {
+		return task + "." + strconv.Itoa(index)
+	}
+	return task
+}
+
+func unsegment(part string) string {
+	task, number, _ := cutLast(part, ".")
+	index, ok := parseNumber(number)
+	if !ok {
+		task = part
+	}
+	task = strings.ReplaceAll(task, defused, escapeLike)
+	if ok {
+		return task + "[" + strconv.Itoa(index) + "]"
+	}
+	return task
+}
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }

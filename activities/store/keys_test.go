@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,21 +19,43 @@ var (
 		rapid.StringMatching(`a(_|__0x|__0x2f__|0x){1,5}`),
 	)
 	numbers = rapid.Int32Min(0)
+	// Tasks, instances and batches.
+	printers = rapid.Custom(func(t *rapid.T) string {
+		task := tasks.Draw(t, "task")
+		first, last := int(numbers.Draw(t, "first")), int(numbers.Draw(t, "last"))
+		switch rapid.IntRange(0, 2).Draw(t, "kind") {
+		case 1:
+			return task + "[" + strconv.Itoa(first) + "]"
+		case 2:
+			return store.BatchName(task, min(first, last), max(first, last))
+		}
+		return task
+	})
 )
 
 func TestKeysAreLaidOutAsDocumented(t *testing.T) {
 	for got, want := range map[string]string{
-		store.RunPrefix("ci-0k"):                      "runs/ci-0k/",
-		store.StatusKey("ci-0k", 1):                   "runs/ci-0k/status/1",
-		store.CarryKey("ci-0k", 1, 2):                 "runs/ci-0k/carry/1.2",
-		store.ResultKey("ci-0k", 0, "build", 3):       "runs/ci-0k/results/build.0.3",
-		store.ResultKey("ci-0k", 0, "a__0x2f__", 3):   "runs/ci-0k/results/a__.0x2f__.0.3",
-		store.LogsPrefix("ci-0k", "build"):            "runs/ci-0k/logs/build/",
-		store.LogPrefix("ci-0k", "build", 1, 4):       "runs/ci-0k/logs/build/1.4.",
-		store.LogChunkKey("ci-0k", "build", 1, 4, 17): "runs/ci-0k/logs/build/1.4.00000017",
-		store.EventsKey("ci-0k", 1, 17):               "runs/ci-0k/events/1.000017",
-		store.EventsPrefix("ci-0k", 1):                "runs/ci-0k/events/1.",
-		store.PurgedKey("ci-0k", 1, "build"):          "runs/ci-0k/purged/1.build",
+		store.RunPrefix("ci-0k"):                    "runs/ci-0k/",
+		store.StatusKey("ci-0k", 1):                 "runs/ci-0k/status/1",
+		store.CarryKey("ci-0k", 1, 2):               "runs/ci-0k/carry/1.2",
+		store.ResultKey("ci-0k", 0, "build", 3):     "runs/ci-0k/results/build.0.3",
+		store.ResultKey("ci-0k", 0, "a__0x2f__", 3): "runs/ci-0k/results/a__.0x2f__.0.3",
+		store.ResultKey("ci-0k", 0, "each[12]", 3):  "runs/ci-0k/results/each.12.0.3",
+		store.LogsPrefix("ci-0k", "build"):          "runs/ci-0k/logs/build/",
+		store.LogsPrefix("ci-0k", "each[12]"):       "runs/ci-0k/logs/each.12/",
+		store.LogsPrefix("ci-0k", "each[3-40]"):     "runs/ci-0k/logs/each.batches/3-40.",
+		store.InstanceLogsPrefix("ci-0k", "each"):   "runs/ci-0k/logs/each.",
+
+		store.LogChunkKey("ci-0k", "each[12]", 1, 4, 17):   "runs/ci-0k/logs/each.12/1.4.00000017",
+		store.LogChunkKey("ci-0k", "each[3-40]", 1, 4, 17): "runs/ci-0k/logs/each.batches/3-40.1.4.00000017",
+		store.BatchKey("ci-0k", 2, "each[3-40]", 1, 4):     "runs/ci-0k/batches/each/2.3-40.1.4",
+		store.CheckpointKey("ci-0k", 2, "each[3]", 4):      "runs/ci-0k/checkpoints/each.3.2.4",
+		store.PurgedKey("ci-0k", 1, "each[3]"):             "runs/ci-0k/purged/1.each.3",
+		store.LogPrefix("ci-0k", "build", 1, 4):            "runs/ci-0k/logs/build/1.4.",
+		store.LogChunkKey("ci-0k", "build", 1, 4, 17):      "runs/ci-0k/logs/build/1.4.00000017",
+		store.EventsKey("ci-0k", 1, 17):                    "runs/ci-0k/events/1.000017",
+		store.EventsPrefix("ci-0k", 1):                     "runs/ci-0k/events/1.",
+		store.PurgedKey("ci-0k", 1, "build"):               "runs/ci-0k/purged/1.build",
 	} {
 		if got != want {
 			t.Errorf("key %q, want %q", got, want)
@@ -48,7 +71,7 @@ func TestLogChunkKeyParsesBack(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		want := parts{
-			runs.Draw(t, "run"), tasks.Draw(t, "task"),
+			runs.Draw(t, "run"), printers.Draw(t, "task"),
 			numbers.Draw(t, "attempt"), numbers.Draw(t, "claim"), rapid.Int64Min(0).Draw(t, "chunk"),
 		}
 		key := store.LogChunkKey(want.run, want.task, want.attempt, want.claim, want.chunk)
@@ -72,7 +95,8 @@ func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
 		}
 		draw := func(label string) attempt {
 			return attempt{
-				rapid.SampledFrom([]string{"a-1", "a-1.2", "a-11"}).Draw(t, label+" run"), tasks.Draw(t, label+" task"),
+				rapid.SampledFrom([]string{"a-1", "a-1.2", "a-11"}).Draw(t, label+" run"),
+				rapid.SampledFrom([]string{"a", "a-1", "a[1]", "a[11]", "a[0]", "a__", "a__[0]", "a__0x1"}).Draw(t, label+" task"),
 				rapid.Int32Range(0, 12).Draw(t, label+" generation"), rapid.Int32Range(0, 12).Draw(t, label+" attempt"),
 			}
 		}
@@ -84,10 +108,41 @@ func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
 	})
 }
 
+// The logs of the instances of a task are below their prefix, and those of a batch
+// below that of the batches.
+func TestInstancesAreListedTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := printers.Draw(t, "name")
+		key := store.LogChunkKey("ci-0k", name, 1, 4, 17)
+		if !strings.HasPrefix(key, store.LogsPrefix("ci-0k", name)) {
+			t.Fatalf("%s does not start with its LogsPrefix", key)
+		}
+		if task, _, ok := store.ParseInstanceName(name); ok && !strings.HasPrefix(key, store.InstanceLogsPrefix("ci-0k", task)) {
+			t.Fatalf("%s is not among the instances of %s", key, task)
+		}
+		task, first, last, ok := store.ParseBatchName(name)
+		if !ok {
+			return
+		}
+		if !strings.HasPrefix(key, store.BatchLogsPrefix("ci-0k", task)) || !strings.HasPrefix(key, store.InstanceLogsPrefix("ci-0k", task)) {
+			t.Fatalf("%s is not among the batches of %s", key, task)
+		}
+		record := store.BatchKey("ci-0k", 2, name, 1, 4)
+		from, to, ok := store.ParseBatchKey(record)
+		if !ok || from != first || to != last || !strings.HasPrefix(record, store.BatchesPrefix("ci-0k", 2, task)) {
+			t.Fatalf("%s is read as %d to %d, %t", record, from, to, ok)
+		}
+	})
+}
+
 func FuzzParseLogChunkKey(f *testing.F) {
 	f.Add(store.LogChunkKey("ci-0k", "build", 1, 4, 17))
 	f.Add("runs/ci-0k/logs/build/1.4.00000017.18a3f.tmp")
 	f.Add("runs/ci-0k/logs/build/01.4.0")
+	f.Add(store.LogChunkKey("ci-0k", "each[3]", 1, 4, 17))
+	f.Add(store.LogChunkKey("ci-0k", "each[3-40]", 1, 4, 17))
+	f.Add("runs/ci-0k/logs/each.batches/40-3.1.4.00000017")
+	f.Add("runs/ci-0k/logs/each.b.batches/3-40.1.4.00000017")
 	f.Add("runs/////")
 	f.Fuzz(func(t *testing.T, key string) {
 		run, task, attempt, claim, chunk, ok := store.ParseLogChunkKey(key)

@@ -140,6 +140,10 @@ func (r *remote) newest(context.Context, string) (time.Time, error) {
 
 func (r *remote) deleteRun(context.Context, string) error { return errNotOffered }
 
+func (r *remote) deleteOlder(context.Context, string, time.Time) (int, error) {
+	return 0, errNotOffered
+}
+
 func (r *remote) location() string { return r.url }
 
 func (r *remote) close() error {

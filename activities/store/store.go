@@ -128,6 +128,15 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
+// DeleteCached removes the cached results that were stored before a time, and says
+// how many. It costs a look at each. A gateway does not delete.
+func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int, err error) {
+	if removed, err = s.backend.deleteOlder(ctx, cachedPrefix, before); err != nil {
+		return removed, fmt.Errorf("delete old cached results: %w", err)
+	}
+	return removed, nil
+}
+
 // Location is what Open opens this store by, from another process too unless it
 // is mem://.
 func (s *Store) Location() string { return s.backend.location() }

@@ -50,6 +50,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("nothing survives", h.nothingSurvives)
 	t.Run("output", h.output)
 	t.Run("many at once", h.many)
+	t.Run("batch", h.batch)
 }
 
 var serial atomic.Int64

@@ -4,17 +4,57 @@ package shell
 
 import (
 	"bytes"
+	"io"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"switchyard/activities/executor"
 )
 
-// BenchmarkTrue compares `true` through the executor with what os/exec needs
-// for it when nothing is kept together, sampled or cleaned up.
+// cpuTime reports, with the time of an operation, what processor time it takes in this
+// process and in its children: on a busy machine it says more. It is called first.
+func cpuTime(b *testing.B) {
+	used := func() (sum time.Duration) {
+		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+			var u unix.Rusage
+			if err := unix.Getrusage(who, &u); err != nil {
+				b.Fatal(err)
+			}
+			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+		return sum
+	}
+	before := used()
+	b.Cleanup(func() { b.ReportMetric(float64((used()-before).Microseconds())/float64(b.N), "cpu-us/op") })
+}
+
+// BenchmarkTrue compares `true` through the executor, by itself and in a batch, with
+// the bare start of the program, and with what os/exec needs for it when nothing is
+// kept together, sampled or cleaned up.
 func BenchmarkTrue(b *testing.B) {
+	b.Run("spawn", func(b *testing.B) {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer null.Close()
+		cpuTime(b)
+		for b.Loop() {
+			p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "true"}, &os.ProcAttr{Files: []*os.File{null, null, null}, Env: os.Environ()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := p.Wait(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("os_exec", func(b *testing.B) {
+		cpuTime(b)
 		for b.Loop() {
 			var out, errs bytes.Buffer
 			cmd := exec.Command("sh", "-c", "true")
@@ -25,21 +65,36 @@ func BenchmarkTrue(b *testing.B) {
 		}
 	})
 	for _, m := range append(mechanismsHere(b), Group) {
+		a := executor.Attempt{
+			ID: "bench/true/c1", Spec: spec(b, map[string]any{"command": "true"}), Stdout: io.Discard, Stderr: io.Discard,
+			Grace: time.Second, Lease: executor.NewLease(executor.Now(), time.Hour, time.Hour),
+		}
 		b.Run(string(m), func(b *testing.B) {
 			e := newExecutor(b, Options{Mechanism: m, Watchdog: true})
-			s := spec(b, map[string]any{"command": "true"})
 			run := func() {
-				var out, errs bytes.Buffer
-				_, err := e.Run(b.Context(), executor.Attempt{
-					ID: "bench/true/c1", Spec: s, Stdout: &out, Stderr: &errs, Grace: time.Second, Lease: executor.NewLease(executor.Now(), time.Hour, time.Hour),
-				}, func() {})
-				if err != nil {
+				if _, err := e.Run(b.Context(), a, func() {}); err != nil {
 					b.Fatal(err)
 				}
 			}
 			run()
+			cpuTime(b)
 			for b.Loop() {
 				run()
+			}
+		})
+		b.Run(string(m)+"_batch", func(b *testing.B) {
+			row, err := newExecutor(b, Options{Mechanism: m, Watchdog: true}).Batch(a.ID, a.Lease)
+			if err != nil {
+				b.Fatal(err)
+			}
+			cpuTime(b)
+			for b.Loop() {
+				if _, err := row.Run(b.Context(), a, func() {}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := row.Close(); err != nil {
+				b.Error(err)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -22,9 +23,12 @@ import (
 type cgroups struct {
 	guard  *watchdog
 	parent *cgroupParent
-	// memory says that directories have memory.events.
-	memory bool
-	next   atomic.Int64
+	// memory says that directories have memory.events, and bare that they have no
+	// controller: what an attempt has used or set is no business of the next.
+	memory, bare bool
+	next         atomic.Int64
+	mu           sync.Mutex
+	idle         []*cgroupDir
 	// orphans is nil unless this process adopts what the attempts leave.
 	orphans *reaper
 }
@@ -44,7 +48,7 @@ func newCgroups(guard *watchdog) (*cgroups, error) {
 		c.orphans = newReaper()
 	}
 	if err := c.probe(); err != nil {
-		return nil, errors.Join(err, parent.remove())
+		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
@@ -61,6 +65,8 @@ func (c *cgroups) probe() error {
 	}
 	_, err = os.Stat(filepath.Join(t.(*cgroup).path, "memory.events"))
 	c.memory = err == nil
+	controllers, err := os.ReadFile(filepath.Join(t.(*cgroup).path, "cgroup.controllers"))
+	c.bare = err == nil && len(bytes.TrimSpace(controllers)) == 0
 	// This program cannot exist; the kernel says so only once the new process
 	// is in its cgroup, and with an error that no other step gives.
 	_, err = os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{Env: []string{}, Sys: t.attr()})
@@ -73,40 +79,47 @@ func (c *cgroups) probe() error {
 func (c *cgroups) mechanism() Mechanism { return Cgroup }
 
 func (c *cgroups) close() error {
+	for _, d := range c.idle {
+		d.close()
+	}
 	err := c.parent.remove()
 	c.orphans.sweepAll()
 	return err
 }
 
 func (c *cgroups) enclose(_ string, lease *executor.Lease) (tree, error) {
-	name := strconv.FormatInt(c.next.Add(1), 10)
-	parent := c.parent.fd
-	if err := unix.Mkdirat(parent, name, 0o755); err != nil {
-		return nil, fmt.Errorf("make cgroup: %w", err)
-	}
-	fd, err := unix.Openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open cgroup: %w", err), unix.Unlinkat(parent, name, unix.AT_REMOVEDIR))
-	}
-	g := &cgroup{all: c, name: name, path: filepath.Join(c.parent.path, name), fd: fd, leased: lease != nil}
-	if g.leased {
-		if err := c.guard.add(name, lease); err != nil {
-			return nil, errors.Join(err, g.end())
-		}
+	g := &cgroup{all: c, lease: lease}
+	if err := g.enter(); err != nil {
+		return nil, err
 	}
 	return g, nil
 }
 
-// cgroup is the directory of one attempt.
+// cgroup is one attempt, or a row of them.
 type cgroup struct {
-	all     *cgroups
-	name    string
-	path    string
-	fd      int
-	leader  int
-	removed bool
-	// leased says that the watchdog knows of it by itself.
-	leased bool
+	all *cgroups
+	// cgroupDir is nil when there is none any more.
+	*cgroupDir
+	leader int
+	// killed says that the directory may have been killed as a whole. Linux then also
+	// kills what is forked into it from outside, at any time later.
+	killed bool
+	// oomKills are those of the programs before.
+	oomKills int
+	// lease is not nil when the watchdog knows of it by itself.
+	lease *executor.Lease
+}
+
+// enter takes a directory, and has the watchdog know of it.
+func (c *cgroup) enter() (err error) {
+	c.killed, c.oomKills = false, 0
+	if c.cgroupDir, err = c.all.take(); err != nil || c.lease == nil {
+		return err
+	}
+	if err := c.all.guard.add(c.name, c.lease); err != nil {
+		return errors.Join(err, c.end())
+	}
+	return nil
 }
 
 func (c *cgroup) attr() *syscall.SysProcAttr {
@@ -123,7 +136,7 @@ func (c *cgroup) started(pid int) {
 // terminate signals the group at once, which misses no child that is being
 // forked, and then those that have left it.
 func (c *cgroup) terminate() {
-	if c.leased {
+	if c.lease != nil {
 		c.all.guard.stopping(c.name)
 	}
 	signalGroup(c.leader, syscall.SIGTERM)
@@ -135,52 +148,73 @@ func (c *cgroup) terminate() {
 	}
 }
 
-func (c *cgroup) kill() { _ = killCgroup(c.path) }
+func (c *cgroup) kill() {
+	c.killed = true
+	_ = killCgroup(c.path)
+}
 
 func (c *cgroup) pids() []int { return cgroupPids(c.path) }
 
-func (c *cgroup) oomKilled() bool {
+func (c *cgroup) oomKilled() bool { return c.countOOMKills() > c.oomKills }
+
+func (c *cgroup) countOOMKills() int {
 	if !c.all.memory {
-		return false
+		return 0
 	}
 	events, err := os.ReadFile(filepath.Join(c.path, "memory.events"))
-	return err == nil && countOf(events, "oom_kill") > 0
+	if err != nil {
+		return 0
+	}
+	return max(countOf(events, "oom_kill"), 0)
 }
 
-// empty removes the directory, which works only without processes, and so
-// tells with one call what else takes three.
-func (c *cgroup) empty() bool {
-	if c.removed {
-		return true
+func (c *cgroup) died() { c.killed = true }
+
+func (c *cgroup) next() error {
+	c.all.orphans.forget(c.leader)
+	c.leader = 0
+	if !c.killed {
+		c.oomKills = c.countOOMKills()
+		return nil
 	}
-	switch err := unix.Unlinkat(c.all.parent.fd, c.name, unix.AT_REMOVEDIR); {
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		c.removed = true
-	case unpopulated(c.path):
-		// The attempt has made cgroups of its own below.
-		c.removed = removeCgroup(c.path) == nil
-	}
-	return c.removed
+	return errors.Join(c.end(), c.enter())
 }
 
-func (c *cgroup) end() error {
-	defer unix.Close(c.fd)
+func (c *cgroup) empty() bool { return !c.populated() }
+
+func (c *cgroup) clear() error {
 	killed := false
-	err := until(func() bool {
+	return until(func() bool {
 		if c.empty() {
 			return true
 		}
 		if !killed {
-			killed = killCgroup(c.path) == nil
+			c.killed, killed = true, killCgroup(c.path) == nil
 		}
 		return false
 	}, func() error { return fmt.Errorf("cgroup %s: processes %v survive SIGKILL", c.path, c.pids()) })
+}
+
+func (c *cgroup) end() error {
+	if c.cgroupDir == nil {
+		return nil
+	}
+	err := c.clear()
 	c.all.orphans.forget(c.leader)
 	c.all.orphans.sweep()
-	if c.leased {
+	if c.lease != nil {
 		c.all.guard.remove(c.name)
 	}
-	return err
+	dir := c.cgroupDir
+	c.cgroupDir = nil
+	switch {
+	case err != nil:
+		dir.close()
+		return err
+	case c.killed:
+		return dir.remove()
+	}
+	return c.all.giveBack(dir, c.lease)
 }
 
 // killCgroup ends all processes in and below a directory, new forks included.
@@ -191,12 +225,6 @@ func killCgroup(path string) error {
 	}
 	_, err = f.WriteString("1")
 	return errors.Join(err, f.Close())
-}
-
-// unpopulated tells whether no process is in or below a directory.
-func unpopulated(path string) bool {
-	events, err := os.ReadFile(filepath.Join(path, "cgroup.events"))
-	return err == nil && countOf(events, "populated") == 0
 }
 
 // cgroupPids lists the processes in and below a directory.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -63,11 +64,11 @@ func (c *command) parseCommand(value *structpb.Value) error {
 		c.line = kind.StringValue
 	case *structpb.Value_ListValue:
 		for i, item := range kind.ListValue.GetValues() {
-			s, ok := item.GetKind().(*structpb.Value_StringValue)
+			word, ok := wordOf(item)
 			if !ok {
 				return fmt.Errorf("command[%d] is not a string", i)
 			}
-			c.argv = append(c.argv, s.StringValue)
+			c.argv = append(c.argv, word)
 		}
 		if len(c.argv) > 0 && c.argv[0] == "" {
 			return errors.New("command[0] is empty")
@@ -76,6 +77,19 @@ func (c *command) parseCommand(value *structpb.Value) error {
 		return errors.New("command is neither a string nor a list of strings")
 	}
 	return nil
+}
+
+// wordOf is a word of a command. A template may have made it a number, or true or false.
+func wordOf(value *structpb.Value) (string, bool) {
+	switch kind := value.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return kind.StringValue, true
+	case *structpb.Value_NumberValue:
+		return strconv.FormatFloat(kind.NumberValue, 'f', -1, 64), true
+	case *structpb.Value_BoolValue:
+		return strconv.FormatBool(kind.BoolValue), true
+	}
+	return "", false
 }
 
 // directory is where the program starts; it is checked here, since a failed

@@ -36,14 +36,23 @@
 // A process group does not hold a program that forks twice or calls setsid. Of
 // these ways, the first that works on the machine is taken:
 //
-//   - cgroup: a cgroup2 directory for each attempt. Nothing leaves it, short of
-//     a privileged program that moves itself to another one, and the kernel ends
-//     all of it at once.
+//   - cgroup: a cgroup2 directory for each attempt, which later ones have again if it
+//     is as it was. Nothing leaves it, short of a privileged program that moves
+//     itself to another one, and the kernel ends all of it at once.
 //   - mark: the worker becomes the subreaper of all its descendants, and an
 //     attempt's processes are found in /proc by SWITCHYARD_CLAIM in their
 //     environment, by their session, and by descent from such a process. What
 //     wipes its environment, starts a session and is orphaned, all three, is missed.
 //   - group: the process group alone, on systems other than Linux.
+//
+// # Batches
+//
+// A row of attempts has one enclosure, one entry in the watchdog and one pair of pipes.
+// What a program has printed is in the pipes when nothing of it is left, so that the
+// next one may have them, too. One that has left something behind, which had to be
+// ended, costs the row its pipes; one that SIGKILL has ended costs it its cgroup,
+// because Linux goes on to kill what is forked into a cgroup that was killed.
+// SWITCHYARD_CLAIM is that of the row.
 //
 // # When the worker dies, or is held up
 //

@@ -24,6 +24,9 @@ func (g *group) terminate()                 { g.kill() }
 func (g *group) empty() bool                { return true }
 func (g *group) pids() []int                { return nil }
 func (g *group) oomKilled() bool            { return false }
+func (g *group) died()                      {}
+func (g *group) next() error                { return nil }
+func (g *group) clear() error               { return nil }
 func (g *group) end() error                 { return nil }
 
 func (g *group) kill() {

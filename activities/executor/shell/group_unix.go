@@ -29,6 +29,7 @@ func (g *group) started(pid int)            { g.leader = pid }
 func (g *group) terminate()                 { signalGroup(g.leader, syscall.SIGTERM) }
 func (g *group) kill()                      { signalGroup(g.leader, syscall.SIGKILL) }
 func (g *group) oomKilled() bool            { return false }
+func (g *group) died()                      {}
 
 func (g *group) empty() bool {
 	return g.leader == 0 || errors.Is(syscall.Kill(-g.leader, 0), syscall.ESRCH)
@@ -41,7 +42,14 @@ func (g *group) pids() []int {
 	return []int{g.leader}
 }
 
-func (g *group) end() error {
+func (g *group) end() error { return g.clear() }
+
+func (g *group) next() error {
+	g.leader = 0
+	return nil
+}
+
+func (g *group) clear() error {
 	return until(func() bool {
 		if g.empty() {
 			return true

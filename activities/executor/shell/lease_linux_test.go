@@ -238,7 +238,11 @@ func TestNoStartWithoutLease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &running{tree: tr, attempt: a, done: make(chan struct{})}
+			pair, err := newPair(nil, nil, &e.buffers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &running{tree: tr, attempt: a, pipes: pair, end: tr.end, done: make(chan struct{})}
 			result, err := r.run(context.Background(), e, p, func() { t.Error("it has started") })
 			if err != nil || !result.Stopped {
 				t.Errorf("result %+v, error %v", result, err)

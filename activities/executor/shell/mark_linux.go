@@ -59,6 +59,7 @@ type marked struct {
 
 func (m *marked) attr() *syscall.SysProcAttr { return sessionAttr() }
 func (m *marked) oomKilled() bool            { return false }
+func (m *marked) died()                      {}
 
 func (m *marked) started(pid int) {
 	m.mu.Lock()
@@ -116,10 +117,23 @@ func (m *marked) kill() {
 
 func (m *marked) empty() bool { return len(m.find()) == 0 }
 
-func (m *marked) end() error {
-	err := endAll(m.find, func(left []process) error {
+func (m *marked) next() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.orphans.forget(m.leader)
+	m.leader = 0
+	clear(m.finder.sessions)
+	return nil
+}
+
+func (m *marked) clear() error {
+	return endAll(m.find, func(left []process) error {
 		return fmt.Errorf("%s: processes %v survive SIGKILL", m.id, left)
 	})
+}
+
+func (m *marked) end() error {
+	err := m.clear()
 	m.all.orphans.forget(m.leader)
 	m.all.orphans.sweep()
 	m.all.guard.remove(m.id)

@@ -30,6 +30,12 @@ func resultOf(state *os.ProcessState) executor.Result {
 	return r
 }
 
+// killed tells whether SIGKILL has ended the program.
+func killed(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
 // rssBytes converts ru_maxrss, which Linux counts in KiB and Darwin in bytes.
 func rssBytes(maxrss int64) int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {

@@ -18,13 +18,15 @@ const (
 	watch = 20 * time.Millisecond
 )
 
+var errClosed = errors.New("shell executor is closed")
+
 // Run starts the attempt's command and returns when none of its processes is
 // left. A spec, working directory, environment or program that cannot be used
 // is a *executor.StartError. With an error from one of the attempt's writers the
 // Result is nevertheless whole.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if e.closed.Load() {
-		return executor.Result{}, errors.New("shell executor is closed")
+		return executor.Result{}, errClosed
 	}
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -40,9 +42,12 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err != nil {
 		return executor.Result{}, fmt.Errorf("enclose %s: %w", a.ID, err)
 	}
-	r := &running{tree: t, attempt: a, done: make(chan struct{})}
-	result, err := r.run(ctx, e, p, spawned)
-	return result, errors.Join(err, r.endErr)
+	pipes, err := newPair(a.Stdout, a.Stderr, &e.buffers)
+	if err != nil {
+		return executor.Result{}, errors.Join(err, t.end())
+	}
+	r := &running{tree: t, attempt: a, pipes: pipes, end: t.end, done: make(chan struct{})}
+	return r.run(ctx, e, p, spawned)
 }
 
 // program is a command that is ready to start.
@@ -81,10 +86,26 @@ func cannotRun(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
 }
 
+// pipes take what a program prints.
+type pipes interface {
+	// files are what the program writes to. Nothing is passed on before begin.
+	files() (out, errs *os.File)
+	// forked is called when the program has started, or could not be.
+	forked()
+	// begin passes on what the program prints. It is left out when none has started.
+	begin()
+	// finish is called when nothing of the program is left. It passes on the rest of
+	// what it has printed, and nothing afterwards. The error is that of a writer.
+	finish() error
+}
+
 // running is one attempt from its start to its end.
 type running struct {
 	tree    tree
 	attempt executor.Attempt
+	pipes   pipes
+	// end ends what is left of the attempt.
+	end func() error
 
 	// done is closed when the tree is empty or killed.
 	done   chan struct{}
@@ -92,46 +113,31 @@ type running struct {
 	exited bool
 	// stopAt is when the grace period ends; zero unless ctx ended first.
 	stopAt time.Time
-	endErr error
 }
 
 func (r *running) run(ctx context.Context, e *Executor, p program, spawned func()) (executor.Result, error) {
 	a := r.attempt
-	out, err := newStream(a.Stdout, &e.buffers)
-	if err != nil {
-		return executor.Result{}, errors.Join(err, r.tree.end())
-	}
-	defer out.read.Close()
-	errs, err := newStream(a.Stderr, &e.buffers)
-	if err != nil {
-		out.write.Close()
-		return executor.Result{}, errors.Join(err, r.tree.end())
-	}
-	defer errs.read.Close()
-
 	if a.Lease.Lost() {
 		// This process was held up since Run began.
-		out.write.Close()
-		errs.write.Close()
-		return executor.Result{ExitCode: -1, Stopped: true}, r.tree.end()
+		r.pipes.forked()
+		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.finish())
 	}
+	out, errs := r.pipes.files()
 	process, err := e.forker.start(p.path, p.argv, &os.ProcAttr{
-		Dir: p.dir, Env: p.environ, Files: []*os.File{e.null, out.write, errs.write}, Sys: r.tree.attr(),
+		Dir: p.dir, Env: p.environ, Files: []*os.File{e.null, out, errs}, Sys: r.tree.attr(),
 	})
-	out.write.Close()
-	errs.write.Close()
+	r.pipes.forked()
 	if err != nil {
-		return executor.Result{}, errors.Join(startError(p.argv[0], err), r.tree.end())
+		return executor.Result{}, errors.Join(startError(p.argv[0], err), r.end(), r.pipes.finish())
 	}
 	// Not before the start: other attempts make the worker grow until this one
 	// has executed its program, and the peak of that moment is in what it leaves.
 	baseline := ownPeak()
 	r.tree.started(process.Pid)
 	spawned()
+	r.pipes.begin()
 
-	var copies, stops sync.WaitGroup
-	copies.Go(out.copy)
-	copies.Go(errs.copy)
+	var stops sync.WaitGroup
 	stops.Add(1)
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
@@ -147,12 +153,13 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	}
 	stops.Wait()
 	oom := err == nil && !state.Success() && r.tree.oomKilled()
-	r.endErr = r.tree.end()
-	out.finish()
-	errs.finish()
-	copies.Wait()
+	if err == nil && killed(state) {
+		r.tree.died()
+	}
+	endErr := r.end()
+	writeErr := r.pipes.finish()
 	if err != nil {
-		return executor.Result{}, fmt.Errorf("wait for %s: %w", a.ID, err)
+		return executor.Result{}, errors.Join(fmt.Errorf("wait for %s: %w", a.ID, err), endErr)
 	}
 
 	result := resultOf(state)
@@ -160,7 +167,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
 	result.OOMKilled = oom
 	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
-	return result, errors.Join(named("standard output", out.err), named("standard error", errs.err))
+	return result, errors.Join(writeErr, endErr)
 }
 
 // stop asks the processes to end, and ends them when the grace period or the
@@ -201,11 +208,4 @@ func (r *running) settle(ctx context.Context) {
 		case <-time.After(min(pause, left)):
 		}
 	}
-}
-
-func named(stream string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("write %s: %w", stream, err)
 }

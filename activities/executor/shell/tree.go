@@ -24,6 +24,8 @@ type tree interface {
 	attr() *syscall.SysProcAttr
 	// started tells which process is the program. It is waited for elsewhere.
 	started(pid int)
+	// died tells that SIGKILL has ended the program, whoever has sent it.
+	died()
 	// terminate sends SIGTERM to all processes, each once.
 	terminate()
 	// kill sends SIGKILL to all processes and to those that they fork
@@ -35,7 +37,10 @@ type tree interface {
 	pids() []int
 	// oomKilled tells whether the kernel ended a process for its memory use.
 	oomKilled() bool
-	// end kills until nothing is left, then gives the enclosure back. An error
-	// says that something is left. No call comes after it.
+	// next makes the enclosure, which is empty, ready for another program.
+	next() error
+	// clear kills until nothing is left. An error says that something is.
+	clear() error
+	// end is clear, and gives the enclosure back. No call comes after it.
 	end() error
 }

@@ -285,7 +285,12 @@ func watchdogsOf(t *testing.T, worker int) []int {
 	}
 	var dogs []int
 	for _, p := range all {
-		line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "cmdline"))
+		var line []byte
+		eventually(t, "the process has its arguments", func() bool { // which it gets late in exec
+			line, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "cmdline"))
+			now, err := readProcess(strconv.Itoa(p.pid))
+			return len(line) > 0 || p.parent != worker || err != nil || now.zombie
+		})
 		if p.parent == worker && bytes.HasPrefix(line, []byte(watchdogName)) {
 			dogs = append(dogs, p.pid)
 		}

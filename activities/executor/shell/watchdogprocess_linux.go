@@ -19,8 +19,13 @@ import (
 // one, and what `ps` shows.
 const watchdogName = "switchyard-watchdog"
 
-// watchdogPipe is the descriptor that a watchdog reads from.
-const watchdogPipe = 3
+const (
+	// watchdogPipe is the descriptor that a watchdog reads from.
+	watchdogPipe = 3
+	// listenPause is the time between two looks into the pipe while there is something
+	// in it: short tasks have a lot to tell, and waking up for each costs more than to read.
+	listenPause = 20 * time.Millisecond
+)
 
 // RunWatchdogIfAsked runs the watchdog and exits when this process was started
 // to be one, and returns at once otherwise. It is the first call of main, and of
@@ -89,6 +94,7 @@ func keepWatch(pipe int) error {
 				return nil
 			}
 		}
+		time.Sleep(listenPause)
 	}
 }
 

@@ -11,7 +11,7 @@ const ownPrefix = "SWITCHYARD_"
 // task cannot set a variable SWITCHYARD_*, but for the command's settings
 // SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN. The caller owns the map.
 func (w *Workspace) Env() map[string]string {
-	r := w.request
+	r := &w.request
 	env := make(map[string]string, len(r.Env)+16)
 	for key, value := range r.Env {
 		if !reserved(key) {
@@ -37,7 +37,7 @@ func (w *Workspace) Env() map[string]string {
 		env[ownPrefix+key] = value
 	}
 	if r.Item != nil {
-		env[ownPrefix+"ITEM"] = *r.Item
+		env[ownPrefix+"ITEM"] = itemText(r.Item)
 	}
 	if r.NUMANode != nil {
 		env[ownPrefix+"TARGET_NUMA_NODE"] = strconv.Itoa(*r.NUMANode)

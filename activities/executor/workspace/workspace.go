@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +26,8 @@ const (
 	MaxOutput = 8 << 20
 	// MaxContextUpdate bounds the file SWITCHYARD_CONTEXT_UPDATE.
 	MaxContextUpdate = 32 << 10
+	// MaxCheckpoint bounds the file SWITCHYARD_CHECKPOINT.
+	MaxCheckpoint = 8 << 20
 )
 
 // Request says whose workspace it is and what the task is given.
@@ -38,20 +39,22 @@ type Request struct {
 	// Node is the node's name.
 	Node string
 	// Index and Count tell an instance of a fanned-out task from its siblings;
-	// a task that is none has 0 and 1. Count 0 is taken for 1.
+	// a task that is none has 0 and 0, and is told that it is the first of 1.
 	Index, Count int
 	// Item is what a `foreach` gives the instance; nil: none.
-	Item *string
+	Item *structpb.Value
 	// NUMANode is the NUMA node that the task is pinned to; nil: none.
 	NUMANode *int
 	// SharedDir is a directory that all nodes see; empty: there is none.
 	SharedDir string
 	// Env are the task's own variables.
 	Env map[string]string
-	// Input is the task's own input.
-	Input *structpb.Struct
-	// Parents are the outputs of the parents, by task name.
-	Parents map[string]*structpb.Struct
+	// Input is what the task shares with its siblings of the file SWITCHYARD_INPUT;
+	// nil: nothing.
+	Input *Input
+	// Checkpoint is what an earlier attempt has left in the file
+	// SWITCHYARD_CHECKPOINT; nil: nothing, and there is no such file at first.
+	Checkpoint []byte
 }
 
 // Root is the folder that workspaces lie in. It keeps the directories of
@@ -78,8 +81,8 @@ type directory struct {
 // workspace needs it.
 func NewRoot(dir string) *Root { return &Root{dir: dir} }
 
-// Workspace is the directory of one attempt. Its methods are called by one
-// goroutine at a time.
+// Workspace is the directory of one attempt, or of the instances of a batch one
+// after the other. Its methods are called by one goroutine at a time.
 type Workspace struct {
 	root    *Root
 	dir     *directory
@@ -89,18 +92,42 @@ type Workspace struct {
 
 // Prepare makes a workspace.
 func (root *Root) Prepare(r Request) (*Workspace, error) {
-	input, err := inputJSON(r)
-	if err != nil {
-		return nil, fmt.Errorf("input of %s: %w", r.Task, err)
-	}
-	w := &Workspace{root: root, request: r}
-	if w.dir, err = root.take(); err != nil {
-		return nil, fmt.Errorf("make workspace: %w", err)
-	}
-	if err = w.dir.write(input); err != nil {
-		return nil, errors.Join(fmt.Errorf("make workspace: %w", err), w.remove())
+	w := &Workspace{root: root}
+	if err := w.Next(r); err != nil {
+		w.closed = w.dir == nil
+		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
+}
+
+// Next makes the workspace that of another instance: what the one before left is
+// gone, and nothing of that one runs any more. After an error the workspace is of
+// no use but to be closed.
+func (w *Workspace) Next(r Request) error {
+	input, err := r.Input.instance(r)
+	if err != nil {
+		return fmt.Errorf("input of %s: %w", r.Task, err)
+	}
+	w.request = r
+	if w.dir != nil && !w.cleared() {
+		old := w.dir
+		w.dir = nil
+		if err := remove(old.path); err != nil {
+			return err
+		}
+	}
+	if w.dir == nil {
+		if w.dir, err = w.root.take(); err != nil {
+			return fmt.Errorf("make workspace: %w", err)
+		}
+	}
+	if err = w.dir.write(input); err == nil && r.Checkpoint != nil {
+		err = os.WriteFile(w.path(checkpointFile), r.Checkpoint, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("make workspace: %w", err)
+	}
+	return nil
 }
 
 // take returns a directory that is free, or a new one.
@@ -164,27 +191,6 @@ func (w *Workspace) Dir() string { return w.dir.path }
 
 func (w *Workspace) path(name string) string { return filepath.Join(w.dir.path, name) }
 
-// inputJSON is the task's input at the top level, and beside it each parent's
-// output under the parent's name. The task's own key wins a clash: its author
-// wrote it, while a parent's name can change.
-func inputJSON(r Request) ([]byte, error) {
-	if len(r.Input.GetFields()) == 0 && len(r.Parents) == 0 {
-		return []byte("{}\n"), nil
-	}
-	merged := make(map[string]any, len(r.Parents)+len(r.Input.GetFields()))
-	for name, output := range r.Parents {
-		merged[name] = output.AsMap()
-	}
-	for key, value := range r.Input.GetFields() {
-		merged[key] = value.AsInterface()
-	}
-	text, err := json.Marshal(merged)
-	if err != nil {
-		return nil, err
-	}
-	return append(text, '\n'), nil
-}
-
 // Output reads what the task wrote to SWITCHYARD_OUTPUT; without such a file,
 // or with an empty one, it is empty, but not nil. What cannot be used is a *ContentError.
 func (w *Workspace) Output() (*structpb.Struct, error) {
@@ -204,11 +210,11 @@ func (w *Workspace) Close() error {
 		return nil
 	}
 	w.closed = true
-	for _, name := range []string{outputFile, contextUpdateFile, checkpointFile} {
-		_ = os.Remove(w.path(name)) // most are not there; one that stays is found below
+	if w.dir == nil {
+		return nil
 	}
-	if !w.pristine() {
-		return w.remove()
+	if !w.cleared() {
+		return remove(w.dir.path)
 	}
 	w.root.mu.Lock()
 	defer w.root.mu.Unlock()
@@ -219,12 +225,24 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-// pristine says whether the directory is as it was made, so that the next
-// attempt can have it: nothing more in it, nothing replaced, no other way to it.
-func (w *Workspace) pristine() bool {
+// cleared takes away the files that a task may write and says whether the directory
+// is then as it was made, so that the next attempt can have it: nothing more in it,
+// nothing replaced, no other way to it.
+func (w *Workspace) cleared() bool {
 	entries, err := os.ReadDir(w.dir.path)
-	if err != nil || len(entries) != 2 {
+	if err != nil {
 		return false
+	}
+	for _, entry := range entries {
+		switch name := entry.Name(); name {
+		case inputFile, tempDir:
+		case outputFile, contextUpdateFile, checkpointFile:
+			if os.Remove(w.path(name)) != nil {
+				return false
+			}
+		default:
+			return false
+		}
 	}
 	input, err := os.Lstat(w.path(inputFile))
 	if err != nil || !os.SameFile(input, w.dir.input) || !untouched(input, 0o600) {
@@ -239,18 +257,19 @@ func (w *Workspace) pristine() bool {
 	return err == nil && len(left) == 0
 }
 
-func (w *Workspace) remove() error {
-	if os.RemoveAll(w.dir.path) == nil {
+// remove removes a directory with all that is in it.
+func remove(dir string) error {
+	if os.RemoveAll(dir) == nil {
 		return nil
 	}
 	// What is in a directory can be removed only by who may write to it.
-	_ = filepath.WalkDir(w.dir.path, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	if err := os.RemoveAll(w.dir.path); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove workspace: %w", err)
 	}
 	return nil

@@ -21,6 +21,29 @@ func newStruct(t testing.TB, fields map[string]any) *structpb.Struct {
 	return s
 }
 
+func object(t testing.TB, fields map[string]any) *structpb.Value {
+	t.Helper()
+	return structpb.NewStructValue(newStruct(t, fields))
+}
+
+func list(t testing.TB, items ...any) *structpb.Value {
+	t.Helper()
+	l, err := structpb.NewList(items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return structpb.NewListValue(l)
+}
+
+func newInput(t testing.TB, fields map[string]any) *Input {
+	t.Helper()
+	in, err := NewInput(newStruct(t, fields), nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
 func prepare(t testing.TB, root string, r Request) *Workspace {
 	t.Helper()
 	w, err := NewRoot(root).Prepare(r)
@@ -36,10 +59,10 @@ func prepare(t testing.TB, root string, r Request) *Workspace {
 }
 
 func TestEnv(t *testing.T) {
-	item, numa := "a b", 1
+	item, numa := structpb.NewStringValue("a b"), 1
 	full := Request{
 		RunID: "build-x1", Workflow: "build", Task: "test", TaskID: "build-x1/test", Attempt: 2, Node: "n1",
-		Index: 3, Count: 4, Item: &item, NUMANode: &numa, SharedDir: "/shared",
+		Index: 3, Count: 4, Item: item, NUMANode: &numa, SharedDir: "/shared",
 		Env: map[string]string{
 			"CI": "true", "SWITCHYARD_TASK": "forged", "SWITCHYARD_CLAIM": "forged", "SWITCHYARD_ANYTHING": "forged",
 			"SWITCHYARD_GATEWAY": "http://gw", "SWITCHYARD_TOKEN": "mine",
@@ -95,24 +118,50 @@ func TestPrepare(t *testing.T) {
 func TestInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		input   *structpb.Struct
-		parents map[string]*structpb.Struct
+		parents map[string]*structpb.Value
+		context *structpb.Struct
+		run     *structpb.Struct
+		request Request
 		want    string
 	}{
 		"nothing": {want: `{}`},
 		"input and parents": {
 			input: newStruct(t, map[string]any{"n": 3, "list": []any{"a", nil, true}, "html": "<&>"}),
-			parents: map[string]*structpb.Struct{
-				"build": newStruct(t, map[string]any{"version": "1.2"}), "empty": {}, "none": nil,
+			parents: map[string]*structpb.Value{
+				"build": object(t, map[string]any{"version": "1.2"}), "empty": object(t, nil),
+				"each": list(t, map[string]any{"a": 1}, nil),
 			},
-			want: `{"build":{"version":"1.2"},"empty":{},"html":"<&>","list":["a",null,true],"n":3,"none":{}}`,
+			want: `{"build":{"version":"1.2"},"each":[{"a":1},null],"empty":{},"html":"<&>","list":["a",null,true],"n":3}`,
 		},
 		"own key wins": {
 			input:   newStruct(t, map[string]any{"build": "mine"}),
-			parents: map[string]*structpb.Struct{"build": newStruct(t, map[string]any{"x": 1})},
+			parents: map[string]*structpb.Value{"build": object(t, map[string]any{"x": 1})},
 			want:    `{"build":"mine"}`,
 		},
+		"run": {
+			context: newStruct(t, map[string]any{"channel": "beta"}), run: newStruct(t, map[string]any{"who": "me"}),
+			want: `{"context":{"channel":"beta"},"inputs":{"who":"me"}}`,
+		},
+		"instance": {
+			input:   newStruct(t, map[string]any{"n": 3}),
+			request: Request{Index: 0, Count: 2, Item: list(t, "a", 1)},
+			want:    `{"n":3,"item":["a",1],"index":0,"count":2}`,
+		},
+		"instance without item": {request: Request{Index: 1, Count: 2}, want: `{"index":1,"count":2}`},
+		"words that are taken": {
+			input:   newStruct(t, map[string]any{"index": "i", "context": "c"}),
+			parents: map[string]*structpb.Value{"item": object(t, nil), "inputs": object(t, nil)},
+			context: newStruct(t, map[string]any{"channel": "beta"}), run: newStruct(t, map[string]any{"who": "me"}),
+			request: Request{Index: 1, Count: 2, Item: structpb.NewNullValue()},
+			want:    `{"index":"i","context":"c","item":{},"inputs":{},"count":2}`,
+		},
 	} {
-		w := prepare(t, t.TempDir(), Request{Task: "t", Input: test.input, Parents: test.parents})
+		input, err := NewInput(test.input, test.parents, test.context, test.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.request.Task, test.request.Input = "t", input
+		w := prepare(t, t.TempDir(), test.request)
 		text, err := os.ReadFile(w.Env()["SWITCHYARD_INPUT"])
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +274,7 @@ func TestReuse(t *testing.T) {
 			if _, err := os.Lstat(first.Dir()); (err == nil) != test.again {
 				t.Errorf("after Close the directory gives %v; used again: %v", err, test.again)
 			}
-			second, err := root.Prepare(Request{Task: "second", Input: newStruct(t, map[string]any{"n": 2})})
+			second, err := root.Prepare(Request{Task: "second", Input: newInput(t, map[string]any{"n": 2})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,9 +297,109 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// What an instance of a batch leaves is gone for the next, in the same directory
+// where that is as it was.
+func TestNext(t *testing.T) {
+	root := NewRoot(t.TempDir())
+	w, err := root.Prepare(Request{Task: "t", Index: 0, Count: 3, Checkpoint: []byte("so far")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := w.Dir()
+	for _, name := range []string{"output", "context-update", "checkpoint"} {
+		if err := os.WriteFile(filepath.Join(first, name), []byte("a=1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Next(Request{Task: "t", Index: 1, Count: 3}); err != nil || w.Dir() != first {
+		t.Fatalf("the directory is another one, error %v", err)
+	}
+	entries, err := os.ReadDir(first)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the second instance finds %v, error %v", entries, err)
+	}
+	if text, err := os.ReadFile(w.Env()["SWITCHYARD_INPUT"]); err != nil || string(text) != "{\"index\":1,\"count\":3}\n" || w.Env()["SWITCHYARD_INDEX"] != "1" {
+		t.Errorf("its input is %s, error %v", text, err)
+	}
+	if err := os.WriteFile(filepath.Join(first, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Next(Request{Task: "t", Index: 2, Count: 3}); err != nil || w.Dir() == first {
+		t.Errorf("the third instance gets the same directory, error %v", err)
+	}
+	if _, err := os.Lstat(first); err == nil {
+		t.Error("what the second has left is still there")
+	}
+	if err := errors.Join(w.Close(), root.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(root.dir); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, error %v", left, err)
+	}
+}
+
+func TestCheckpoint(t *testing.T) {
+	w := prepare(t, t.TempDir(), Request{Task: "t", Checkpoint: []byte("before")})
+	file := w.Env()["SWITCHYARD_CHECKPOINT"]
+	var state CheckpointState
+	read := func(want string, changed bool) {
+		t.Helper()
+		data, now, err := w.Checkpoint(state)
+		if err != nil || string(data) != want || (data != nil) != changed {
+			t.Errorf("read %q, error %v; want %q", data, err, want)
+		}
+		state = now
+	}
+	replace := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("before", true)
+	read("", false)
+	replace("after1")
+	read("after1", true)
+	if err := os.WriteFile(file, []byte("longer"+"after"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read("longerafter", true)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	read("", false)
+	replace("")
+	read("", true)
+	replace(strings.Repeat("x", MaxCheckpoint+1))
+	for i, want := range []string{"SWITCHYARD_CHECKPOINT: is larger than 8192 KiB", ""} {
+		data, now, err := w.Checkpoint(state)
+		if data != nil || (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("look %d at one that is too large: %d bytes, error %v", i, len(data), err)
+		}
+		state = now
+	}
+	replace(strings.Repeat("x", MaxCheckpoint))
+	read(strings.Repeat("x", MaxCheckpoint), true)
+	if _, _, err := prepare(t, t.TempDir(), Request{Task: "t"}).Checkpoint(CheckpointState{}); err != nil {
+		t.Errorf("without a checkpoint: %v", err)
+	}
+}
+
+func TestItemInTheEnvironment(t *testing.T) {
+	for want, item := range map[string]*structpb.Value{
+		"a b": structpb.NewStringValue("a b"), "": structpb.NewStringValue(""), "3": structpb.NewNumberValue(3), "0.5": structpb.NewNumberValue(0.5),
+		"true": structpb.NewBoolValue(true), "null": structpb.NewNullValue(), `["a",{"b":1}]`: list(t, "a", map[string]any{"b": 1}),
+	} {
+		w := prepare(t, t.TempDir(), Request{Task: "t", Count: 1, Item: item})
+		if got, set := w.Env()["SWITCHYARD_ITEM"]; !set || got != want {
+			t.Errorf("item %v is %q, want %q", item, got, want)
+		}
+	}
+}
+
 func BenchmarkPrepareClose(b *testing.B) {
 	root := NewRoot(b.TempDir())
-	r := Request{Task: "t", Input: newStruct(b, map[string]any{"a": 1})}
+	r := Request{Task: "t", Input: newInput(b, map[string]any{"a": 1})}
 	for b.Loop() {
 		w, err := root.Prepare(r)
 		if err != nil {

@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Pause between two tries to read records, doubling.
+const firstReadPause, lastReadPause = 100 * time.Millisecond, 2 * time.Second
+
+// answer is what an earlier attempt, of which nobody heard, has left: it has completed.
+type answer struct {
+	res *v1.ExecuteResponse
+	// reference is to the record that says so.
+	reference string
+}
+
+// answers looks which of the members of a request have completed in one of the
+// attempts whose end nobody heard of. A recorded failure is no answer.
+func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]answer, error) {
+	var found map[int32]answer
+	missing := map[int32]bool{} // instances that a batch may have completed
+	for i := range members {
+		m := &members[i]
+		if len(m.unheard) == 0 {
+			continue
+		}
+		a, err := n.ownAnswer(ctx, req, m)
+		switch {
+		case err != nil:
+			return nil, err
+		case a.res == nil:
+			missing[m.index] = m.index >= 0
+			continue
+		case found == nil:
+			found = map[int32]answer{}
+		}
+		found[m.index] = a
+	}
+	return n.batchAnswers(ctx, req, missing, found)
+}
+
+// ownAnswer looks into the records of the attempts of a member that ran alone.
+func (n *Node) ownAnswer(ctx context.Context, req *v1.ExecuteRequest, m *member) (answer, error) {
+	for _, attempt := range m.unheard {
+		key := store.ResultKey(req.GetRunId(), req.GetGeneration(), m.name, attempt)
+		var record v1.ExecuteResponse
+		switch err := n.Store.GetMessage(ctx, key, &record); {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return answer{}, fmt.Errorf("look for the result of attempt %d of %s: %w", attempt, m.name, err)
+		case record.GetState() == "completed":
+			return answer{&record, key}, nil
+		}
+	}
+	return answer{}, nil
+}
+
+// batchAnswers adds to found what the records of batches say of missing instances.
+func (n *Node) batchAnswers(ctx context.Context, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]answer) (map[int32]answer, error) {
+	if len(missing) == 0 || missing[-1] {
+		return found, nil
+	}
+	own := batchKey(req)
+	for key, err := range n.Store.Keys(ctx, store.BatchesPrefix(req.GetRunId(), req.GetGeneration(), req.GetTask())) {
+		if err != nil {
+			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
+		}
+		if first, last, ok := store.ParseBatchKey(key); !ok || key == own || !anyWithin(missing, int32(first), int32(last)) {
+			continue
+		}
+		var record v1.ExecuteResponse
+		if err := n.Store.GetMessage(ctx, key, &record); err != nil {
+			return nil, fmt.Errorf("look for the results of a batch of %s: %w", req.GetTask(), err)
+		}
+		for _, r := range record.GetBatch() {
+			if !missing[r.GetIndex()] || r.GetState() != "" && r.GetState() != "completed" {
+				continue
+			}
+			if found == nil {
+				found = map[int32]answer{}
+			}
+			found[r.GetIndex()] = answer{store.MemberAnswer(&record, r), store.MemberReference(key, r.GetIndex())}
+			delete(missing, r.GetIndex())
+		}
+	}
+	return found, nil
+}
+
+func anyWithin(indices map[int32]bool, first, last int32) bool {
+	for i := range indices {
+		if first <= i && i <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitAnswers is answers with patience: while the store is away it is not known
+// whether the task must run at all. The error is that of ctx.
+func (n *Node) awaitAnswers(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]answer, error) {
+	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
+		found, err := n.answers(ctx, req, members)
+		if err == nil {
+			return found, nil
+		}
+		n.Logger.Debug("records could not be read", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

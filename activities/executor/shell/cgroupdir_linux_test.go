@@ -1,0 +1,91 @@
+package shell
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+func needCgroups(t *testing.T) Mechanism {
+	t.Helper()
+	if mechanismsHere(t)[0] != Cgroup {
+		t.Skip("no cgroups here")
+	}
+	return Cgroup
+}
+
+// A directory is used again by the next attempt, alone or in a batch, unless the one
+// before may have left something in it that the next one would feel.
+func TestCgroupsAreUsedAgain(t *testing.T) {
+	const own = `d=$PARENT/$(sed -n 's#^0::.*/##p' /proc/self/cgroup); `
+	for name, test := range map[string]struct {
+		script string
+		again  bool
+	}{
+		"nothing":        {"true", true},
+		"a failure":      {"exit 3", true},
+		"a child":        {"sleep 1000 & true", false},
+		"a kill -9":      {"kill -9 $$", false},
+		"its own kill":   {own + "echo 1 >$d/cgroup.kill; sleep 1000", false},
+		"a cgroup below": {own + "mkdir $d/below", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: needCgroups(t)})
+			all := e.trees.(*cgroups)
+			if !all.bare {
+				t.Skip("cgroups have controllers here")
+			}
+			run := func(run func(executor.Attempt) (executor.Result, error), script, want string) {
+				t.Helper()
+				var out bytes.Buffer
+				r, err := run(executor.Attempt{
+					ID: "t/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.path},
+					Stdout: &out, Grace: time.Second,
+				})
+				if err != nil || out.String() != want || want != "" && r.ExitCode != 0 {
+					t.Errorf("%s: %+v, %q, error %v", script, r, out.String(), err)
+				}
+			}
+			alone := func(a executor.Attempt) (executor.Result, error) { return e.Run(t.Context(), a, func() {}) }
+			made := func(do func()) int64 {
+				before := all.next.Load()
+				do()
+				return all.next.Load() - before
+			}
+			run(alone, "true", "")
+			if n := made(func() {
+				run(alone, test.script, "")
+				run(alone, "echo next", "next\n")
+			}); (n == 0) != test.again {
+				t.Errorf("%d directories were made for the next attempt", n)
+			}
+			row, err := e.Batch("t/again/c2", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(func(a executor.Attempt) (executor.Result, error) { return row.Run(t.Context(), a, func() {}) }, test.script, "")
+			run(func(a executor.Attempt) (executor.Result, error) { return row.Run(t.Context(), a, func() {}) }, "echo member", "member\n")
+			if err := row.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A directory whose lease was lost may be killed by the watchdog at any time.
+func TestCgroupsOfALostLeaseAreNotUsedAgain(t *testing.T) {
+	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
+	all := e.trees.(*cgroups)
+	for range 3 {
+		tr, err := all.enclose("t/lost/c1", executor.NewLease(0, 1, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := len(all.idle)
+		if err := tr.end(); err != nil || len(all.idle) > idle {
+			t.Errorf("%d are idle, %d before; error %v", len(all.idle), idle, err)
+		}
+	}
+}

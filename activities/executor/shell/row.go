@@ -1,0 +1,90 @@
+//go:build unix
+
+package shell
+
+import (
+	"context"
+	"fmt"
+
+	"switchyard/activities/executor"
+)
+
+var _ executor.Batcher = (*Executor)(nil)
+
+// row is a row of attempts in one enclosure. They have one pair of pipes, too, for as
+// long as none leaves anything behind that might go on writing to them.
+type row struct {
+	executor *Executor
+	id       string
+	lease    *executor.Lease
+	tree     tree
+	pipes    *channels
+	// begun says that there was an attempt before, and left that the newest one has
+	// left something behind.
+	begun, left bool
+}
+
+// Batch encloses a row of attempts.
+func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, error) {
+	if e.closed.Load() {
+		return nil, errClosed
+	}
+	if err := e.guard.ensure(e.trees); err != nil {
+		return nil, err
+	}
+	t, err := e.trees.enclose(id, lease)
+	if err != nil {
+		return nil, fmt.Errorf("enclose %s: %w", id, err)
+	}
+	return &row{executor: e, id: id, lease: lease, tree: t}, nil
+}
+
+// Run is Executor.Run of the next attempt of the row.
+func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	a.ID, a.Lease = b.id, b.lease
+	if ctx.Err() != nil || a.Lease.Lost() {
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	}
+	p, err := b.executor.program(a)
+	if err != nil {
+		return executor.Result{}, err
+	}
+	if b.pipes == nil {
+		if b.pipes, err = newChannels(&b.executor.buffers); err != nil {
+			return executor.Result{}, err
+		}
+	}
+	if b.begun {
+		if err := b.tree.next(); err != nil {
+			return executor.Result{}, fmt.Errorf("enclose %s: %w", a.ID, err)
+		}
+	}
+	b.begun, b.left = true, false
+	b.pipes.take(a.Stdout, a.Stderr)
+	r := &running{tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
+	result, err := r.run(ctx, b.executor, p, spawned)
+	if b.left {
+		// Somebody whom the enclosure does not hold may have the pipes, too.
+		b.pipes.close()
+		b.pipes = nil
+	}
+	return result, err
+}
+
+// clear ends what an attempt has left behind.
+func (b *row) clear() error {
+	if b.tree.empty() {
+		return nil
+	}
+	b.left = true
+	return b.tree.clear()
+}
+
+// Close gives the enclosure back.
+func (b *row) Close() error {
+	if b.pipes != nil {
+		b.pipes.close()
+		b.pipes = nil
+	}
+	return b.tree.end()
+}

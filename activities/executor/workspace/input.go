@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// Input is what all instances of a task find in the file SWITCHYARD_INPUT. It does
+// not change.
+type Input struct {
+	// members are the members of a JSON object, with commas between them.
+	members []byte
+	taken   map[string]bool
+}
+
+// NewInput puts together what a task is given: its own input at the top level, and
+// beside it each parent's output under the parent's name, an object or, of a
+// fanned-out one, a list. The context of the run is under "context" and its input
+// under "inputs", when they hold anything. Of one name, the first of these counts:
+// the task's author wrote its input, while a parent's name can change.
+func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, context, inputs *structpb.Struct) (*Input, error) {
+	values := make(map[string]any, len(own.GetFields())+len(parents)+2)
+	if len(context.GetFields()) > 0 {
+		values["context"] = context.AsMap()
+	}
+	if len(inputs.GetFields()) > 0 {
+		values["inputs"] = inputs.AsMap()
+	}
+	for name, output := range parents {
+		values[name] = output.AsInterface()
+	}
+	for key, value := range own.GetFields() {
+		values[key] = value.AsInterface()
+	}
+	in := &Input{taken: make(map[string]bool, len(values))}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		var err error
+		if in.members, err = member(in.members, key, values[key]); err != nil {
+			return nil, err
+		}
+		in.taken[key] = true
+	}
+	return in, nil
+}
+
+func member(members []byte, key string, value any) ([]byte, error) {
+	name, err := json.Marshal(key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if len(members) > 0 {
+		members = append(members, ',')
+	}
+	return append(append(append(members, name...), ':'), text...), nil
+}
+
+// instance is the text of the file for one of the instances, which also has "item",
+// "index" and "count" where these words are not taken.
+func (in *Input) instance(r Request) ([]byte, error) {
+	if in == nil {
+		in = &Input{}
+	}
+	members := slices.Clip(in.members)
+	if r.Count > 0 {
+		for _, m := range []struct {
+			key   string
+			value any
+			given bool
+		}{{"item", r.Item.AsInterface(), r.Item != nil}, {"index", r.Index, true}, {"count", r.Count, true}} {
+			if !m.given || in.taken[m.key] {
+				continue
+			}
+			var err error
+			if members, err = member(members, m.key, m.value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	text := make([]byte, 0, len(members)+3)
+	return append(append(append(text, '{'), members...), "}\n"...), nil
+}
+
+// itemText is an item as the variable SWITCHYARD_ITEM has it: text as it is, any
+// other value as JSON.
+func itemText(item *structpb.Value) string {
+	if text, ok := item.GetKind().(*structpb.Value_StringValue); ok {
+		return text.StringValue
+	}
+	text, err := json.Marshal(item.AsInterface())
+	if err != nil {
+		return "" // instance has failed for it
+	}
+	return string(text)
+}

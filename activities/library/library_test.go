@@ -1,0 +1,178 @@
+package library_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/library"
+	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+var temporalClient client.Client
+
+func TestMain(m *testing.M) {
+	os.Exit(serve(m))
+}
+
+func serve(m *testing.M) int {
+	server, err := embedded.Start(context.Background(), embedded.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = server.Stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer temporalClient.Close()
+	return m.Run()
+}
+
+func simple(name, description, command string) *v1.Definition {
+	spec, _ := structpb.NewStruct(map[string]any{"command": command})
+	return &v1.Definition{Name: name, Description: description, Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: spec}}}
+}
+
+// TestLife stores, replaces, reads and forgets a definition.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	l := library.New(temporalClient)
+	first, second := simple("life", "says: hello", "echo 1"), simple("life", "", "echo 2")
+	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
+		t.Fatalf("before: %v", err)
+	}
+	if err := l.Delete(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
+		t.Fatalf("delete before: %v", err)
+	}
+	began := time.Now().Truncate(time.Second)
+	if replaced, err := l.Put(t.Context(), first, true); err != nil || replaced {
+		t.Fatalf("put: %t, %v", replaced, err)
+	}
+	check := func(want *v1.Definition) {
+		t.Helper()
+		got, err := l.Get(t.Context(), "life")
+		if err != nil || !proto.Equal(got.Definition, want) || got.UpdatedAt.Before(began) || got.UpdatedAt.After(time.Now()) {
+			t.Fatalf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	check(first)
+	if _, err := l.Put(t.Context(), second, false); !errors.Is(err, library.ErrExists) {
+		t.Fatalf("put again: %v", err)
+	}
+	check(first)
+	if replaced, err := l.Put(t.Context(), second, true); err != nil || !replaced {
+		t.Fatalf("replace: %t, %v", replaced, err)
+	}
+	check(second)
+	if err := l.Delete(t.Context(), "life"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
+		t.Fatalf("after: %v", err)
+	}
+	if replaced, err := l.Put(t.Context(), first, false); err != nil || replaced {
+		t.Fatalf("put once more: %t, %v", replaced, err)
+	}
+	check(first)
+}
+
+// TestItNeverRuns has the schedule paused and without a time.
+func TestItNeverRuns(t *testing.T) {
+	t.Parallel()
+	if _, err := library.New(temporalClient).Put(t.Context(), simple("still", "", "true"), false); err != nil {
+		t.Fatal(err)
+	}
+	d, err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:still").Describe(t.Context())
+	if err != nil || !d.Schedule.State.Paused || len(d.Info.NextActionTimes) > 0 {
+		t.Fatalf("the schedule is %+v, %v", d, err)
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	l := library.New(temporalClient)
+	for _, name := range []string{"list-b", "list-a", "list-c"} {
+		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Delete(t.Context(), "list-c"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		all, err := l.List(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mine []string
+		for _, s := range all {
+			if strings.HasPrefix(s.Definition.GetName(), "list-") && s.Definition.GetDescription() == "is "+s.Definition.GetName() && !s.UpdatedAt.IsZero() {
+				mine = append(mine, s.Definition.GetName())
+			}
+		}
+		if fmt.Sprint(mine) == "[list-a list-b]" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("listed %v", mine)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// TestLarge stores what compresses, and refuses what does not fit a schedule.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	l := library.New(temporalClient)
+	def := simple("large", "", strings.Repeat("echo hello; ", 300_000)) // 3.6 MB
+	if _, err := l.Put(t.Context(), def, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Get(t.Context(), "large"); err != nil || !proto.Equal(got.Definition, def) {
+		t.Fatalf("it differs: %v", err)
+	}
+	noise := make([]byte, 1<<20)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	text := hex.EncodeToString(noise)
+	if _, err := l.Put(t.Context(), simple("noise", "", text[:1<<20]), false); err != nil {
+		t.Errorf("1 MiB of noise: %v", err)
+	}
+	if _, err := l.Put(t.Context(), simple("noise", "", text+text), true); !errors.Is(err, library.ErrTooLarge) {
+		t.Errorf("4 MiB of noise: %v", err)
+	}
+}
+
+// TestForeignSchedules are left out, and are no definitions.
+func TestForeignSchedules(t *testing.T) {
+	t.Parallel()
+	_, err := temporalClient.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
+		ID: "workflow:foreign", Paused: true, Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "q"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := library.New(temporalClient).Get(t.Context(), "foreign"); err == nil || errors.Is(err, library.ErrUnknown) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Cached results go by their age; the values of runs stay.
+func TestDeleteCached(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{"mem://", t.TempDir()} {
+		s, err := Open(t.Context(), location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if removed, err := s.DeleteCached(t.Context(), time.Now()); removed != 0 || err != nil {
+			t.Errorf("%s: of an empty store %d, %v", location, removed, err)
+		}
+		run := ResultKey("r-1", 0, "build", 0)
+		cached := []string{CachedKey("w", "build", "a"), CachedKey("w", "build", "b"), CachedKey("w.x", "test", "a"), CachedKey("w", "a__0xb", "")}
+		for _, key := range append(cached, run) {
+			if err := s.Put(t.Context(), key, []byte(key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := slices.Compact(slices.Sorted(slices.Values(cached))); len(got) != len(cached) {
+			t.Errorf("equal keys among %q", cached)
+		}
+		for _, step := range []struct {
+			before  time.Time
+			removed int
+		}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), len(cached)}, {time.Now().Add(time.Hour), 0}} {
+			if removed, err := s.DeleteCached(t.Context(), step.before); removed != step.removed || err != nil {
+				t.Errorf("%s: %d removed, %v, want %d", location, removed, err, step.removed)
+			}
+			for _, key := range append(slices.Clone(cached), run) {
+				_, err := s.Get(t.Context(), key)
+				if there := key == run || step.before.Before(time.Now()); errors.Is(err, ErrNotFound) == there {
+					t.Errorf("%s: %s is there: %v, want %v", location, key, err, there)
+				}
+			}
+		}
+	}
+}
+
+// What a run keeps of lists and reused results goes with it; cached results are
+// nobody's business but that of control processes.
+func TestKeysOfListsAndCachedResults(t *testing.T) {
+	t.Parallel()
+	digest := Digest([]byte("anything"))
+	for _, key := range []string{ListKey("r-1", digest), ReusedKey("r-1", digest)} {
+		if err := CheckKey(key); err != nil {
+			t.Error(err)
+		}
+	}
+	if key := CachedKey("w", "build", "../../x"); CheckKey(key) == nil || !strings.HasPrefix(key, cachedPrefix+"w/build/") || strings.Contains(key, "..") {
+		t.Errorf("the key of a cached result is %s", key)
+	}
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// MemberReference names the result of one instance in the record of a batch.
+func MemberReference(key string, index int32) string { return key + "#" + itoa(index) }
+
+// GetResult reads the answer of an attempt that a reference names: a key, or one of
+// MemberReference, of which it gives the instance's part in the form of an attempt's
+// own answer. Without it the error is ErrNotFound.
+func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteResponse, error) {
+	return s.AwaitResult(ctx, reference, 0)
+}
+
+// AwaitResult is GetResult for a record that is known to have been stored, as
+// AwaitMessage is.
+func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
+	key, number, member := cutLast(reference, "#")
+	index, err := strconv.ParseInt(number, 10, 32)
+	if member && err != nil {
+		return nil, fmt.Errorf("read %q: no number of an instance", reference)
+	}
+	var record v1.ExecuteResponse
+	if err := s.AwaitMessage(ctx, key, &record, patience); err != nil || !member {
+		return &record, err
+	}
+	for _, m := range record.GetBatch() {
+		if m.GetIndex() == int32(index) {
+			return MemberAnswer(&record, m), nil
+		}
+	}
+	return nil, fmt.Errorf("read %s: %w", reference, ErrNotFound)
+}
+
+// MemberAnswer is what a batch says of one of its instances, in the form of an
+// attempt's own answer.
+func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
+	res := &v1.ExecuteResponse{
+		State: cmp.Or(m.GetState(), "completed"), Reason: m.GetReason(), Error: m.GetError(),
+		Result: m.GetResult(), Record: m.GetRecord(), ContextUpdate: m.GetContextUpdate(), Checkpoint: m.GetCheckpoint(),
+		Node: batch.GetNode(), AssignedAt: batch.GetAssignedAt(),
+		CompletedAt: batch.GetAssignedAt(),
+	}
+	if m.GetStartedMs() >= 0 { // it has run
+		started := batch.GetAssignedAt().AsTime().Add(time.Duration(m.GetStartedMs()) * time.Millisecond)
+		res.StartedAt = timestamppb.New(started)
+		res.CompletedAt = timestamppb.New(started.Add(time.Duration(m.GetTookMs()) * time.Millisecond))
+	}
+	if res.Result == nil {
+		res.Result = &v1.TaskResult{}
+	}
+	return res
+}
+
+// AwaitItems reads a stored list, which is known to have been stored.
+func (s *Store) AwaitItems(ctx context.Context, key string, patience time.Duration) (*v1.ItemList, error) {
+	var list v1.ItemList
+	if err := s.AwaitMessage(ctx, key, &list, patience); err != nil {
+		return nil, err
+	}
+	return &list, nil
+}

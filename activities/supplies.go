@@ -1,0 +1,118 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+// supplies are what the task of a request is given, whole: what did not travel with the
+// request was read from the store. All members of the request share it.
+type supplies struct {
+	input *workspace.Input
+	// items are those of the stored list; nil: the members have their own, or there are none.
+	items []*structpb.Value
+	// view is what templates see, but for the input of an instance; nil without templates.
+	view *condition.View
+}
+
+// gather reads what a request refers to.
+func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, error) {
+	g := &supplies{}
+	parents, err := n.parentOutputs(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("read the outputs of the parents of %s: %w", req.GetTask(), err)
+	}
+	shared, err := n.shared(ctx, req.GetContext())
+	if err != nil {
+		return nil, fmt.Errorf("read the context for %s: %w", req.GetTask(), err)
+	}
+	inputs, err := n.shared(ctx, req.GetRunInput())
+	if err != nil {
+		return nil, fmt.Errorf("read the input of the run for %s: %w", req.GetTask(), err)
+	}
+	if g.input, err = workspace.NewInput(req.GetInput(), parents, shared, inputs); err != nil {
+		return nil, fmt.Errorf("input of %s: %w", req.GetTask(), err)
+	}
+	if key := req.GetItems(); key != "" {
+		if g.items, err = n.lists.read(ctx, n.Store, key); err != nil {
+			return nil, fmt.Errorf("read the items of %s: %w", req.GetTask(), err)
+		}
+	}
+	if req.GetTemplates() {
+		g.view = &condition.View{
+			Parents:  make(map[string]*v1.ParentView, len(req.GetViews())),
+			Workflow: &v1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
+		}
+		for task, view := range req.GetViews() {
+			if g.view.Parents[task], err = resolveView(ctx, n.Store, task, view, store.Arrival); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// parentOutputs are the outputs of the parents as the task finds them: an object, or
+// of a parent that fanned out a list of them.
+func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
+	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
+	for _, p := range req.GetParents() {
+		output := p.GetOutput()
+		switch {
+		case p.GetFanOut() != nil:
+			list, err := n.fanOutputs(ctx, p.GetFanOut())
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
+			}
+			outputs[p.GetTask()] = structpb.NewListValue(list)
+			continue
+		case p.GetRecord() != "":
+			record, err := n.Store.AwaitResult(ctx, p.GetRecord(), store.Arrival)
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
+			}
+			output = record.GetResult().GetOutput()
+		}
+		if output == nil {
+			output = &structpb.Struct{}
+		}
+		outputs[p.GetTask()] = structpb.NewStructValue(output)
+	}
+	return outputs, nil
+}
+
+// fanOutputs are the outputs of the instances of a parent. They must not be changed.
+func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.ListValue, error) {
+	if view.GetOutputs() == nil {
+		return condition.EmptyOutputs(int(view.GetCount())), nil
+	}
+	items, err := n.lists.all(ctx, n.Store, view.GetOutputs())
+	return &structpb.ListValue{Values: items}, err
+}
+
+// shared is an object that came with a request or lies in the store; nil: there is none.
+func (n *Node) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
+	if s.GetKey() == "" {
+		return s.GetValue(), nil
+	}
+	var value structpb.Struct
+	if err := n.Store.AwaitMessage(ctx, s.GetKey(), &value, store.Arrival); err != nil {
+		return nil, err
+	}
+	return &value, nil
+}
+
+// item is the one that a member is for; nil: there is none.
+func (g *supplies) item(m *member) *structpb.Value {
+	if m.item == nil && 0 <= m.index && int(m.index) < len(g.items) {
+		return g.items[m.index]
+	}
+	return m.item
+}

@@ -1,0 +1,153 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// work is what the members of one request have in common while they run, one after
+// the other: a place, a workspace, a log.
+type work struct {
+	node     *Node
+	attempt  *attempt
+	supplies *supplies
+	gpus     []int32
+	log      *logs.Writer
+	keeper   *keeper
+	// run is Executor.Run, or that of a row of attempts.
+	run func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)
+
+	ws *workspace.Workspace
+	// spec is that of the member that prepare has prepared.
+	spec *structpb.Struct
+	// started is when its process has; zero: not yet.
+	started time.Time
+}
+
+// id marks what a member leaves on the machine.
+func (w *work) id(m *member) string {
+	return fmt.Sprintf("%s/%s/c%d", w.attempt.req.GetRunId(), m.name, m.claim)
+}
+
+// prepare makes the workspace that of a member. A response says that the member has
+// failed already, since what it asks for cannot be made out.
+func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	req, n := w.attempt.req, w.node
+	w.started = time.Time{}
+	spec, env, err := n.render(ctx, req, w.supplies, m)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return &v1.ExecuteResponse{State: "failed", Reason: "expression", Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
+	}
+	w.spec = spec
+	checkpoint, err := n.loadCheckpoint(ctx, req, m)
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", m.name, err)
+	}
+	r := workspace.Request{
+		RunID: req.GetRunId(), Workflow: req.GetWorkflow(), Task: req.GetTask(), TaskID: req.GetRunId() + "/" + m.name,
+		Attempt: int(m.attempt), Node: n.Name, NUMANode: numaNode(req), SharedDir: n.SharedDir,
+		Env: env, Input: w.supplies.input, Checkpoint: checkpoint,
+	}
+	if m.index >= 0 {
+		r.Index, r.Count, r.Item = int(m.index), int(req.GetCount()), w.supplies.item(m)
+	}
+	if w.ws == nil {
+		w.ws, err = n.Workspaces.Prepare(r)
+	} else {
+		err = w.ws.Next(r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare the workspace of %s: %w", m.name, err)
+	}
+	return nil, nil
+}
+
+// do runs a member that is prepared and says how it has ended. An error is a fault of
+// the node.
+func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	a, req := w.attempt, w.attempt.req
+	w.keeper.watch(w.ws, m)
+	runCtx, cancel := ctx, context.CancelFunc(func() {})
+	if t := req.GetTimeout().AsDuration(); t > 0 {
+		runCtx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
+	}
+	defer cancel()
+	result, err := w.run(runCtx, executor.Attempt{
+		ID:       w.id(m),
+		Spec:     w.spec,
+		Env:      w.ws.Env(),
+		BaseDir:  w.node.BaseDir,
+		Stdout:   w.log.Stream("stdout"),
+		Stderr:   w.log.Stream("stderr"),
+		Grace:    stopGrace,
+		Lease:    a.lease,
+		GPUs:     w.gpus,
+		NUMANode: req.NumaNode,
+		// Placement gives GPUs together with the NUMA node that they are near to,
+		// whether or not the task asks for that.
+		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
+	}, w.spawned)
+	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
+		// The watchdog may have ended it. What has done its work before it was asked to
+		// stop counts for as long as it cannot run elsewhere.
+		a.stop(errLeaseLost)
+		result.Stopped, err = true, nil
+	}
+	res, err := interpret(runCtx, result, err)
+	if err != nil {
+		w.keeper.last(ctx, false)
+		return nil, fmt.Errorf("run %s: %w", m.name, err)
+	}
+	if res.GetState() != "moved" {
+		collectStreams(res.GetResult(), w.log)
+		collectFiles(res, w.ws)
+		explain(res)
+	}
+	res.Checkpoint = w.keeper.last(context.WithoutCancel(ctx), res.GetState() != "completed")
+	return res, nil
+}
+
+// spawned notes that the process of a member has started.
+func (w *work) spawned() {
+	w.started = time.Now()
+	if w.attempt.waiting() {
+		w.attempt.spawned()
+	}
+}
+
+// timed says in an answer when the member's process has run.
+func (w *work) timed(res *v1.ExecuteResponse) *v1.ExecuteResponse {
+	if !w.started.IsZero() {
+		res.StartedAt, res.CompletedAt = timestamppb.New(w.started), timestamppb.Now()
+	}
+	return res
+}
+
+// closeLog stores the rest of the log.
+func (w *work) closeLog(ctx context.Context) {
+	if err := w.log.Close(ctx); err != nil {
+		w.node.Logger.Warn("a part of a log was not stored", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
+	}
+}
+
+// close gives back what is left of it.
+func (w *work) close() {
+	if w.ws == nil {
+		return
+	}
+	if err := w.ws.Close(); err != nil {
+		w.node.Logger.Warn("a workspace was not removed", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
+	}
+}
