@@ -71,7 +71,7 @@ func (n *Node) batchAnswers(ctx context.Context, req *v1.ExecuteRequest, missing
 		if err != nil {
 			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
 		}
-		if first, last, ok := store.ParseBatchKey(key); !ok || key == own || !anyWithin(missing, int32(first), int32(last)) {
+		if first, last, ok := store.ParseBatchKey(key); !ok || key == own && !req.GetAdopt() || !anyWithin(missing, int32(first), int32(last)) {
 			continue
 		}
 		var record v1.ExecuteResponse

@@ -13,7 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// attempt is one call of Execute, from when the node takes it up to its answer.
+// attempt is one dispatch of a task, from when the node takes it up to its answer. It is
+// what one call of Execute has brought; others may adopt it, see detach.go.
 //
 //	waiting ──start──▶ starting ──spawned──▶ running ──▶ answering
 //
@@ -23,7 +24,7 @@ type attempt struct {
 	node    *Node
 	req     *v1.ExecuteRequest
 	members []member // of req
-	token   []byte
+	key     attemptKey
 	// stop ends the attempt; the first cause counts.
 	stop context.CancelCauseFunc
 	// gpuLane says that it came by the queue for tasks that use GPUs.
@@ -45,6 +46,28 @@ type attempt struct {
 
 	// started is guarded by the mutex of the node's attempts.
 	started bool
+
+	// first is closed when the activity that has brought it is to leave it.
+	first <-chan struct{}
+	// ending says why the attempt is to end; nil: it is not.
+	ending func() error
+	// done is closed when the attempt has its answer, res and err, and fetched when
+	// nobody needs to ask for it any more.
+	done, fetched chan struct{}
+	res           *v1.ExecuteResponse
+	err           error
+
+	mu sync.Mutex
+	// token is that of the newest activity that waits for the attempt, or has, and attended
+	// counts them. left is closed when it is to leave; nil: it has.
+	token    []byte
+	attended int
+	left     chan struct{}
+	// leftAt is when it did, alone for how long the attempt may go on then, and released
+	// says that the server knows that it did.
+	leftAt   executor.Instant
+	alone    time.Duration
+	released bool
 }
 
 // delivery is how an attempt came from the server.
@@ -71,8 +94,9 @@ func deliveryOf(ctx context.Context) delivery {
 // returns ends when the attempt must.
 func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
 	t := termsOf(d.heartbeat, n.BeatInterval)
+	members := membersOf(req)
 	a := &attempt{
-		node: n, req: req, members: membersOf(req), token: d.token, gpuLane: isGPULane(n.Name, d.queue),
+		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), gpuLane: isGPULane(n.Name, d.queue),
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	a.startBy = a.takenUp.Add(n.startTimeout())
@@ -85,6 +109,8 @@ func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (
 	}
 	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
 	ctx, a.stop = context.WithCancelCause(ctx)
+	a.ending = ctx.Err
+	a.first = a.attach(d.token)
 	n.attempts.enter(a)
 	// Beats go on while a cancelled attempt ends: they hold its lease.
 	var beats context.Context
@@ -93,10 +119,15 @@ func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (
 	return ctx, a
 }
 
-// end is called when nothing of the attempt is left but its answer.
-func (a *attempt) end() {
+// silence ends the heartbeats, when nothing of the attempt is left but its answer.
+func (a *attempt) silence() {
 	a.endBeats()
 	a.beating.Wait()
+}
+
+// end gives up an attempt of which nothing is left.
+func (a *attempt) end() {
+	a.silence()
 	a.node.attempts.leave(a)
 	a.stop(nil)
 }

@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +15,8 @@ import (
 type attempts struct {
 	mu   sync.Mutex
 	live map[*attempt]struct{}
+	// byKey finds those that are live.
+	byKey map[attemptKey]*attempt
 	// entered counts the attempts that the node has ever taken up.
 	entered int
 	// idle is closed when none is live; nil while nobody waits for that.
@@ -29,13 +33,27 @@ func (s *attempts) enter(a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
-		s.live = map[*attempt]struct{}{}
+		s.live, s.byKey = map[*attempt]struct{}{}, map[attemptKey]*attempt{}
 	}
-	s.live[a] = struct{}{}
+	s.live[a], s.byKey[a.key] = struct{}{}, a
 	s.entered++
 	if s.cause != nil {
 		a.stop(s.cause)
 	}
+}
+
+// find returns the attempt of a key; nil: there is none.
+func (s *attempts) find(key attemptKey) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byKey[key]
+}
+
+// all are those that the node has now.
+func (s *attempts) all() []*attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.live))
 }
 
 // taken is how many attempts the node has ever taken up.
@@ -57,7 +75,14 @@ func (s *attempts) start(a *attempt) bool {
 func (s *attempts) leave(a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, lives := s.live[a]; !lives {
+		return
+	}
 	delete(s.live, a)
+	close(a.fetched)
+	if s.byKey[a.key] == a {
+		delete(s.byKey, a.key)
+	}
 	if len(s.live) == 0 && s.idle != nil {
 		close(s.idle)
 		s.idle = nil

@@ -54,7 +54,7 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 			return
 		}
 		if now >= next {
-			next = now.Add(a.terms.beat)
+			next = now.Add(a.interval())
 			switch err := a.beat(ctx); err {
 			case nil:
 			case errCancelled:
@@ -62,6 +62,8 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 			case errGone:
 				a.stop(err)
 				return
+			case errDetached:
+				next = executor.Never // whoever adopts it has it beat again
 			default:
 				next = executor.Now().Add(a.terms.again)
 			}
@@ -78,14 +80,34 @@ func (a *attempt) untilNext(next executor.Instant) time.Duration {
 	return max(min(next, a.lease.StopAt()).Sub(executor.Now()), 0)
 }
 
+// interval is the time to the next beat. While the server is about to learn that the
+// attempt was left, it is asked often whether it has.
+func (a *attempt) interval() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left == nil {
+		return a.terms.again
+	}
+	return a.terms.beat
+}
+
 // beat sends a heartbeat, and renews the lease when it is acknowledged. The errors
-// are those of acknowledge.
+// are those of acknowledge, errDetached and errAdopted.
 func (a *attempt) beat(ctx context.Context) error {
+	a.mu.Lock()
+	token, attended, released := a.token, a.attended, a.released
+	a.mu.Unlock()
+	if released {
+		return errDetached
+	}
 	sent := executor.Now()
-	err := a.node.acknowledge(ctx, a.terms.answer, a.token, a.progress.Load())
-	if err == nil || err == errCancelled {
+	err := a.node.acknowledge(ctx, a.terms.answer, token, a.progress.Load())
+	switch err {
+	case nil, errCancelled:
 		a.lease.Renew(sent)
 		a.known.Store(int64(sent))
+	case errGone:
+		return a.gone(attended)
 	}
 	return err
 }

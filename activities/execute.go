@@ -82,21 +82,26 @@ func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defa
 // Execute runs one attempt of a task and returns how it ended, when nothing of
 // it is left. Cancelling the activity stops the attempt. An attempt whose task was
 // completed by an earlier one, of which nobody heard, returns what that one left.
-// A batch of instances is run as one attempt; see runBatch.
+// A batch of instances is run as one attempt; see runBatch. It returns before the end
+// when the attempt was detached, and another call, that adopts it, has the answer.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	return n.executeFrom(ctx, deliveryOf(ctx), req)
 }
 
 func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
-	ctx, a := n.takeUp(ctx, d, req)
-	defer a.end()
-	n.Metrics.Claimed(n.Name)
-	res, err := n.execute(ctx, a)
-	if res != nil && res.Node == "" {
-		a.stamp(res)
+	if req.GetAdopt() {
+		if a := n.attempts.find(keyOf(req, membersOf(req))); a != nil {
+			return a.attend(ctx, a.attach(d.token))
+		}
+		return n.orphan(ctx, d.heartbeat, req)
 	}
-	n.measure(req.GetType(), res)
-	return res, err
+	own, a := n.takeUp(context.WithoutCancel(ctx), d, req)
+	n.Metrics.Claimed(n.Name)
+	if ctx.Err() != nil {
+		a.stop(context.Cause(ctx))
+	}
+	go a.through(own)
+	return a.attend(ctx, a.first)
 }
 
 func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, error) {

@@ -1,8 +1,11 @@
 package activities
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
@@ -64,5 +67,39 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	p.Forget("r")
 	if res, current := p.takeAs(second, "r"); current || !res.GetResync() || len(p.waiters) != 0 {
 		t.Errorf("after the end: %v, current: %v", res, current)
+	}
+}
+
+// TestExplainSeveral answers about the first of several tasks, as far as one answer holds.
+func TestExplainSeveral(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	var nodes []placement.Node
+	for i := range 500 {
+		nodes = append(nodes, placement.Node{Snapshot: &v1.NodeSnapshot{Name: fmt.Sprintf("node-%03d", i), Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4}})
+	}
+	p.SetNodes(nodes)
+	ask := &v1.ExplainRequest{RunId: "r-1"}
+	for i := range 40 {
+		ask.More = append(ask.More, &v1.TaskRequest{Task: fmt.Sprintf("t%d", i), Type: "shell"})
+	}
+	asked := 0
+	for calls := 0; asked < 40; calls++ {
+		res, err := p.Explain(t.Context(), &v1.ExplainRequest{RunId: "r-1", More: ask.GetMore()[asked:]})
+		if err != nil || len(res.GetMore()) == 0 || calls > 40 {
+			t.Fatalf("call %d after %d tasks: %v", calls, asked, err)
+		}
+		if size := proto.Size(res); size > 2*maxExplained {
+			t.Errorf("an answer has %d bytes", size)
+		}
+		for _, one := range res.GetMore() {
+			if len(one.GetNodes()) != 500 {
+				t.Errorf("%d nodes", len(one.GetNodes()))
+			}
+		}
+		if asked == 0 && len(res.GetMore()) == 40 {
+			t.Error("the answer is not cut")
+		}
+		asked += len(res.GetMore())
 	}
 }

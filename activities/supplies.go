@@ -60,7 +60,8 @@ func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, e
 }
 
 // parentOutputs are the outputs of the parents as the task finds them: an object, or
-// of a parent that fanned out a list of them.
+// of a parent that fanned out a list of them, or null where they are not to be had,
+// because they are too large together.
 func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
 	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
 	for _, p := range req.GetParents() {
@@ -71,7 +72,7 @@ func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[s
 			if err != nil {
 				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
 			}
-			outputs[p.GetTask()] = structpb.NewListValue(list)
+			outputs[p.GetTask()] = list
 			continue
 		case p.GetRecord() != "":
 			record, err := n.Store.AwaitResult(ctx, p.GetRecord(), store.Arrival)
@@ -89,12 +90,15 @@ func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[s
 }
 
 // fanOutputs are the outputs of the instances of a parent. They must not be changed.
-func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.ListValue, error) {
-	if view.GetOutputs() == nil {
-		return condition.EmptyOutputs(int(view.GetCount())), nil
+func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
+	switch {
+	case view.GetError() != "":
+		return structpb.NewNullValue(), nil
+	case view.GetOutputs() == nil:
+		return structpb.NewListValue(condition.EmptyOutputs(int(view.GetCount()))), nil
 	}
 	items, err := n.lists.all(ctx, n.Store, view.GetOutputs())
-	return &structpb.ListValue{Values: items}, err
+	return structpb.NewListValue(&structpb.ListValue{Values: items}), err
 }
 
 // shared is an object that came with a request or lies in the store; nil: there is none.

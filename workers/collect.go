@@ -36,7 +36,8 @@ const (
 
 // collector removes from the store the values of runs that have been closed for
 // longer than the retention, or that Temporal does not know and that have had no
-// new value for as long; never those of an open run. One of a fleet is enough.
+// new value for as long; never those of an open run. It also removes results that
+// have been cached for later runs for longer than that. One of a fleet is enough.
 type collector struct {
 	client    *Connection
 	store     *store.Store
@@ -107,8 +108,16 @@ func (c *collector) warnOfServer(ctx context.Context) error {
 }
 
 // pass looks at some of the runs in the store and removes the values of those
-// that are due. What is wrong with one run does not hold up the others.
+// that are due, and the cached results that are. What is wrong with one run does
+// not hold up the others.
 func (c *collector) pass(ctx context.Context) (removed int, err error) {
+	results, err := c.store.DeleteCached(ctx, c.now().Add(-c.retention))
+	if err != nil {
+		return 0, err
+	}
+	if results > 0 {
+		c.log.Info("old cached results are removed", "results", results, "retention", c.retention)
+	}
 	runs, err := c.next(ctx)
 	if err != nil {
 		return 0, err

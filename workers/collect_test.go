@@ -3,6 +3,7 @@ package workers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -181,6 +182,30 @@ func TestCollectorWarnsOfAForgetfulServer(t *testing.T) {
 		}
 		if got := strings.Contains(said.String(), "level=WARN"); got != want {
 			t.Errorf("with a retention of %s: %q", retention, said.String())
+		}
+	}
+}
+
+// Results that runs may reuse go by their own age, not by that of their run.
+func TestCollectorRemovesCachedResults(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, shared(t))
+	for key, age := range map[string]time.Duration{"old": DefaultRetention + time.Hour, "new": DefaultRetention - time.Hour} {
+		at := store.CachedKey("w", "build", key)
+		if err := k.store.Put(t.Context(), at, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(filepath.Join(dir, at), when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, there := range map[string]bool{"old": false, "new": true} {
+		if _, err := k.store.Get(t.Context(), store.CachedKey("w", "build", key)); errors.Is(err, store.ErrNotFound) == there {
+			t.Errorf("%s: %v", key, err)
 		}
 	}
 }

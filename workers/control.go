@@ -51,6 +51,7 @@ type ControlConfig struct {
 	// Smaller than their defaults in tests.
 	limits        workflows.Limits
 	registrar     workflows.Registrar
+	locker        workflows.Locker
 	sweepInterval time.Duration
 }
 

@@ -12,7 +12,9 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"switchyard/activities/store"
@@ -127,10 +129,15 @@ func (h *handle) describe() string {
 // status asks an open run.
 func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
 	h.t.Helper()
-	value, err := h.conn.QueryWorkflow(h.t.Context(), h.id, "", names.StatusQuery, req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	var value converter.EncodedValue
+	eventually(h.t, "run "+h.id+" answers", func() (answered bool) {
+		var err error
+		value, err = h.conn.QueryWorkflow(h.t.Context(), h.id, "", names.StatusQuery, req)
+		if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); err != nil && !late {
+			h.t.Fatal(err)
+		}
+		return err == nil // a slow machine may not answer in time
+	})
 	var s v1.StatusResponse
 	if err := value.Get(&s); err != nil {
 		h.t.Fatal(err)

@@ -23,6 +23,7 @@ func (n *Node) serve() error {
 			names.HeartbeatActivity: n.presence.Heartbeat,
 			names.DrainActivity:     service.Drain,
 			names.UndrainActivity:   service.Undrain,
+			names.DetachActivity:    n.attempts.Detach,
 		}),
 		n.serveAttempts(names.CPULane),
 		n.serveGPUs(),

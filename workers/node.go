@@ -67,6 +67,9 @@ const (
 	// nodeStopTimeout is how long a stopping node waits for its attempts, which are
 	// then being ended: their grace, and some time to report.
 	nodeStopTimeout = 20 * time.Second
+	// handoverPatience is how long a stopping node waits for whoever is to take over what
+	// it tells of attempts between two executions of their runs.
+	handoverPatience = 3 * time.Second
 	// defaultOfflineAfter is how long a node may be silent before it counts as lost;
 	// minOfflineAfter is what beats can keep.
 	defaultOfflineAfter = 15 * time.Second
@@ -180,9 +183,17 @@ func (n *Node) Stop() {
 		n.loops.Wait()
 		// The attempts first, while the node still counts as alive.
 		n.attempts.BeginDrain(time.Now(), stopReason)
+		// Those that run on between two executions of their runs are about to be taken over.
+		ctx, cancel := context.WithTimeout(context.Background(), handoverPatience)
+		n.attempts.AwaitHandovers(ctx)
+		cancel()
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()
 		}
+		// Of the others the workers have waited for the end.
+		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout)
+		n.attempts.AwaitEnds(ctx)
+		cancel()
 		n.leave()
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)

@@ -25,7 +25,7 @@ import (
 
 // record writes new histories for the replay test of package workflows. That is
 // for a new version of a workflow, which gets a folder of its own.
-var record = flag.String("record", "", "folder to record histories in, such as ../workflows/testdata/histories/v2")
+var record = flag.String("record", "", "folder to record histories in, such as ../workflows/testdata/histories/v3")
 
 // recordedLimits are those of the recorded histories whose names begin with "continued".
 var recordedLimits = workflows.Limits{HistoryEvents: 60}
@@ -146,9 +146,15 @@ func replay(t *testing.T, name string, limits workflows.Limits, events []*histor
 	t.Helper()
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
-	if err := r.ReplayWorkflowHistory(nil, &historypb.History{Events: events}); err != nil {
+	// The ids of children begin with that of the run.
+	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+	err := r.ReplayWorkflowHistoryWithOptions(nil, &historypb.History{Events: events},
+		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+	if err != nil {
 		t.Errorf("history %s: %v", name, err)
 	}
 	if *record == "" {

@@ -27,7 +27,11 @@ func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), erro
 	if res != nil && res.Cores != nil {
 		need.Cores = res.GetCores()
 	}
-	return r.ledger.Acquire(ctx, req.GetRunId()+"/"+names.AttemptID(req.GetTask(), req.GetClaim()), need)
+	name := req.GetTask()
+	if req.Index != nil {
+		name = names.InstanceName(name, int(req.GetIndex()))
+	}
+	return r.ledger.Acquire(ctx, req.GetRunId()+"/"+names.AttemptID(name, req.GetClaim()), need)
 }
 
 var _ activities.Room = room{}

@@ -88,3 +88,25 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 		t.Error("a third attempt was let in by two slots")
 	}
 }
+
+// An instance, and a batch by its first one, is known under its own name.
+func TestRoomKnowsInstances(t *testing.T) {
+	t.Parallel()
+	ledger := node.NewLedger(node.NewMachine(twoSockets), 4)
+	for _, req := range []*v1.ExecuteRequest{
+		{RunId: "r-1", Task: "each", Claim: 2, Index: proto.Int32(3)}, {RunId: "r-1", Task: "each", Claim: 2, Index: proto.Int32(4)},
+	} {
+		release, err := room{ledger}.Acquire(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	names := map[string]int32{}
+	for _, r := range running(ledger) {
+		names[r.GetRunId()+" "+r.GetTask()] = r.GetClaim()
+	}
+	if diff := cmp.Diff(map[string]int32{"r-1 each[3]": 2, "r-1 each[4]": 2}, names); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/activities"
+	"switchyard/activities/library"
 	"switchyard/activities/placement"
 	"switchyard/workflows"
 	"switchyard/workflows/condition"
@@ -52,7 +53,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		Logger:        cfg.Logger,
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
-	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Logger: cfg.Logger}
+	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
 		// An AwaitPlacement of each waiting run occupies one.
@@ -62,9 +63,13 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		WorkerStopTimeout:                  termStopTimeout,
 	})
 	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	// Entries that nodes of the first version have opened are on this queue.
 	t.worker.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	locks := &activities.Locks{Client: cfg.Client}
+	children := &activities.ChildRuns{Library: library.New(cfg.Client), Store: cfg.Store}
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,
@@ -75,6 +80,14 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.LoadCarryActivity:      control.LoadCarry,
 		names.SaveEventsActivity:     control.SaveEvents,
 		names.ReopenActivity:         control.Reopen,
+		names.SaveSharedActivity:     control.SaveShared,
+		names.LoadProgressActivity:   control.LoadProgress,
+		names.CollectActivity:        control.Collect,
+		names.SaveCachedActivity:     control.SaveCached,
+		names.AskLocksActivity:       locks.Ask,
+		names.HoldersActivity:        locks.Holders,
+		names.ChildRunActivity:       children.Prepare,
+		names.ChildRunEndActivity:    children.End,
 	} {
 		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -1,52 +1,85 @@
 package workflows
 
 import (
-	"container/list"
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
 )
 
-// maxAnswerBytes is what the tasks of one answer to the status query may take.
-// Temporal carries 2 MB, and as JSON a byte of output may take six.
-const maxAnswerBytes = 256 << 10
-
-// maxAttempts is how many attempts of a task are shown.
-const maxAttempts = 100
+const (
+	// maxAttempts is how many attempts of a task are shown.
+	maxAttempts = 100
+	// shownInstances is how many instances of a task the status shows; the query
+	// "instances" shows all.
+	shownInstances = 1000
+)
 
 // board is the run as people see it. Each change has a revision of its own, so
 // that a watcher is told only what is new; it costs what has changed, not what
-// the run holds. Messages that the board has given away are never changed again:
-// a change replaces them.
+// the run holds. Like the core it has the tasks first and then the instances, by
+// the same indices. Messages are made when somebody asks; what they share with
+// the board is never changed, only replaced.
 type board struct {
 	run             *v1.Run // without tasks
 	graph           *dag.Graph
 	log             *eventLog
 	entries         []entry
-	order           *list.List // task indices, the longest unchanged first
+	order           order
 	revision        int64
 	contextRevision int64
+	busyGroups      int              // tasks whose instances are under way
+	waits           func(int) string // why a task waits that has not asked for a node; nil: nothing does
 }
 
-// entry is one task on the board.
+// entry is one task or instance on the board.
 type entry struct {
-	task     *v1.Task
-	claim    int32
-	record   string // key of the whole result, empty when the board has all of it
-	avoid    string // node that failed under the newest dispatch, or handed it back
-	why      string // why the newest dispatch went to its node
-	queuedAt time.Time
-	refusals int32       // how often in a row a node had no room
-	unheard  []int32     // attempts whose end nobody heard of, each once
-	ended    *v1.Attempt // a dispatch that has ended, until the core has made something of it
+	group, number int32 // task that it is an instance of, and its number; -1: it is a task
+
+	state, reason, text, node string // as the core says; text is what went wrong
+	attempt, claim            int32
+
+	result                                             *v1.TaskResult
+	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
+	attempts                                           []*v1.Attempt
+	suspicions                                         int32
+	lead                                               int32 // number of the first instance of its batch, -1: it goes by itself
+
+	record     string // key of the whole result, empty when the board has all of it
+	avoid      string // node that failed under the newest dispatch, or handed it back
+	why        string // why the newest dispatch went to its node; of an approval: what is asked
+	queuedAt   int64  // when it began to wait for a node, in nanoseconds since 1970; 0: it does not
+	refusals   int32  // how often in a row a node had no room
+	unheard    []int32
+	ended      *v1.Attempt // a dispatch that has ended, until the core has made something of it
+	checkpoint *v1.Checkpoint
+	more       *more // what few tasks have; nil: nothing of it
+
 	revision int64
-	place    *list.Element
+}
+
+// more is what only few tasks have.
+type more struct {
+	held       bool   // by a person
+	cachedFrom string // run whose result was reused
+	cacheKey   string // under which the result is to be kept
+	childRun   string
+	items      *v1.Items // of a foreach whose list was evaluated
+	fan        *fan      // nil: it has no instances, or not yet
+	readyAt    time.Time // when it could first start; zero: not known
+}
+
+// fan is what is known of the instances of a task.
+type fan struct {
+	first, from, count int // index of the first, its number, how many there are
+	total              int // instances of the task; more than count in a part of one
+	counts             map[string]int32
+	view               *v1.FanOutView // as others see it; nil until somebody has asked, and before its end
 }
 
 func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *board {
@@ -54,57 +87,107 @@ func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *
 		run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),
-			State:      "running",
+			State:      runRunning,
 			CreatedAt:  timestamppb.New(created),
 			Context:    cloneStruct(in.GetDefinition().GetContext()),
 			Input:      cloneStruct(in.GetInput()),
 			Generation: in.GetGeneration(),
 		},
 		graph:   graph,
-		log:     &eventLog{graph: graph},
-		entries: make([]entry, graph.Len()),
-		order:   list.New(),
+		entries: make([]entry, 0, graph.Len()),
+		order:   newOrder(),
 	}
-	for i := range b.entries {
-		e := &b.entries[i]
-		task := graph.Definition(i)
-		e.task = &v1.Task{
-			State:     dag.StatePending,
-			Type:      task.GetType(),
-			DependsOn: task.GetDependsOn(),
-			Result:    nothingRan(),
-		}
-		e.place = b.order.PushBack(i)
-		b.touch(i)
+	b.log = &eventLog{name: b.name}
+	for range graph.Len() {
+		b.add(-1, -1)
 	}
 	b.contextRevision = b.revision
 	return b
 }
 
-// nothingRan is the result of a task of which nothing has run.
-func nothingRan() *v1.TaskResult {
-	return &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
-}
-
-// touch gives task i the newest revision.
-func (b *board) touch(i int) {
-	b.revision++
-	e := &b.entries[i]
-	e.revision = b.revision
-	b.order.MoveToBack(e.place)
-}
-
-// change replaces what the board shows of task i.
-func (b *board) change(i int, f func(*v1.Task)) {
-	e := &b.entries[i]
-	old := e.task
-	e.task = &v1.Task{
-		State: old.State, Reason: old.Reason, Type: old.Type, Node: old.Node, Attempt: old.Attempt,
-		Error: old.Error, Result: old.Result, DependsOn: old.DependsOn, AssignedAt: old.AssignedAt,
-		StartedAt: old.StartedAt, CompletedAt: old.CompletedAt, ScheduledAfter: old.ScheduledAfter,
-		Attempts: old.Attempts, Suspicions: old.Suspicions,
+// add puts another task, or an instance of one, on the board.
+func (b *board) add(group, number int) {
+	i := len(b.entries)
+	b.entries = append(b.entries, entry{
+		group: int32(group), number: int32(number), lead: -1, state: dag.StatePending, result: nothingRan,
+	})
+	if group >= 0 {
+		f := b.fan(group)
+		if f == nil {
+			f = &fan{first: i, from: number, counts: map[string]int32{}}
+			b.rare(group).fan = f
+		}
+		f.count++
+		f.total = max(f.total, f.count)
+		f.counts[dag.StatePending]++
 	}
-	f(e.task)
+	b.touch(i)
+}
+
+// grow puts the instances on the board that the core has and the board has not.
+func (b *board) grow(core *dag.State) {
+	for i := len(b.entries); i < core.Len(); i++ {
+		b.add(core.Group(i), core.Number(i))
+	}
+}
+
+// nothingRan is the result of a task of which nothing has run, and nothingLeft
+// that of one that has completed without a word. They are never changed.
+var (
+	nothingRan  = &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
+	nothingLeft = &v1.TaskResult{Output: &structpb.Struct{}}
+)
+
+// task is the task that i is, or is an instance of.
+func (b *board) task(i int) int {
+	if g := b.entries[i].group; g >= 0 {
+		return int(g)
+	}
+	return i
+}
+
+// name is the name of a task, or of an instance, such as "each[3]".
+func (b *board) name(i int) string {
+	e := &b.entries[i]
+	if e.group < 0 {
+		return b.graph.Name(i)
+	}
+	return names.InstanceName(b.graph.Name(int(e.group)), int(e.number))
+}
+
+func (b *board) definition(i int) *v1.TaskDefinition { return b.graph.Definition(b.task(i)) }
+
+// rare is what few tasks have of task i, to be changed.
+func (b *board) rare(i int) *more {
+	e := &b.entries[i]
+	if e.more == nil {
+		e.more = &more{}
+	}
+	return e.more
+}
+
+// fan is what is known of the instances of task i; nil: it has none yet.
+func (b *board) fan(i int) *fan {
+	if m := b.entries[i].more; m != nil {
+		return m.fan
+	}
+	return nil
+}
+
+// touch gives task i the newest revision. An instance that is not shown changes
+// the counts of its task.
+func (b *board) touch(i int) {
+	if e := &b.entries[i]; e.group >= 0 && e.number >= shownInstances {
+		i = int(e.group)
+	}
+	b.revision++
+	b.entries[i].revision = b.revision
+	b.order.toEnd(i)
+}
+
+// change changes what the board shows of task i.
+func (b *board) change(i int, f func(*entry)) {
+	f(&b.entries[i])
 	b.touch(i)
 }
 
@@ -115,33 +198,99 @@ func (b *board) update(i int, rec dag.Record, now time.Time) {
 	e.ended = nil
 	b.tell(i, rec, end, now)
 	e.claim = rec.Claim
-	b.change(i, func(t *v1.Task) {
-		if rec.State == dag.StateAssigned && t.State != dag.StateAssigned {
-			t.AssignedAt, t.StartedAt, t.ScheduledAfter = timestamppb.New(now), nil, nil
+	before := b.shown(i)
+	if rec.State == dag.StateAssigned && e.state != dag.StateAssigned {
+		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
+	}
+	switch {
+	case !dag.Terminal(rec.State) && dag.Terminal(e.state): // it was put back, or waits for one that was
+		b.forget(i)
+	case dag.Terminal(rec.State) && end != nil && end.State != dag.StateMoved:
+		e.completedAt = end.CompletedAt
+	case dag.Terminal(rec.State) && e.completedAt == nil:
+		e.completedAt = timestamppb.New(now)
+	}
+	b.countGroup(i, e.state, rec, now)
+	e.state, e.reason, e.text = rec.State, rec.Reason, rec.Error
+	e.node, e.attempt = rec.Node, rec.Attempt
+	b.recount(i, before)
+	b.touch(i)
+}
+
+// forget takes back what the board shows of how task i ended.
+func (b *board) forget(i int) {
+	e := &b.entries[i]
+	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
+	e.queuedAt, e.refusals = 0, 0
+	if m := e.more; m != nil {
+		m.cachedFrom, m.cacheKey, m.childRun, m.readyAt = "", "", "", time.Time{}
+		if m.fan != nil {
+			m.fan.view = nil
 		}
-		switch {
-		case !dag.Terminal(rec.State) && dag.Terminal(t.State): // it was put back, or waits for one that was
-			t.AssignedAt, t.StartedAt, t.CompletedAt = nil, nil, nil
-			e.queuedAt, e.refusals = time.Time{}, 0
-		case dag.Terminal(rec.State) && end != nil && end.State != dag.StateMoved:
-			t.CompletedAt = end.CompletedAt
-		case dag.Terminal(rec.State) && t.CompletedAt == nil:
-			t.CompletedAt = timestamppb.New(now)
+	}
+	if e.group >= 0 {
+		if f := b.fan(int(e.group)); f != nil {
+			f.view = nil
 		}
-		t.State, t.Reason, t.Error = rec.State, rec.Reason, rec.Error
-		t.Node, t.Attempt = rec.Node, rec.Attempt
-	})
+	}
+}
+
+// countGroup notes tasks whose instances begin or end.
+func (b *board) countGroup(i int, was string, rec dag.Record, now time.Time) {
+	if b.entries[i].group >= 0 || !b.graph.FansOut(i) {
+		return
+	}
+	if was == dag.StateRunning {
+		b.busyGroups--
+	}
+	if dag.Terminal(rec.State) {
+		b.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: nothingRan.Output}
+	}
+	switch {
+	case rec.State == dag.StateRunning:
+		b.busyGroups++
+		// What ended it before, if anything did, holds no more.
+		if f := b.fan(i); f != nil {
+			f.view = nil
+		}
+		if e := &b.entries[i]; e.startedAt == nil || was != dag.StateRunning {
+			e.startedAt = timestamppb.New(now)
+		}
+	case rec.State == dag.StateCompleted && b.fan(i) == nil: // over nothing
+		b.rare(i).fan = &fan{counts: map[string]int32{}}
+	}
+}
+
+// shown is the state of task i as people see it: one that waits for a person is paused.
+func (b *board) shown(i int) string {
+	e := &b.entries[i]
+	if e.state == dag.StateAssigned && b.definition(i).GetType() == typeApproval {
+		return statePaused
+	}
+	return e.state
+}
+
+// recount counts instance i, which was shown in another state, for its task.
+func (b *board) recount(i int, was string) {
+	g := b.entries[i].group
+	if is := b.shown(i); g >= 0 && is != was {
+		counts := b.fan(int(g)).counts
+		if counts[was]--; counts[was] == 0 {
+			delete(counts, was)
+		}
+		counts[is]++
+	}
 }
 
 // queue notes when task i began to wait for a node; a claim that is placed
 // again keeps its age.
 func (b *board) queue(i int, now time.Time) {
-	if e := &b.entries[i]; e.queuedAt.IsZero() {
-		e.queuedAt = now
+	if e := &b.entries[i]; e.queuedAt == 0 {
+		e.queuedAt = now.UnixNano()
 	}
 }
 
-func (b *board) queuedAt(i int) time.Time { return b.entries[i].queuedAt }
+func (b *board) queuedAt(i int) time.Time { return time.Unix(0, b.entries[i].queuedAt) }
 
 // avoid is the node that failed under the newest dispatch of task i, or handed
 // it back; empty: none.
@@ -153,22 +302,34 @@ func (b *board) refusals(i int) int32 { return b.entries[i].refusals }
 // unheard are the attempts of task i whose end nobody heard of.
 func (b *board) unheard(i int) []int32 { return b.entries[i].unheard }
 
-// place notes why the newest claim of task i goes to its node.
-func (b *board) place(i int, why string) { b.entries[i].why = why }
+// checkpoint is what the newest attempt of task i has left for the next; nil: nothing.
+func (b *board) checkpoint(i int) *v1.Checkpoint { return b.entries[i].checkpoint }
+
+// place notes why the newest claim of task i goes to its node, and the number of
+// the first instance of the batch that it goes with; -1: it goes by itself.
+func (b *board) place(i int, why string, lead int) {
+	b.entries[i].why, b.entries[i].lead = why, int32(lead)
+}
 
 // wait shows why task i has no node.
 func (b *board) wait(i int, reason string) {
-	b.change(i, func(t *v1.Task) { t.Error = reason })
+	b.change(i, func(e *entry) { e.text = reason })
+}
+
+// hold shows that a person holds task i back, or no more.
+func (b *board) hold(i int, held bool) {
+	b.rare(i).held = held
+	b.touch(i)
 }
 
 // scheduleAfter shows when task i is tried again.
 func (b *board) scheduleAfter(i int, at time.Time, now time.Time) {
 	e := &b.entries[i]
-	e.queuedAt = time.Time{}
-	if e.task.GetScheduledAfter() == nil { // else an execution before has told it
-		b.log.add(now, eventRetried, i, "", e.task.GetAttempt(), e.claim, "waits until "+at.UTC().Format(time.RFC3339Nano))
+	e.queuedAt = 0
+	if e.scheduledAfter == nil { // else an execution before has told it
+		b.log.add(now, eventRetried, i, "", e.attempt, e.claim, "waits until "+at.UTC().Format(time.RFC3339Nano))
 	}
-	b.change(i, func(t *v1.Task) { t.ScheduledAfter = timestamppb.New(at) })
+	b.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }
 
 // attemptEnded shows what a dispatch of task i left; what the core makes of it
@@ -176,7 +337,7 @@ func (b *board) scheduleAfter(i int, at time.Time, now time.Time) {
 func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 	e := &b.entries[i]
 	attempt := d.attempt(now)
-	e.ended, e.avoid = attempt, ""
+	e.ended, e.avoid, e.lead = attempt, "", -1
 	if d.outcome != outcomeDone && d.outcome != "" {
 		e.avoid = d.node
 	}
@@ -184,37 +345,52 @@ func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 		e.refusals = 0
 	}
 	if d.unheard && !slices.Contains(e.unheard, d.number) {
-		e.unheard = append(e.unheard, d.number)
+		e.unheard = append(slices.Clip(e.unheard), d.number)
+	}
+	if d.checkpoint != nil {
+		e.checkpoint = d.checkpoint
 	}
 	if d.ended.State == dag.StateMoved {
 		if d.ended.Reason == reasonNotStarted {
-			b.change(i, func(t *v1.Task) { t.Suspicions++ })
+			b.change(i, func(e *entry) { e.suspicions++ })
 		}
 		return
 	}
 	e.record = d.res.GetRecord()
-	b.change(i, func(t *v1.Task) {
-		t.Result = nothingRan()
-		if d.res.GetResult() != nil {
-			t.Result = d.res.GetResult()
-		}
-		if t.Result.Output == nil {
-			t.Result.Output = &structpb.Struct{}
-		}
+	b.change(i, func(e *entry) {
+		e.result = resultOf(d.res)
 		if attempt.AssignedAt != nil {
-			t.AssignedAt = attempt.AssignedAt
+			e.assignedAt = attempt.AssignedAt
 		}
-		t.StartedAt, t.CompletedAt = attempt.StartedAt, nil
-		if t.Attempts = append(t.Attempts, attempt); len(t.Attempts) > maxAttempts {
-			t.Attempts = t.Attempts[len(t.Attempts)-maxAttempts:]
+		e.startedAt, e.completedAt = attempt.StartedAt, nil
+		if attempt.State == dag.StateCompleted {
+			e.checkpoint = nil
+			if e.group >= 0 && len(e.attempts) == 0 {
+				return // all that there is to say of it the instance says itself
+			}
+		}
+		if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
+			e.attempts = e.attempts[len(e.attempts)-maxAttempts:]
 		}
 	})
+}
+
+// resultOf is the result of an answer, never nil and never without an output.
+func resultOf(res *v1.ExecuteResponse) *v1.TaskResult {
+	result := res.GetResult()
+	if result == nil {
+		return nothingRan
+	}
+	if result.Output == nil {
+		result.Output = &structpb.Struct{}
+	}
+	return result
 }
 
 // result is what the newest ended attempt of task i left, and the key of the
 // record that has all of it, if the board has not.
 func (b *board) result(i int) (*v1.TaskResult, string) {
-	return b.entries[i].task.Result, b.entries[i].record
+	return b.entries[i].result, b.entries[i].record
 }
 
 // setContext shows the context as it is now.
@@ -228,78 +404,4 @@ func (b *board) setContext(context *structpb.Struct) {
 func (b *board) end(end *dag.End, now time.Time) {
 	b.run.State, b.run.Reason, b.run.Error = end.State, end.Reason, end.Error
 	b.run.CompletedAt = timestamppb.New(now)
-}
-
-// header is the run without tasks; context and input are there only when they
-// have changed after a revision.
-func (b *board) header(since int64) *v1.Run {
-	h := &v1.Run{
-		Id: b.run.Id, Name: b.run.Name, State: b.run.State, Reason: b.run.Reason, Error: b.run.Error,
-		CreatedAt: b.run.CreatedAt, CompletedAt: b.run.CompletedAt, Generation: b.run.Generation,
-		Tasks: map[string]*v1.Task{},
-	}
-	if b.contextRevision > since {
-		h.Context, h.Input = b.run.Context, b.run.Input
-	}
-	return h
-}
-
-// answer answers the status query: what has changed after a revision, the
-// oldest change first, up to a size. It changes nothing.
-func (b *board) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
-	limit := int(req.GetMaxBytes())
-	if limit <= 0 || limit > maxAnswerBytes {
-		limit = maxAnswerBytes
-	}
-	first := b.order.Back()
-	if first == nil || b.entries[first.Value.(int)].revision <= req.GetSince() {
-		first = nil
-	} else {
-		for prev := first.Prev(); prev != nil && b.entries[prev.Value.(int)].revision > req.GetSince(); prev = prev.Prev() {
-			first = prev
-		}
-	}
-	res := b.empty(req.GetSince())
-	for size := 0; first != nil; first = first.Next() {
-		i := first.Value.(int)
-		e := &b.entries[i]
-		if size += proto.Size(e.task) + len(b.graph.Name(i)) + len(e.record); size > limit && len(res.Run.Tasks) > 0 {
-			res.More = true
-			return res, nil
-		}
-		b.put(res, i)
-		res.Revision = e.revision
-	}
-	res.Revision = b.revision
-	return res, nil
-}
-
-// whole is everything that the board shows.
-func (b *board) whole() *v1.StatusResponse {
-	res := b.empty(-1)
-	for i := range b.entries {
-		b.put(res, i)
-	}
-	res.Revision = b.revision
-	return res
-}
-
-func (b *board) empty(since int64) *v1.StatusResponse {
-	return &v1.StatusResponse{
-		Run:       b.header(since),
-		Records:   map[string]string{},
-		Claims:    map[string]int32{},
-		TaskCount: int32(b.graph.Len()),
-	}
-}
-
-func (b *board) put(res *v1.StatusResponse, i int) {
-	e, name := &b.entries[i], b.graph.Name(i)
-	res.Run.Tasks[name] = e.task
-	if e.record != "" {
-		res.Records[name] = e.record
-	}
-	if e.claim != 0 {
-		res.Claims[name] = e.claim
-	}
 }

@@ -97,8 +97,8 @@ func TestAnswersTellEachChangeOnce(t *testing.T) {
 		for limit := limits.Draw(t, "bytes"); check(limit); {
 		}
 		for i := range n {
-			if name := b.graph.Name(i); !proto.Equal(w.tasks[name], b.entries[i].task) {
-				t.Fatalf("the watcher knows %v of task %s, the board %v", w.tasks[name], name, b.entries[i].task)
+			if name := b.graph.Name(i); !proto.Equal(w.tasks[name], b.taskMessage(i)) {
+				t.Fatalf("the watcher knows %v of task %s, the board %v", w.tasks[name], name, b.taskMessage(i))
 			}
 		}
 		if !proto.Equal(w.context, b.run.Context) {
@@ -160,22 +160,23 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 	next := newTestBoard(t, 3)
 	for i := range records {
 		if task := carry.GetTasks()[b.graph.Name(i)]; task != nil {
-			if got := next.restore(i, task); got != records[i] {
+			next.restore(i, task, false)
+			if got := recordOf(task); got != records[i] {
 				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])
 			}
 		}
-		want := proto.CloneOf(b.entries[i].task)
+		want := proto.CloneOf(b.taskMessage(i))
 		if _, record := next.result(i); record != "" {
 			// All of the result is in the store.
 			want.Result.Stderr, want.Result.Output = "", nil
 			want.Result.StdoutTruncated, want.Result.StderrTruncated = true, true
 		}
-		if !proto.Equal(next.entries[i].task, want) {
-			t.Errorf("task %d: %v, want %v", i, next.entries[i].task, want)
+		if got := next.taskMessage(i); !proto.Equal(got, want) {
+			t.Errorf("task %d: %v, want %v", i, got, want)
 		}
 	}
 	e := next.entries[0]
-	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unheard, []int32{0}) || e.avoid != "a" || !e.queuedAt.Equal(b.entries[0].queuedAt) {
+	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unheard, []int32{0}) || e.avoid != "a" || e.queuedAt != b.entries[0].queuedAt {
 		t.Errorf("the first task goes on as %+v", e)
 	}
 }

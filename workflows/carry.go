@@ -2,7 +2,7 @@ package workflows
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +23,9 @@ const maxCarryBytes = 512 << 10
 func (r *run) mustContinueAsNew() bool {
 	if !r.draining {
 		info := workflow.GetInfo(r.root)
-		r.draining = info.GetCurrentHistoryLength() > r.limits.HistoryEvents || info.GetCurrentHistorySize() > r.limits.HistoryBytes
+		events := info.GetCurrentHistoryLength()
+		r.draining = info.GetCurrentHistorySize() > r.limits.HistoryBytes ||
+			events > r.limits.HistoryEvents && (events > r.limits.olderEvents || r.handsOver())
 	}
 	return r.draining
 }
@@ -34,81 +36,176 @@ func (r *run) mustContinueAsNew() bool {
 // It returns nil when something has happened after all.
 func (r *run) continueAsNew() error {
 	r.flushEvents()
+	r.leaveLocks()
 	if r.gather(); len(r.events) > 0 {
 		return nil
 	}
-	carry := r.board.carry(r.core)
-	carry.Cancelled = r.core.Cancelled()
-	carry.EventParts = r.log.parts
-	if first := r.core.FirstFailure(); first >= 0 {
-		carry.FirstFailure = r.graph.Name(first)
-	}
-	if proto.Size(carry)+proto.Size(r.in.GetDefinition())+proto.Size(r.in.GetInput()) > maxCarryBytes {
+	carry := r.carry()
+	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
 		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("save the state"))
 		var stored v1.RunCarry
-		err := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.id, r.in.GetGeneration(), carry).Get(ctx, &stored)
+		err := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.self, r.in.GetGeneration(), carry).Get(ctx, &stored)
 		if err != nil {
 			return fmt.Errorf("save the state of the run: %w", err)
 		}
-		if r.gather(); len(r.events) > 0 {
+		if r.news() {
 			return nil
 		}
 		carry = &stored
 	}
 	r.awaitHandlers()
-	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &v1.RunInput{
-		Definition: r.in.GetDefinition(),
-		Input:      r.in.GetInput(),
-		References: r.in.GetReferences(),
+	if r.news() {
+		return nil
+	}
+	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, &v1.RunInput{
+		Definition: r.received.GetDefinition(),
+		Input:      r.received.GetInput(),
+		References: r.received.GetReferences(),
+		Packed:     r.received.GetPacked(),
 		Options:    r.in.GetOptions(),
 		Generation: r.in.GetGeneration(),
+		Part:       r.in.GetPart(),
+		ParentRun:  r.in.GetParentRun(),
+		ParentTask: r.in.GetParentTask(),
+		Depth:      r.in.GetDepth(),
 		Carry:      carry,
 	})
 }
 
+// news says whether something has happened that the state does not hold which is
+// about to be left.
+func (r *run) news() bool {
+	if len(r.commands) > 0 {
+		return true // they change the state
+	}
+	r.gather()
+	return len(r.events) > 0
+}
+
+// carry is the run as the next execution needs it.
+func (r *run) carry() *v1.RunCarry {
+	c := r.board.carry(r.core)
+	c.Cancelled = r.core.Cancelled()
+	c.EventParts = r.log.parts
+	for _, m := range r.remotes {
+		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
+			t.Parts = m.parts
+		}
+	}
+	r.carryAttempts(c)
+	c.Paused = r.admission.Paused()
+	if first := r.core.FirstFailure(); first >= 0 {
+		c.FirstFailure = r.graph.Name(first)
+	}
+	if a := r.core.Aborted(); a.State != "" {
+		c.Doom = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	}
+	if !r.deadlineAt.IsZero() {
+		c.DeadlineAt = timestamppb.New(r.deadlineAt)
+	}
+	return c
+}
+
 // restore goes on from the state that the execution before has left.
 func (r *run) restore(carry *v1.RunCarry) error {
-	parts := []*v1.RunCarry{carry}
+	tasks := map[string]*v1.TaskCarry{}
+	take := func(part *v1.RunCarry) {
+		for name, t := range part.GetTasks() { //workflowcheck:ignore (into a map again)
+			tasks[name] = t
+		}
+		if part.GetContext() != nil {
+			r.context = cloneStruct(part.GetContext())
+		}
+	}
+	take(carry)
 	for _, key := range carry.GetStored() {
 		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state"))
 		var part v1.RunCarry
 		if err := workflow.ExecuteLocalActivity(ctx, names.LoadCarryActivity, &v1.LoadCarryRequest{Key: key}).Get(ctx, &part); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
-		parts = append(parts, &part)
+		take(&part)
 	}
-	board := newBoard(r.id, r.in, r.graph, carry.GetCreatedAt().AsTime())
-	board.revision = max(board.revision, carry.GetRevision())
-	board.log.parts = carry.GetEventParts()
-	records := make([]dag.Record, r.graph.Len())
-	for i := range records {
-		for _, part := range parts {
-			if t := part.GetTasks()[r.graph.Name(i)]; t != nil {
-				records[i] = board.restore(i, t)
-			}
-		}
-		board.touch(i) // who watched the execution before sees all of it again
-	}
-	for _, part := range parts {
-		if part.GetContext() != nil {
-			r.context = cloneStruct(part.GetContext())
-		}
-	}
-	board.setContext(r.context)
-	first := -1
-	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
-		first = i
-	}
-	put, err := r.putBack()
-	if err != nil {
+	if err := r.restoreCore(carry, tasks); err != nil {
 		return err
 	}
-	core, err := dag.Reopen(r.graph, records, put, dag.WithCancelled(carry.GetCancelled()), dag.WithFirstFailure(first))
-	if err != nil {
-		return fmt.Errorf("put back %s: %w", strings.Join(r.in.GetRetry(), ", "), err)
+	r.board = newBoard(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
+	r.board.revision = max(r.board.revision, carry.GetRevision())
+	r.board.log.parts = carry.GetEventParts()
+	r.board.grow(r.core)
+	for i := range r.core.Len() {
+		if t := tasks[r.core.Name(i)]; t != nil {
+			_, instances := r.core.Instances(r.board.task(i))
+			r.board.restore(i, t, instances > 0)
+			r.restoreParts(i, t)
+			r.restoreAttempt(t.GetHandedOver())
+		}
+		r.board.touch(i) // who watched the execution before sees all of it again
+		if r.core.Task(i).State == dag.StateAssigned && r.core.Definition(i).GetType() == typeApproval {
+			r.approvals[i] = true
+			r.adopt(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
+		}
 	}
-	r.cancelled = carry.GetCancelled()
-	r.core, r.board = core, board
+	r.board.setContext(r.context)
+	for _, name := range carry.GetHeld() {
+		if i, ok := r.core.Index(name); ok {
+			r.admission.Hold(i)
+			r.board.hold(i, true)
+		}
+	}
+	if carry.GetPaused() {
+		r.admission.Pause()
+	}
+	if carry.GetDeadlineAt() != nil {
+		r.deadlineAt = carry.GetDeadlineAt().AsTime()
+	}
+	r.cancelled = r.core.Cancelled()
+	r.board.run.State = r.openState()
+	return nil
+}
+
+// restoreCore makes the core from what is carried of the tasks and instances.
+func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) error {
+	doom := carry.GetDoom()
+	options := []dag.RestoreOption{
+		dag.WithCancelled(carry.GetCancelled()),
+		dag.WithAborted(dag.Abort{State: doom.GetState(), Reason: doom.GetReason(), Error: doom.GetError()}),
+	}
+	records := make([]dag.Record, r.graph.Len())
+	for i := range r.graph.Len() {
+		name := r.graph.Name(i)
+		t := tasks[name]
+		if t == nil {
+			continue
+		}
+		records[i] = recordOf(t)
+		from, count := 0, int(t.GetTask().GetCount())
+		if part := r.in.GetPart(); part != nil {
+			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
+		}
+		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == dag.StatePending {
+			continue
+		}
+		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))
+		if len(t.GetParts()) > 0 {
+			continue
+		}
+		for number := from; number < from+count; number++ {
+			var rec dag.Record
+			if t := tasks[names.InstanceName(name, number)]; t != nil {
+				rec = recordOf(t)
+			}
+			records = append(records, rec)
+		}
+	}
+	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
+		options = append(options, dag.WithFirstFailure(i))
+	}
+	var err error
+	r.core, err = dag.Reopen(r.graph, records, r.startsWith(), options...)
+	if err != nil {
+		return fmt.Errorf("go on with the run: %w", err)
+	}
 	return nil
 }
 
@@ -122,43 +219,106 @@ func (b *board) carry(core *dag.State) *v1.RunCarry {
 	}
 	for i := range b.entries {
 		e, rec := &b.entries[i], core.Task(i)
-		if rec.State == dag.StatePending {
+		if b.isHeld(i) {
+			c.Held = append(c.Held, b.name(i))
+		}
+		if rec.State == dag.StatePending && rec.Claim == 0 && (e.more == nil || e.more.readyAt.IsZero()) {
 			continue
 		}
-		t := &v1.TaskCarry{Task: proto.CloneOf(e.task), Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff}
-		t.Task.State, t.Task.Reason, t.Task.Error = rec.State, rec.Reason, rec.Error
-		t.Task.Type, t.Task.DependsOn = "", nil // the definition has them
-		if e.record != "" {
-			t.Task.Result.Stdout, t.Task.Result.Stderr, t.Task.Result.Output = "", "", nil
-			t.Task.Result.StdoutTruncated, t.Task.Result.StderrTruncated = true, true
-		}
-		t.Retried, t.Unheard, t.AvoidNode, t.Refusals = rec.Retried, e.unheard, e.avoid, e.refusals
-		if !e.queuedAt.IsZero() {
-			t.QueuedAt = timestamppb.New(e.queuedAt)
-		}
-		if f := rec.Failure; f.State != "" {
-			t.Failure = &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
-		}
-		c.Tasks[b.graph.Name(i)] = t
+		c.Tasks[b.name(i)] = b.carryTask(i, rec)
 	}
 	return c
 }
 
-// restore puts task i back on the board and returns its record.
-func (b *board) restore(i int, t *v1.TaskCarry) dag.Record {
+func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	e := &b.entries[i]
-	task := proto.CloneOf(t.GetTask())
-	task.Type, task.DependsOn = e.task.Type, e.task.DependsOn
-	e.task, e.claim, e.record = task, t.GetClaim(), t.GetRecord()
-	e.unheard, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
-	if t.QueuedAt != nil {
-		e.queuedAt = t.GetQueuedAt().AsTime()
+	task := b.taskMessage(i)
+	task.State, task.Reason = rec.State, rec.Reason
+	if rec.State != dag.StateAssigned {
+		task.Error = rec.Error // else it is what an approval asks
 	}
-	f := t.GetFailure()
-	return dag.Record{
+	task.Type, task.DependsOn, task.Held = "", nil, false // they are elsewhere
+	t := &v1.TaskCarry{
+		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
+		Unheard: e.unheard, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: b.items(i),
+	}
+	if e.record != "" {
+		kept := e.result
+		task.Result = &v1.TaskResult{
+			ExitCode: kept.GetExitCode(), Signal: kept.GetSignal(), CpuSeconds: kept.GetCpuSeconds(),
+			PeakMemoryMb: kept.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
+		}
+	}
+	if e.queuedAt != 0 {
+		t.QueuedAt = timestamppb.New(b.queuedAt(i))
+	}
+	if m := e.more; m != nil && !m.readyAt.IsZero() {
+		t.ReadyAt = timestamppb.New(m.readyAt)
+	}
+	if f := rec.Failure; f.State != "" {
+		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
+		if rec.Doomed {
+			t.Doom = failure
+		} else {
+			t.Failure = failure
+		}
+	}
+	return t
+}
+
+// recordOf is what the core is to know of a task that is carried.
+func recordOf(t *v1.TaskCarry) dag.Record {
+	task, f := t.GetTask(), t.GetFailure()
+	rec := dag.Record{
 		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
 		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
 		Backoff: t.GetBackoff(), Retried: t.GetRetried(),
-		Failure: dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()},
 	}
+	if rec.State == dag.StateAssigned {
+		rec.Reason, rec.Error = "", ""
+	}
+	if t.GetDoom() != nil {
+		rec.Doomed, f = true, t.GetDoom()
+	}
+	rec.Failure = dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
+	return rec
+}
+
+// restore puts task i back on the board; its instances, if it has any, are there.
+func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
+	e, task := &b.entries[i], t.GetTask()
+	before := b.shown(i)
+	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
+	e.attempt, e.claim, e.record = task.GetAttempt(), t.GetClaim(), t.GetRecord()
+	if task.GetResult() != nil {
+		e.result = task.GetResult()
+	}
+	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
+	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
+	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
+	e.unheard, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
+	e.checkpoint = t.GetCheckpoint()
+	if t.QueuedAt != nil {
+		e.queuedAt = t.GetQueuedAt().AsTime().UnixNano()
+	}
+	if e.state == dag.StateAssigned {
+		e.why, e.text = e.text, ""
+	}
+	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil {
+		m := b.rare(i)
+		m.cachedFrom, m.childRun = task.GetCachedFrom(), task.GetChildRun()
+		if t.GetReadyAt() != nil {
+			m.readyAt = t.GetReadyAt().AsTime()
+		}
+	}
+	if e.group < 0 && instances {
+		b.setItems(i, t.GetItems())
+	}
+	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
+		b.rare(i).fan = &fan{counts: map[string]int32{}}
+	}
+	if e.state == dag.StateRunning && e.group < 0 && b.graph.FansOut(i) {
+		b.busyGroups++
+	}
+	b.recount(i, before)
 }

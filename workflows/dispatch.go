@@ -7,39 +7,47 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
-// Sizes of what an attempt may return in its result, and of an output that
-// travels with a request; anything larger is read from the store by its record.
-const (
-	maxInlineResult = 24 << 10
-	maxInlineTotal  = 16 << 20
-	maxInlineOutput = 4 << 10
-)
+// attempt is what a node has of a task, an instance or a batch, with the activity
+// Execute that waits for its end.
+type attempt struct {
+	assignment
+	members []int
+	began   time.Time
+	cancel  workflow.CancelFunc
+	stopped map[int]bool // members that are not wanted any more; nil: none
+	// detached says that no activity waits for it, and leaseUntil when nothing of it runs any
+	// more in which nobody has heard of it; zero: it was never handed over.
+	detached   bool
+	leaseUntil time.Time
+}
 
-// dispatch starts the attempts whose tasks have been given a node. A task whose
-// claim is no longer wanted gives its place back.
+// dispatch starts the attempts whose units have been given a node. A unit of
+// which nothing is wanted any more gives its place back.
 func (r *run) dispatch() {
-	for len(r.assignments) > 0 && len(r.attempts) < r.limits.InFlight {
+	for len(r.assignments) > 0 && r.inFlight < r.limits.InFlight {
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
-		if t := r.core.Task(a.task); t.State != "assigned" || t.Claim != a.claim {
+		members := r.membersOf(a)
+		if len(members) == 0 {
 			r.release(a.task, a.claim, "")
+			r.leave(a.unit)
 			continue
 		}
-		req := r.executeRequest(a)
+		req := r.executeRequest(a, members)
 		if err := checkSize(req); err != nil {
 			r.release(a.task, a.claim, "")
-			r.events = append(r.events, dag.Ended{
-				Task: a.task, Claim: a.claim, State: dag.StateFailed, Reason: "payload", Error: err.Error(), ExitCode: -1, NoRetry: true,
-			})
+			r.leave(a.unit)
+			for _, m := range members {
+				r.events = append(r.events, dag.Ended{
+					Task: m, Claim: r.core.Task(m).Claim, State: dag.StateFailed, Reason: reasonPayload, Error: err.Error(), ExitCode: -1, NoRetry: true,
+				})
+			}
 			continue
 		}
 		if r.scheduled += proto.Size(req); r.scheduled > r.limits.ScheduleBytes {
@@ -47,102 +55,140 @@ func (r *run) dispatch() {
 			_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
 			r.scheduled = proto.Size(req)
 		}
-		r.execute(a, req)
+		r.execute(a, members, req)
+	}
+}
+
+// membersOf are the tasks of an assignment that still want to run there.
+func (r *run) membersOf(a assignment) []int {
+	return slices.DeleteFunc(slices.Clone(a.unit.members), func(m int) bool {
+		t := r.core.Task(m)
+		return t.State != dag.StateAssigned || m == a.task && t.Claim != a.claim
+	})
+}
+
+// giveBack gives back the place of a unit that has not started there.
+func (r *run) giveBack(a assignment, reason, text string) {
+	r.release(a.task, a.claim, "")
+	r.leave(a.unit)
+	for _, m := range a.unit.members {
+		r.events = append(r.events, dag.Ended{
+			Task: m, Claim: r.core.Task(m).Claim, State: dag.StateMoved, Reason: reason, Error: text, ExitCode: -1,
+		})
 	}
 }
 
 // stop ends the attempts of tasks. Of those that have a node and were not started
 // yet nothing will be, and that is their end.
 func (r *run) stop(tasks []int) {
-	unstarted := map[int]bool{}
 	for _, i := range tasks {
 		if a := r.attempts[i]; a != nil {
-			a.cancel()
-		} else {
-			unstarted[i] = true
+			if a.stopped == nil {
+				a.stopped = map[int]bool{}
+			}
+			a.stopped[i] = true
+			if !a.detached {
+				a.cancel()
+			}
+			continue
+		}
+		if r.approvals[i] {
+			r.endElsewhere(i, nothingRan, dag.Ended{State: dag.StateCancelled, ExitCode: -1})
+			continue
+		}
+		if !r.stopChild(i) && !r.stopParts(i) {
+			r.stopUnstarted(i)
 		}
 	}
-	if len(unstarted) == 0 {
+}
+
+// stopUnstarted ends a task that has a node, and an attempt of which has not been started.
+func (r *run) stopUnstarted(i int) {
+	u := r.units[i]
+	k := slices.IndexFunc(r.assignments, func(a assignment) bool { return u != nil && a.unit == u })
+	if k < 0 {
+		return // its end is on the way
+	}
+	r.events = append(r.events, dag.Ended{Task: i, Claim: r.core.Task(i).Claim, State: dag.StateCancelled, ExitCode: -1})
+	delete(r.units, i)
+	if u.members = slices.DeleteFunc(u.members, func(m int) bool { return m == i }); len(u.members) > 0 {
 		return
 	}
-	r.assignments = slices.DeleteFunc(r.assignments, func(a assignment) bool {
-		if unstarted[a.task] {
-			r.release(a.task, a.claim, "")
-			r.events = append(r.events, dag.Ended{Task: a.task, Claim: a.claim, State: dag.StateCancelled, ExitCode: -1})
-		}
-		return unstarted[a.task]
-	})
+	a := r.assignments[k]
+	r.assignments = slices.Delete(r.assignments, k, k+1)
+	r.release(a.task, a.claim, "")
+	r.leave(u)
 }
 
-func (r *run) execute(a assignment, req *v1.ExecuteRequest) {
+func (r *run) execute(a assignment, members []int, req *v1.ExecuteRequest) {
+	att := &attempt{assignment: a, members: members, began: workflow.Now(r.ctx)}
+	for _, m := range members {
+		r.attempts[m] = att
+	}
+	r.send(att, req)
+}
+
+// send has an activity wait for an attempt, which it begins or adopts.
+func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
-	priority := r.graph.Definition(a.task).GetPriority()
-	ctx = workflow.WithActivityOptions(ctx, executeOptions(req, a.queue, priority, r.in.GetOptions().GetHeartbeatTimeout().AsDuration()))
-	r.attempts[a.task] = &attempt{claim: a.claim, cancel: cancel}
+	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
+	options := executeOptions(req, name, att.queue, priority, r.in.GetOptions().GetHeartbeatTimeout().AsDuration())
+	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(workflow.Now(r.ctx)))
+	ctx = workflow.WithActivityOptions(ctx, options)
+	att.cancel = cancel
+	r.inFlight++
 	r.fly(workflow.ExecuteActivity(ctx, names.ExecuteActivity, req), func(f workflow.Future) {
 		cancel()
-		delete(r.attempts, a.task)
-		end := r.landed(a, f)
-		r.release(a.task, a.claim, end.outcome)
-		r.board.attemptEnded(a.task, end, workflow.Now(r.ctx))
-		r.events = append(r.events, end.ended)
+		if r.wasDetached(att, f) {
+			return
+		}
+		if left := r.uncertain(att, f); left > 0 {
+			r.unheardOf(att, f, left)
+			return
+		}
+		r.over(att, f)
 	})
 }
 
-func (r *run) executeRequest(a assignment) *v1.ExecuteRequest {
-	task := r.graph.Definition(a.task)
-	req := &v1.ExecuteRequest{
-		RunId:       r.id,
-		Workflow:    r.in.GetDefinition().GetName(),
-		Task:        r.graph.Name(a.task),
-		Attempt:     r.core.Task(a.task).Attempt,
-		Claim:       a.claim,
-		Node:        a.node,
-		Type:        task.GetType(),
-		Spec:        task.GetSpec(),
-		Env:         task.GetEnv(),
-		Input:       task.GetInput(),
-		Resources:   task.GetResources(),
-		InlineLimit: int32(min(maxInlineResult, maxInlineTotal/r.graph.Len())),
-		Generation:  r.in.GetGeneration(),
-		Incarnation: a.incarnation,
-		Gpus:        a.gpus,
-		NumaNode:    a.numaNode,
-		Unheard:     r.board.unheard(a.task),
+// over ends an attempt as its activity has ended.
+func (r *run) over(att *attempt, f workflow.Future) {
+	ends, outcome := r.landed(att.assignment, att.members, att, f)
+	r.inFlight--
+	for _, m := range att.members {
+		delete(r.attempts, m)
 	}
-	if t := definition.Timeout(task); t > 0 {
-		req.Timeout = durationpb.New(t)
+	now := workflow.Now(r.ctx)
+	r.release(att.task, att.claim, outcome)
+	r.leave(att.unit)
+	if group := r.core.Group(att.members[0]); group >= 0 {
+		r.admission.Observe(group, len(ends), now.Sub(att.began))
 	}
-	for _, p := range r.graph.Parents(a.task) {
-		if output := r.parentOutput(p); output != nil {
-			req.Parents = append(req.Parents, output)
-		}
+	for _, end := range ends {
+		r.ended(end, now)
 	}
-	return req
 }
 
-// parentOutput is what a task sees of a parent's output: the output itself when
-// it is small, else where it is stored. Nil when there is none.
-func (r *run) parentOutput(i int) *v1.ParentOutput {
-	result, record := r.board.result(i)
-	out := &v1.ParentOutput{Task: r.graph.Name(i)}
-	switch output := result.GetOutput(); {
-	case record != "":
-		out.Record = record
-	case len(output.GetFields()) == 0:
-		return nil
-	default:
-		out.Output = output
+// ended shows how a dispatch ended and tells the core, at once or when it is known
+// whether the attempt may be repeated.
+func (r *run) ended(end dispatchEnd, now time.Time) {
+	r.board.attemptEnded(end.task, end, now)
+	r.keepResult(end)
+	e := end.ended
+	repeatable := e.State == dag.StateFailed || e.State == dag.StateKilledOOM || e.State == dag.StateLost
+	if repeatable && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
+		r.ask(question{task: e.Task, kind: asksRetry, end: &end})
+		return
 	}
-	return out
+	r.events = append(r.events, e)
 }
 
-func attemptSummary(req *v1.ExecuteRequest) string {
-	if req.GetAttempt() == 0 {
-		return fmt.Sprintf("%s on %s", req.GetTask(), req.GetNode())
+func attemptSummary(name string, req *v1.ExecuteRequest) string {
+	text := fmt.Sprintf("%s on %s", name, req.GetNode())
+	if n := len(req.GetBatch()); n > 1 {
+		text = fmt.Sprintf("%s and %d more on %s", name, n-1, req.GetNode())
 	}
-	return fmt.Sprintf("%s on %s, attempt %d", req.GetTask(), req.GetNode(), req.GetAttempt())
+	if req.GetAttempt() > 0 {
+		text += fmt.Sprintf(", attempt %d", req.GetAttempt())
+	}
+	return text
 }
-
-// wholeInput is the input of the run, never nil.
-func (r *run) wholeInput() *structpb.Struct { return cloneStruct(r.in.GetInput()) }

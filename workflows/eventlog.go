@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -27,6 +26,13 @@ const (
 	eventCancelled    = "cancelled"
 	eventDeadLettered = "dead_lettered"
 	eventSkipped      = "skipped"
+	eventExpanded     = "expanded"
+	eventPaused       = "paused"
+	eventResumed      = "resumed"
+	eventHeld         = "held"
+	eventReleased     = "released"
+	eventApproved     = "approved"
+	eventRejected     = "rejected"
 )
 
 const (
@@ -51,7 +57,7 @@ type happening struct {
 // eventLog holds what has happened in a run and is not stored yet, in the order
 // in which the run learned of it.
 type eventLog struct {
-	graph   *dag.Graph
+	name    func(task int) string
 	parts   int32 // stored before
 	kept    []happening
 	tryNext int // number of events at which storing them is tried next
@@ -72,7 +78,7 @@ func (l *eventLog) message(h happening) *v1.Event {
 		Attempt: h.attempt, Claim: h.claim, Detail: h.detail,
 	}
 	if h.task != wholeRun {
-		e.Task = l.graph.Name(int(h.task))
+		e.Task = l.name(int(h.task))
 	}
 	return e
 }
@@ -129,7 +135,7 @@ func (r *run) flushEvents() {
 	limit := r.limits.UnstoredEvents
 	if workflow.GetVersion(r.ctx, versionEvents, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
 		ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save events"))
-		err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.id, r.in.GetGeneration())).Get(ctx, nil)
+		err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.self, r.in.GetGeneration())).Get(ctx, nil)
 		if err == nil {
 			r.log.saved(n)
 			return

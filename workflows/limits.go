@@ -1,6 +1,9 @@
 package workflows
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits keep a run clear of those of Temporal: 51,200 events or 50 MB of
 // history, 2,000 pending activities and 4 MB for the commands of one workflow
@@ -12,19 +15,38 @@ type Limits struct {
 	// requests; 1 MiB.
 	ScheduleBytes int
 	// HistoryEvents and HistoryBytes are the size of the history after which the
-	// run goes on in a fresh one; 35,000 and 24 MiB.
+	// run goes on in a fresh one; 10,000 and 24 MiB.
 	HistoryEvents, HistoryBytes int
+	// olderEvents is HistoryEvents of an execution that does not hand its attempts over: 35,000, which
+	// it reaches seldom.
+	olderEvents int
+	// HandoverWait is for how long what runs then may end by itself; 1 s.
+	HandoverWait time.Duration
+	// HandoverLease is how long an attempt may run with nobody who waits for it; a minute, in which another
+	// control process has taken over if it must.
+	HandoverLease time.Duration
 	// UnstoredEvents is the most events of tasks that are kept in memory before they
 	// are stored; 8,000, which take about 1 MB.
 	UnstoredEvents int
+	// Instances is the most instances of a task that the run carries through itself; FanOut children do for
+	// more; 500.
+	Instances int
+	// PartInstances is how many instances a FanOut child carries through, and ten times as many when they go in
+	// batches; 1,000.
+	PartInstances int
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		InFlight:       cmp.Or(l.InFlight, 1000),
 		ScheduleBytes:  cmp.Or(l.ScheduleBytes, 1<<20),
-		HistoryEvents:  cmp.Or(l.HistoryEvents, 35_000),
+		HistoryEvents:  cmp.Or(l.HistoryEvents, 10_000),
+		olderEvents:    cmp.Or(l.HistoryEvents, 35_000),
+		HandoverWait:   cmp.Or(l.HandoverWait, time.Second),
+		HandoverLease:  cmp.Or(l.HandoverLease, time.Minute),
 		HistoryBytes:   cmp.Or(l.HistoryBytes, 24<<20),
 		UnstoredEvents: cmp.Or(l.UnstoredEvents, 8000),
+		Instances:      cmp.Or(l.Instances, 500),
+		PartInstances:  cmp.Or(l.PartInstances, 1000),
 	}
 }

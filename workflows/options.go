@@ -23,29 +23,32 @@ const (
 	backstop = 10 * time.Minute
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
 	awaitHeartbeat = 5 * time.Second
+	// detachTimeout is how long a node may take to pick up Detach, and to answer it.
+	detachTimeout = 5 * time.Second
 	// placementPause is the wait before placement is asked again when it could not answer.
 	placementPause = time.Second
 )
 
-// executeOptions are the options of one attempt. It is not retried by Temporal:
+// executeOptions are the options of one attempt of a task or instance of that name,
+// or of the batch that it is the first of. It is not retried by Temporal:
 // each retry is placed anew.
-func executeOptions(req *v1.ExecuteRequest, queue string, priority int32, heartbeat time.Duration) workflow.ActivityOptions {
+func executeOptions(req *v1.ExecuteRequest, name, queue string, priority int32, heartbeat time.Duration) workflow.ActivityOptions {
 	limit := unlimited
 	if t := req.GetTimeout().AsDuration(); t > 0 {
-		limit = t + backstop
+		limit = t*time.Duration(max(1, len(req.GetBatch()))) + backstop
 	}
 	if heartbeat <= 0 {
 		heartbeat = heartbeatTimeout
 	}
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,
-		ActivityID:             names.AttemptID(req.GetTask(), req.GetClaim()),
+		ActivityID:             names.AttemptID(name, req.GetClaim()),
 		ScheduleToStartTimeout: max(heartbeat, pickupTimeout),
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       heartbeat,
 		WaitForCancellation:    true,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                attemptSummary(req),
+		Summary:                attemptSummary(name, req),
 		Priority:               temporal.Priority{PriorityKey: priorityKey(priority)},
 	}
 }
@@ -53,6 +56,17 @@ func executeOptions(req *v1.ExecuteRequest, queue string, priority int32, heartb
 // priorityKey turns a priority (0 to 10, higher is more urgent) into Temporal's
 // key (1 is the most urgent).
 func priorityKey(priority int32) int { return 11 - int(priority) }
+
+// detachOptions are the options of Detach, which a live worker answers at once.
+func detachOptions(node string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToStartTimeout: detachTimeout,
+		StartToCloseTimeout:    detachTimeout,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                "detach attempts on " + node,
+	}
+}
 
 // awaitOptions are the options of AwaitPlacement, which ends when there is news
 // and is started again by Temporal on another worker when its own is gone.

@@ -27,6 +27,20 @@ const (
 	reasonNoRoom      = "no_room"
 	reasonNotPickedUp = "not_picked_up"
 	reasonNotStarted  = "not_started"
+	reasonBatch       = "batch"       // the batch that it was in ended without it
+	reasonPaused      = "paused"      // its run was paused
+	reasonHeld        = "held"        // a person holds it back
+	reasonHandover    = "handed_over" // its run goes on in another execution
+)
+
+// Other reasons.
+const (
+	// reasonExpression: an expression in spec or env failed, and would again.
+	reasonExpression = "expression"
+	// reasonPayload: what was to be sent, or had come, does not fit.
+	reasonPayload = "payload"
+	// reasonApproval: the task waits for a person.
+	reasonApproval = "approval"
 )
 
 // dispatchEnd is how a dispatch of a task ended.
@@ -37,6 +51,8 @@ type dispatchEnd struct {
 	res     *v1.ExecuteResponse
 	outcome string // what it says of the node; empty: nothing
 	unheard bool   // nobody heard how the attempt ended, if it did
+	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
+	checkpoint *v1.Checkpoint
 }
 
 // attempt is what is kept of a dispatch that has ended.
@@ -52,23 +68,45 @@ func (d dispatchEnd) attempt(now time.Time) *v1.Attempt {
 	return a
 }
 
-// landed reads how a dispatch ended from the result of its activity.
-func (r *run) landed(a assignment, f workflow.Future) dispatchEnd {
-	d := dispatchEnd{assignment: a, number: r.core.Task(a.task).Attempt, res: &v1.ExecuteResponse{}}
-	d.ended = dag.Ended{Task: a.task, Claim: a.claim}
-	if err := f.Get(r.ctx, d.res); err != nil {
-		d.res = &v1.ExecuteResponse{}
-		r.broken(&d, err)
-	} else {
-		d.ended.State, d.ended.Reason, d.ended.Error = d.res.GetState(), d.res.GetReason(), d.res.GetError()
-		d.ended.Node = d.res.GetNode()
-		d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
-		if err := r.mergeContext(d.res.GetContextUpdate()); err != nil {
-			d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
-		}
+// landed reads how the members of a dispatch ended from the result of its
+// activity, and what that says of the node.
+func (r *run) landed(a assignment, members []int, att *attempt, f workflow.Future) (ends []dispatchEnd, outcome string) {
+	res := &v1.ExecuteResponse{}
+	err := f.Get(r.ctx, res)
+	if len(members) > 1 {
+		return r.landedBatch(a, members, att, res, err)
 	}
-	d.ended.ExitCode = cmp.Or(d.res.GetResult(), nothingRan()).GetExitCode()
-	return d
+	a.task, a.claim = members[0], r.core.Task(members[0]).Claim
+	d := r.newEnd(a)
+	if err != nil {
+		r.broken(&d, err)
+		d.ended.ExitCode = -1
+	} else {
+		r.take(&d, res)
+	}
+	return []dispatchEnd{d}, d.outcome
+}
+
+// newEnd is the end of a dispatch of which nothing is known yet.
+func (r *run) newEnd(a assignment) dispatchEnd {
+	return dispatchEnd{
+		assignment: a, number: r.core.Task(a.task).Attempt, res: &v1.ExecuteResponse{},
+		ended: dag.Ended{Task: a.task, Claim: a.claim, ExitCode: -1},
+	}
+}
+
+// take takes in what a node says of a dispatch.
+func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
+	d.res, d.checkpoint = res, res.GetCheckpoint()
+	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
+	d.ended.Node = res.GetNode()
+	d.ended.NoRetry = d.ended.Reason == reasonExpression
+	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
+	d.unheard = d.ended.State == dag.StateLost
+	if err := r.mergeContext(res.GetContextUpdate()); err != nil {
+		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
+	}
+	d.ended.ExitCode = cmp.Or(res.GetResult(), nothingRan).GetExitCode()
 }
 
 // outcomeOf is what the answer of a node says of the node.
@@ -76,6 +114,8 @@ func outcomeOf(state, reason string) string {
 	switch {
 	case state == dag.StateCancelled:
 		return ""
+	case state == dag.StateLost:
+		return outcomeSystem
 	case state != dag.StateMoved:
 		return outcomeDone
 	}
@@ -99,13 +139,14 @@ func (r *run) broken(d *dispatchEnd, err error) {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 			set(dag.StateMoved, reasonNotPickedUp, "the node did not pick it up")
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
-			spawned, startedAt := lastSign(timeout)
-			if !spawned && workflow.GetVersion(r.ctx, versionSuspicion, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+			beat := lastBeat(timeout)
+			d.checkpoint = beat.GetCheckpoint()
+			if !beat.GetSpawned() && workflow.GetVersion(r.ctx, versionSuspicion, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
 				set(dag.StateMoved, reasonNotStarted, "the node took the task and was silent before it had started it")
 				return
 			}
 			set(dag.StateLost, "node_lost", "the node was lost while the task ran")
-			d.res.StartedAt = startedAt
+			d.res.StartedAt = beat.GetStartedAt()
 		default:
 			set(dag.StateFailed, "timeout", "the node did not end the task in time")
 		}
@@ -121,19 +162,19 @@ func (r *run) broken(d *dispatchEnd, err error) {
 		d.ended.NoRetry, d.outcome = app.NonRetryable(), outcomeSystem
 		return
 	}
-	set(dag.StateFailed, "payload", err.Error()) // the answer could not be decoded
+	set(dag.StateFailed, reasonPayload, err.Error()) // the answer could not be decoded
 	d.ended.NoRetry = true
 }
 
-// lastSign is what the last heartbeat of an attempt said of its process. One that
-// cannot be read counts as one that had started: that is the safe side.
-func lastSign(timeout *temporal.TimeoutError) (spawned bool, startedAt *timestamppb.Timestamp) {
+// lastBeat is what the last heartbeat of an attempt said, never nil. One that cannot
+// be read counts as one whose process had started: that is the safe side.
+func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
 	if !timeout.HasLastHeartbeatDetails() {
-		return false, nil
+		return &v1.ExecuteProgress{}
 	}
 	var progress v1.ExecuteProgress
 	if timeout.LastHeartbeatDetails(&progress) != nil {
-		return true, nil
+		return &v1.ExecuteProgress{Spawned: true}
 	}
-	return progress.GetSpawned(), progress.GetStartedAt()
+	return &progress
 }

@@ -54,12 +54,12 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	if got := b.unheard(0); len(got) != 2 || got[0] != 0 || got[1] != 3 {
 		t.Errorf("nobody heard of %v", got)
 	}
-	before := b.entries[0].task
+	before := b.taskMessage(0)
 	kept := len(before.GetAttempts())
 	for n := range int32(250) {
 		end(4+n, outcomeDone, false, dag.StateFailed)
 	}
-	attempts := b.entries[0].task.GetAttempts()
+	attempts := b.taskMessage(0).GetAttempts()
 	if len(attempts) != maxAttempts || attempts[0].GetAttempt() != 154 || attempts[maxAttempts-1].GetAttempt() != 253 || len(before.GetAttempts()) != kept {
 		t.Errorf("%d attempts, from %d on", len(attempts), attempts[0].GetAttempt())
 	}

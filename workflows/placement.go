@@ -14,59 +14,74 @@ import (
 // a queue that has lost it.
 type placement struct {
 	epoch    string
-	requests []int // tasks to ask for in the next call
+	requests []int // leads of units to ask for in the next call
 	released []*v1.ClaimRef
-	waiting  []int32 // by task: the claim that waits in the queue, 0 for none
+	waiting  []int32 // by lead: the claim that waits in the queue, 0 for none
 	count    int     // claims that wait
 	awaiting bool    // an AwaitPlacement is under way
 	pausing  bool    // placement could not answer and is asked again soon
 }
 
-// assignment is a place on a node that a task has been given.
+// assignment is a place on a node that a unit has been given. Task and claim are
+// those of its lead.
 type assignment struct {
 	task        int
 	claim       int32
+	unit        *unit
 	node, queue string
 	incarnation string
 	gpus        []int32
 	numaNode    *int32
 }
 
-// request has the task's newest claim asked for in the next call.
-func (r *run) request(i int) {
+// request has a unit asked for in the next call.
+func (r *run) request(u *unit) {
 	p := &r.placement
-	if p.waiting[i] == 0 {
+	for len(p.waiting) <= u.lead {
+		p.waiting = append(p.waiting, 0)
+	}
+	if p.waiting[u.lead] == 0 {
 		p.count++
 	}
-	p.waiting[i] = r.core.Task(i).Claim
-	p.requests = append(p.requests, i)
+	p.waiting[u.lead] = u.claim
+	p.requests = append(p.requests, u.lead)
 }
 
-// withdraw takes back a request that is not wanted any more.
-func (r *run) withdraw(i int) {
-	p := &r.placement
-	if claim := p.waiting[i]; claim != 0 {
-		p.waiting[i] = 0
-		p.count--
-		r.release(i, claim, "")
+// unrequest takes back the request of a unit, if there is one.
+func (r *run) unrequest(u *unit) {
+	if r.waitsForNode(u.lead, u.claim) {
+		r.heard(u.lead)
+		r.release(u.lead, u.claim, "")
 	}
+}
+
+// waitsForNode says whether a claim waits in the placement queue.
+func (r *run) waitsForNode(lead int, claim int32) bool {
+	return lead < len(r.placement.waiting) && claim != 0 && r.placement.waiting[lead] == claim
+}
+
+// heard notes that a lead waits in the placement queue no more.
+func (r *run) heard(lead int) {
+	r.placement.waiting[lead] = 0
+	r.placement.count--
 }
 
 // release gives back the place of a claim, with what the dispatch says of its
 // node; empty: it never got there.
 func (r *run) release(i int, claim int32, outcome string) {
-	r.placement.released = append(r.placement.released, &v1.ClaimRef{Task: r.graph.Name(i), Claim: claim, Outcome: outcome})
+	r.placement.released = append(r.placement.released, &v1.ClaimRef{Task: r.core.Name(i), Claim: claim, Outcome: outcome})
 }
 
 // place brings the placement queue up to date, in one call a round, and takes
 // what it has for the run.
 func (r *run) place() {
 	p := &r.placement
-	asking := len(p.requests) > 0 && !r.draining
+	asked := len(p.requests)
+	asking := asked > 0 && !r.draining
 	if p.pausing || !asking && len(p.released) == 0 {
 		return
 	}
-	req := &v1.PlaceRequest{RunId: r.id, Released: p.released}
+	req := &v1.PlaceRequest{RunId: r.self, Released: p.released}
 	for _, i := range p.requests {
 		if p.waiting[i] != 0 && asking {
 			req.Requests = append(req.Requests, r.taskRequest(i))
@@ -80,11 +95,11 @@ func (r *run) place() {
 		r.after(placementPause, "ask placement again", func() { p.pausing = false; r.place() })
 		return
 	}
-	p.released = nil
+	p.released = p.released[len(req.Released):] // some may have come while it answered, as may requests
 	if r.draining {
 		return // the next execution asks again for all that waits, and is told again
 	}
-	p.requests = nil
+	p.requests = append([]int(nil), p.requests[asked:]...)
 	if p.epoch != "" && p.epoch != res.GetEpoch() {
 		// Another queue answered; what the old one held is asked for again.
 		r.requestAll()
@@ -117,7 +132,7 @@ func (r *run) await() {
 	p.awaiting = true
 	ctx := workflow.WithActivityOptions(r.ctx, awaitOptions())
 	future := workflow.ExecuteActivity(ctx, names.AwaitPlacementActivity,
-		&v1.AwaitPlacementRequest{RunId: r.id, Epoch: p.epoch})
+		&v1.AwaitPlacementRequest{RunId: r.self, Epoch: p.epoch})
 	r.fly(future, func(f workflow.Future) {
 		p.awaiting = false
 		if r.draining {
@@ -139,40 +154,51 @@ func (r *run) await() {
 
 // placed takes an answer of the placement queue.
 func (r *run) placed(res *v1.PlaceResponse) {
-	p := &r.placement
 	for _, a := range res.GetAssigned() {
-		i, ok := r.graph.Index(a.GetTask())
-		if !ok || p.waiting[i] != a.GetClaim() {
+		i, ok := r.core.Index(a.GetTask())
+		if !ok || !r.waitsForNode(i, a.GetClaim()) {
 			continue // withdrawn, or told twice
 		}
-		p.waiting[i] = 0
-		p.count--
+		r.heard(i)
+		u := r.units[i]
+		r.admission.Placed(i)
 		r.assignments = append(r.assignments, assignment{
-			task: i, claim: a.GetClaim(), node: a.GetNode(), queue: a.GetQueue(),
+			task: i, claim: a.GetClaim(), unit: u, node: a.GetNode(), queue: a.GetQueue(),
 			incarnation: a.GetIncarnation(), gpus: a.GetGpus(), numaNode: a.NumaNode,
 		})
-		r.board.place(i, a.GetWhy())
-		r.events = append(r.events, dag.Placed{Task: i, Claim: a.GetClaim(), Node: a.GetNode()})
+		lead := -1
+		if len(u.members) > 1 {
+			lead = r.core.Number(u.members[0])
+		}
+		for _, m := range u.members {
+			r.board.place(m, a.GetWhy(), lead)
+			r.events = append(r.events, dag.Placed{Task: m, Claim: r.core.Task(m).Claim, Node: a.GetNode()})
+		}
 	}
 	for _, w := range res.GetWaiting() {
-		i, ok := r.graph.Index(w.GetTask())
-		if !ok || p.waiting[i] != w.GetClaim() {
+		i, ok := r.core.Index(w.GetTask())
+		if !ok || !r.waitsForNode(i, w.GetClaim()) {
 			continue
 		}
 		if !w.GetGivenUp() {
-			r.board.wait(i, w.GetReason())
+			for _, m := range r.units[i].members {
+				r.board.wait(m, w.GetReason())
+			}
 			continue
 		}
-		p.waiting[i] = 0
-		p.count--
-		r.events = append(r.events, dag.GaveUp{Task: i, Claim: w.GetClaim(), Error: w.GetReason()})
+		r.heard(i)
+		u := r.units[i]
+		r.leave(u)
+		for _, m := range u.members {
+			r.events = append(r.events, dag.GaveUp{Task: m, Claim: r.core.Task(m).Claim, Error: w.GetReason()})
+		}
 	}
 }
 
 func (r *run) taskRequest(i int) *v1.TaskRequest {
-	task := r.graph.Definition(i)
+	task := r.core.Definition(i)
 	req := &v1.TaskRequest{
-		Task:             r.graph.Name(i),
+		Task:             r.core.Name(i),
 		Claim:            r.placement.waiting[i],
 		Type:             task.GetType(),
 		Constraints:      task.GetConstraints(),

@@ -23,9 +23,14 @@ func replayer(history string) worker.WorkflowReplayer {
 	if strings.HasPrefix(filepath.Base(history), "eventful") {
 		limits.UnstoredEvents = 20
 	}
+	if strings.HasPrefix(filepath.Base(history), "part") {
+		limits.Instances, limits.PartInstances = 5, 4
+	}
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	return r
 }
@@ -36,13 +41,26 @@ func replayer(history string) worker.WorkflowReplayer {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/histories/*/*.json")
-	if err != nil || len(files) < 8 {
+	if err != nil || len(files) < 40 {
 		t.Fatalf("%d recorded histories (%v)", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "testdata/histories/"), func(t *testing.T) {
 			t.Parallel()
-			if err := replayer(file).ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
+			text, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer text.Close()
+			history, err := client.HistoryFromJSON(text, client.HistoryJSONOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The ids of children begin with that of the run.
+			id := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+			err = replayer(file).ReplayWorkflowHistoryWithOptions(nil, history,
+				worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+			if err != nil {
 				t.Error(err)
 			}
 		})

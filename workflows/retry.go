@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -33,13 +32,27 @@ func (r *run) handle() error {
 	if err != nil {
 		return err
 	}
-	return workflow.SetUpdateHandlerWithOptions(r.root, names.RetryUpdate, r.retry, workflow.UpdateHandlerOptions{
+	err = workflow.SetQueryHandler(r.root, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+		if r.board == nil {
+			return nil, errNotBegun
+		}
+		if child := r.childOf(req); child != "" {
+			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child}, nil
+		}
+		return r.board.instances(req)
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandlerWithOptions(r.root, names.RetryUpdate, r.retry, workflow.UpdateHandlerOptions{
 		Validator:   r.mayRetry,
 		Description: "put a dead letter back",
 	})
+	if err != nil {
+		return err
+	}
+	return r.handleCommands()
 }
-
-var errNotBegun = errors.New("the run has not begun; ask again")
 
 // retry puts a dead letter back with its attempts at 0.
 func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
@@ -52,7 +65,7 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	if r.cancelRequested() { // a validator may not look
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
-	i, _ := r.graph.Index(req.GetTask()) // mayRetry has looked
+	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
 	r.events = append(r.events, dag.Retry{Task: i})
 	return nil
 }
@@ -63,12 +76,12 @@ func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
 	if r.core == nil {
 		return nil
 	}
-	i, ok := r.graph.Index(req.GetTask())
+	i, ok := r.core.Index(req.GetTask())
 	if !ok {
 		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask))
 	}
 	if r.core.Over() {
-		return refuse(names.RunEndedError, errors.New("the run has just ended; ask again"))
+		return refuse(names.RunEndedError, errJustEnded)
 	}
 	if r.cancelled {
 		return refuse(names.TaskStateError, dag.ErrCancelled)
@@ -89,18 +102,13 @@ func (r *run) awaitHandlers() {
 	_ = workflow.Await(r.ctx, func() bool { return workflow.AllHandlersFinished(r.ctx) })
 }
 
-// putBack are the tasks that this generation starts with. An execution that goes
-// on from one of the same generation has none.
-func (r *run) putBack() ([]int, error) {
-	var tasks []int
-	for _, name := range r.in.GetRetry() {
-		i, ok := r.graph.Index(name)
-		if !ok {
-			return nil, fmt.Errorf("put back task %q: %w", name, dag.ErrUnknownTask)
-		}
-		tasks = append(tasks, i)
+// startsWith is what this generation does again. An execution that goes on from
+// one of the same generation has nothing of the kind.
+func (r *run) startsWith() dag.Again {
+	if r.in.GetCarry() != nil {
+		return dag.Again{}
 	}
-	return tasks, nil
+	return dag.Again{Tasks: r.in.GetRetry(), Failed: r.in.GetAgain().GetFailed(), From: r.in.GetAgain().GetFrom()}
 }
 
 // reopen goes on from the status that the generation before has ended with.

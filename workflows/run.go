@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,47 +11,64 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
 // run is one execution of the workflow Run. All of it is touched by the
-// workflow's own goroutine only.
+// workflow's own goroutine only, and by handlers between its steps.
 type run struct {
 	// ctx outlives the cancellation of root, so that what runs can be stopped in order.
 	ctx, root workflow.Context
 	limits    Limits
+	received  *v1.RunInput // as it came; the next execution gets it so
 	in        *v1.RunInput
-	id        string
+	id        string // run that the tasks are of
+	self      string // this workflow; another one than the run in a part of it
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, like the board
 	board     *board
 	log       *eventLog
 	context   *structpb.Struct
 
-	flights     []flight
-	events      []dag.Event
-	attempts    map[int]*attempt
-	assignments []assignment
+	flights  []flight
+	events   []dag.Event
+	commands []*command
+	closing  bool // commands are refused
+	poked    bool // something has happened that is no event
+
+	questions   []question
+	openEnds    int          // attempts that have ended and of which the core has not been told
+	unexpanded  map[int]bool // held tasks that fan out
+	admission   *admission.Queue
+	units       map[int]*unit // those under way, by each of their members
+	locks       locks
 	placement   placement
-	conditions  []int
-	scheduled   int // bytes that this workflow task has scheduled
-	cancelled   bool
-	draining    bool // the history is full: nothing is started any more
-	deadLetters int  // as the search attribute says
+	assignments []assignment
+	attempts    map[int]*attempt // by each member
+	inFlight    int              // activities Execute
+	handover    handover
+	approvals   map[int]bool     // tasks that wait for a person
+	children    map[int]*child   // runs of tasks of type run
+	remotes     []*remote        // fan-outs that children of the run carry through
+	reports     reports          // of a part
+	completed   []dispatchEnd    // whose results are to be kept for later runs
+	deadlines   map[int]*deadline
+	deadlineAt  time.Time // of the run; zero: it has none
+
+	sharedContext, sharedInput sharedObject
+	scheduled                  int // bytes that this workflow task has scheduled
+	cancelled                  bool
+	draining                   bool // the history is full: nothing is started any more
+	deadLetters                int  // as the search attribute says
 }
 
 // flight is something under way, and what to do when it is over.
 type flight struct {
 	future workflow.Future
 	land   func(workflow.Future)
-}
-
-// attempt is an activity Execute under way.
-type attempt struct {
-	claim  int32
-	cancel workflow.CancelFunc
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the
@@ -73,13 +91,16 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	if err := r.begin(); err != nil {
 		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_state", err)
 	}
-	decisions := r.core.Start()
+	decisions := r.start()
 	for {
 		r.carryOut(decisions)
 		if end := decisions.End; end != nil {
 			return r.finish(end)
 		}
-		if r.mustContinueAsNew() && len(r.attempts) == 0 {
+		if r.mustContinueAsNew() {
+			r.handOver()
+		}
+		if r.draining && r.inFlight == 0 && r.openEnds == 0 && len(r.children) == 0 {
 			if r.gather(); len(r.events) == 0 {
 				if err := r.continueAsNew(); err != nil {
 					return nil, err
@@ -91,21 +112,31 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	}
 }
 
-func newRun(root workflow.Context, in *v1.RunInput, limits Limits) (*run, error) {
+func newRun(root workflow.Context, received *v1.RunInput, limits Limits) (*run, error) {
+	in, err := definition.Unpack(received)
+	if err != nil {
+		return nil, err
+	}
 	graph, err := dag.NewGraph(in.GetDefinition())
 	if err != nil {
 		return nil, err
 	}
 	ctx, _ := workflow.NewDisconnectedContext(root)
-	info := workflow.GetInfo(root)
-	r := &run{
-		ctx: ctx, root: root, limits: limits, in: in, graph: graph,
-		id:       info.WorkflowExecution.ID,
-		attempts: map[int]*attempt{},
-		context:  cloneStruct(in.GetDefinition().GetContext()),
-	}
-	r.placement.waiting = make([]int32, graph.Len())
-	return r, nil
+	self := workflow.GetInfo(root).WorkflowExecution.ID
+	id := cmp.Or(in.GetPart().GetRunId(), self)
+	return &run{
+		ctx: ctx, root: root, limits: limits, received: received, in: in, graph: graph,
+		id: id, self: self,
+		context:    cloneStruct(in.GetDefinition().GetContext()),
+		admission:  admission.New(int(in.GetDefinition().GetMaxParallel())),
+		unexpanded: map[int]bool{},
+		units:      map[int]*unit{},
+		locks:      locks{wanted: map[string]*unit{}, held: map[string]*unit{}},
+		attempts:   map[int]*attempt{},
+		approvals:  map[int]bool{},
+		children:   map[int]*child{},
+		deadlines:  map[int]*deadline{},
+	}, nil
 }
 
 // begin makes the state that the run goes on from.
@@ -117,7 +148,7 @@ func (r *run) begin() error {
 			return err
 		}
 		r.log = r.board.log
-	case r.in.GetGeneration() > 0:
+	case r.in.GetGeneration() > 0 && r.in.GetPart() == nil:
 		if err := r.reopen(); err != nil {
 			return err
 		}
@@ -125,14 +156,22 @@ func (r *run) begin() error {
 		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, fmt.Sprintf("generation %d", r.in.GetGeneration()))
 	default:
 		r.core = dag.New(r.graph)
-		r.board = newBoard(r.id, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
+		r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
 		r.log = r.board.log
 		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, "")
 		for i := range r.graph.Len() {
 			r.log.add(now, eventSubmitted, i, "", 0, 0, "")
 		}
+		if r.in.GetPart().GetPaused() {
+			r.admission.Pause()
+		}
 	}
+	r.board.waits = r.admission.Why
 	r.deadLetters = r.shownDeadLetters()
+	r.armRun()
+	if r.in.GetCarry() != nil {
+		r.orderAllParts() // what they have told since, and whether they are there
+	}
 	return nil
 }
 
@@ -150,11 +189,16 @@ func (r *run) next() []dag.Event {
 }
 
 func (r *run) hasNews() bool {
-	if len(r.events) > 0 || !r.cancelled && r.cancelRequested() {
+	if len(r.events) > 0 || len(r.commands) > 0 || r.poked || len(r.locks.requests) > 0 || !r.cancelled && r.cancelRequested() {
 		return true
 	}
 	for i := range r.flights {
 		if r.flights[i].future.IsReady() {
+			return true
+		}
+	}
+	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal} {
+		if workflow.GetSignalChannel(r.root, signal).Len() > 0 {
 			return true
 		}
 	}
@@ -167,6 +211,7 @@ func (r *run) cancelRequested() bool {
 
 // gather turns everything that has happened into events, in a fixed order.
 func (r *run) gather() {
+	r.poked = false
 	if r.cancelRequested() {
 		drain(workflow.GetSignalChannel(r.root, names.CancelSignal))
 		if !r.cancelled {
@@ -174,6 +219,8 @@ func (r *run) gather() {
 			r.events = append(r.events, dag.Cancel{})
 		}
 	}
+	r.hearParts()
+	r.takeOrders()
 	flying := r.flights
 	r.flights = nil
 	for i, f := range flying {
@@ -183,6 +230,8 @@ func (r *run) gather() {
 			r.flights = append(r.flights, f)
 		}
 	}
+	r.hear()
+	r.obey()
 }
 
 // drain empties a signal's channel; a signal may carry anything, or nothing.
@@ -190,6 +239,9 @@ func drain(ch workflow.ReceiveChannel) {
 	for ch.ReceiveAsync(nil) {
 	}
 }
+
+// poke has the loop go round although there is no event.
+func (r *run) poke() { r.poked = true }
 
 // fly watches a future until it is ready.
 func (r *run) fly(future workflow.Future, land func(workflow.Future)) {
@@ -206,50 +258,86 @@ func (r *run) after(d time.Duration, summary string, do func()) {
 // events of the next round.
 func (r *run) carryOut(d dag.Decisions) {
 	now := workflow.Now(r.ctx)
+	r.board.grow(r.core)
+	r.countPart()
 	for _, i := range d.Changed {
 		r.board.update(i, r.core.Task(i), now)
+		r.disarm(i)
 	}
 	for _, i := range d.Withdraw {
 		r.withdraw(i)
 	}
 	r.stop(d.Stop)
+	r.haltParts(d.Halt)
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
 		r.board.scheduleAfter(b.Task, now.Add(b.Delay), now)
-		r.after(b.Delay, "back-off of "+r.graph.Name(b.Task), func() {
+		r.after(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
 			r.events = append(r.events, dag.BackoffOver{Task: b.Task, Claim: claim})
 		})
+		r.ready(b.Task, now)
 	}
-	r.conditions = append(r.conditions, d.Evaluate...)
+	for _, i := range d.Evaluate {
+		r.ready(i, now)
+		r.ask(question{task: i, kind: asksCondition})
+	}
+	for _, i := range d.Expand {
+		r.ready(i, now)
+		r.expand(i)
+	}
 	for _, i := range d.Place {
+		r.ready(i, now)
 		r.board.queue(i, now)
-		r.request(i)
+		if r.looksUp(i) {
+			r.ask(question{task: i, kind: asksCache, claim: r.core.Task(i).Claim})
+		} else {
+			r.want(i)
+		}
 	}
 	r.showDeadLetters()
+	r.saveCached()
 	if d.End != nil {
 		return
 	}
 	r.evaluate()
+	r.admit()
+	if len(r.questions) > 0 {
+		r.poke() // what goes on now has expressions to be replaced first
+	}
+	r.askLocks()
+	r.openAllParts()
+	r.adoptAll()
 	r.dispatch()
 	r.place()
+	r.report()
+	r.showState()
 }
 
 // finish reports the end of the run to the store, to the placement queue, which
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	now := workflow.Now(r.ctx)
+	if end.State == runRejected {
+		r.setState(runRejected)
+	}
 	r.board.end(end, now)
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
+	for _, m := range r.remotes {
+		status.Parts = append(status.Parts, m.parts...)
+	}
 	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the status"))
 	var kept v1.StatusResponse
-	events := r.log.unstored(r.id, r.in.GetGeneration())
+	events := r.log.unstored(r.self, r.in.GetGeneration())
 	if err := workflow.ExecuteLocalActivity(ctx, names.SaveStatusActivity, status, events).Get(ctx, &kept); err != nil {
 		// The status could not be stored; what fits is kept in the history at least.
 		kept.Reset()
 		proto.Merge(&kept, status)
 		kept.Run.Tasks = nil
 	}
+	r.lastReport()
+	r.leaveTurn()
+	r.closing = true
 	r.awaitHandlers()
 	switch end.State {
 	case "completed":
@@ -260,17 +348,6 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 		return nil, temporal.NewApplicationErrorWithOptions(end.Error, end.Reason,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{&kept}})
 	}
-}
-
-func cloneStruct(s *structpb.Struct) *structpb.Struct {
-	if s == nil {
-		return &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	}
-	c := proto.CloneOf(s)
-	if c.Fields == nil {
-		c.Fields = map[string]*structpb.Value{}
-	}
-	return c
 }
 
 // mergeContext adds what a task wrote to the context of the run. The newest
@@ -286,5 +363,6 @@ func (r *run) mergeContext(update *structpb.Struct) error {
 	}
 	r.context = merged
 	r.board.setContext(merged)
+	r.keepUpdate(update)
 	return nil
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -11,7 +12,7 @@ import (
 // a dispatch of it may have ended, and rec is what the core made of that.
 func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	e := &b.entries[i]
-	was := e.task.GetState()
+	was := e.state
 	at := now
 	add := func(event, detail string) { b.log.add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail) }
 	if end != nil && b.tellEnd(i, rec, end, now) {
@@ -29,8 +30,19 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	case rec.State == dag.StatePending && dag.Terminal(was):
 		add(eventRetried, "waits again for what it depends on")
 	case rec.State == was: // something about it has changed, but not where it stands
+	case rec.State == dag.StateAssigned && rec.Node == "": // a person, or another run, has it
 	case rec.State == dag.StateAssigned:
 		add(eventAssigned, e.why)
+	case rec.State == dag.StateRunning:
+		if f := b.fan(i); f != nil {
+			add(eventExpanded, fmt.Sprintf("into %d instances", f.total))
+		}
+	case rec.State == dag.StateCompleted: // its instances have, or a result was reused
+		detail := ""
+		if e.more != nil && e.more.cachedFrom != "" {
+			detail = "cached from " + e.more.cachedFrom
+		}
+		add(eventCompleted, detail)
 	case rec.State == dag.StateSkipped:
 		add(eventSkipped, because(rec.Reason, rec.Error))
 	case rec.State == dag.StateCancelled:

@@ -59,7 +59,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 			case rec.Backoff:
 				e = dag.BackoffOver{Task: i, Claim: rec.Claim}
 			case rec.State == dag.StateQueued:
-				b.place(i, "why")
+				b.place(i, "why", -1)
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "a"}
 			case rec.State == dag.StateAssigned:
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")

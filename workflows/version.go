@@ -10,4 +10,10 @@ const (
 	versionSuspicion = "suspicion"
 	// versionDeadLetters: dead letters are counted in a search attribute.
 	versionDeadLetters = "dead-letters"
+	// versionShared: requests carry the context and the input of the run, large ones by
+	// a reference. Before, they carried neither.
+	versionShared = "shared"
+	// versionHandover: attempts that run when the history is full are handed over to the next
+	// execution, and it is full sooner. Before, the run waited for their ends.
+	versionHandover = "handover"
 )

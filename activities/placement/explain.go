@@ -15,7 +15,7 @@ func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 	s := newShape(runID, req)
 	s.ask, s.key = shapeKeys(runID, req)
 	if r := q.held(runID, req.GetTask()); r != nil {
-		s = r.shape
+		s, res.Held = r.shape, true
 		if r.state == assigned {
 			res.Chosen, res.Reason = r.node.name, r.whyThere()
 			defer q.lift(r)()

@@ -94,7 +94,8 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 		if _, written := call.Args()[1].(interpreter.InterpretableConst); !written {
 			overload = dynamicMatch
 		}
-	case operators.Add, operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format":
+	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+		operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format":
 		implementation := p.calls[overload]
 		if implementation == nil {
 			implementation = p.calls[function]
@@ -103,6 +104,9 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 			return nil, fmt.Errorf("no implementation of %s", function)
 		}
 		do = func(args ...ref.Val) ref.Val { return invoke(function, implementation, args) }
+		if isArithmetic(function) {
+			do = arithmetic(function, do)
+		}
 	default:
 		return step, nil
 	}
@@ -173,7 +177,7 @@ func (k Kind) mistyped(value ref.Val) error {
 func (p *program) explain(err error) error {
 	hint := ""
 	if strings.Contains(err.Error(), "no such overload") {
-		hint = " (numbers in output, context and input are doubles: write 1.0 for 1, or int(x))"
+		hint = " (both sides must be of one type; string(x), int(x) and double(x) convert)"
 	}
 	failed, ok := errors.AsType[*types.Err](err)
 	if !ok || failed.NodeID() == 0 {

@@ -44,6 +44,7 @@ const (
 	ChildRunEndActivity    = "ChildRunEnd"
 	SaveSharedActivity     = "SaveShared"
 	LoadProgressActivity   = "LoadProgress"
+	DetachActivity         = "Detach"
 )
 
 // Signals, queries and updates of the workflow Run.

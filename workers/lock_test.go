@@ -1,0 +1,285 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/activities"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// holders are workflows that ask for a lock, hold it until they are told, and give
+// it back, as runs do.
+type holders struct {
+	*yard
+	t     *testing.T
+	queue string
+
+	mu    sync.Mutex
+	heard []string
+	holds map[string]bool
+	most  int
+}
+
+func (y *yard) holders(t *testing.T) *holders {
+	h := &holders{yard: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
+	w := worker.New(y.conn.Client, h.queue, worker.Options{})
+	w.RegisterWorkflowWithOptions(h.hold, workflow.RegisterOptions{Name: "holder"})
+	w.RegisterActivity(&activities.Locks{Client: y.conn})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return h
+}
+
+// note keeps what a holder has heard, once, however often the workflow is replayed.
+func (h *holders) note(ctx workflow.Context, word, id string, change int) {
+	if workflow.IsReplaying(ctx) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard = append(h.heard, id+" "+word)
+	if change > 0 {
+		h.holds[id] = true
+	} else if change < 0 {
+		delete(h.holds, id)
+	}
+	h.most = max(h.most, len(h.holds))
+}
+
+func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest, keep time.Duration) error {
+	info := workflow.GetInfo(ctx)
+	id := info.WorkflowExecution.ID
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
+	send := func(r *v1.LockRequest) error {
+		r.Lock = lock
+		return workflow.ExecuteLocalActivity(local, (*activities.Locks).Ask, &v1.LockRequests{Requests: []*v1.LockRequest{r}}).Get(ctx, nil)
+	}
+	ask.Holder, ask.Execution = id, info.FirstRunID
+	if err := send(&v1.LockRequest{Acquire: ask}); err != nil {
+		return err
+	}
+	granted := workflow.GetSignalChannel(ctx, names.GrantedSignal)
+	for {
+		var g v1.Granted
+		granted.Receive(ctx, &g)
+		if g.GetLock() != lock || g.GetClaim() != ask.GetClaim() {
+			return fmt.Errorf("told %v", &g)
+		}
+		if g.GetRefused() {
+			h.note(ctx, "refused", id, 0)
+			return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
+		}
+		if len(g.GetHolders()) == 0 {
+			break
+		}
+		h.note(ctx, "waits for "+g.GetHolders()[0], id, 0)
+	}
+	h.note(ctx, "granted", id, 1)
+	workflow.NewSelector(ctx).
+		AddReceive(workflow.GetSignalChannel(ctx, "go on"), func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }).
+		AddReceive(granted, func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }). // replaced
+		AddFuture(workflow.NewTimer(ctx, keep), func(workflow.Future) {}).
+		Select(ctx)
+	h.note(ctx, "done", id, -1)
+	return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
+}
+
+// start starts a holder that keeps the lock for so long.
+func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Duration) {
+	h.t.Helper()
+	ask.Claim = "run"
+	_, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: h.queue}, "holder", lock, ask, keep)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// hears waits until a holder has heard something.
+func (h *holders) hears(words ...string) {
+	h.t.Helper()
+	for _, word := range words {
+		eventually(h.t, word, func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return slices.Contains(h.heard, word)
+		})
+	}
+}
+
+func (h *holders) goOn(id string) {
+	h.t.Helper()
+	if err := h.conn.SignalWorkflow(h.t.Context(), id, "", "go on", nil); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// order is who was granted the lock, in order.
+func (h *holders) order() (ids []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, word := range h.heard {
+		var id, what string
+		if _, err := fmt.Sscan(word, &id, &what); err == nil && what == "granted" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// closedLock waits until the lock has ended by itself, and returns how often it went on in a fresh history.
+func (h *holders) closedLock(lock string) {
+	h.t.Helper()
+	eventually(h.t, "the lock ends", func() bool {
+		d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), names.LockWorkflowID(lock), "")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		status := d.GetWorkflowExecutionInfo().GetStatus()
+		if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			h.t.Fatalf("the lock is %s", status)
+		}
+		return status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	})
+}
+
+// quickLocker looks and ends so soon that tests need not wait, and goes on in a fresh history often.
+var quickLocker = workflows.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
+
+// No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
+func TestLockLimits(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	for _, limit := range []int32{1, 3} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			h := y.holders(t)
+			const n = 50
+			lock := fmt.Sprintf("task:limit-%d", limit)
+			for i := range n {
+				h.start(fmt.Sprintf("%s-%d", lock, i), lock, &v1.AcquireRequest{Limit: limit}, 5*time.Millisecond)
+			}
+			eventually(t, "all have had it", func() bool {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				done := 0
+				for _, word := range h.heard {
+					if word[len(word)-4:] == "done" {
+						done++
+					}
+				}
+				return done == n
+			})
+			if ids := h.order(); len(ids) != n || h.most > int(limit) {
+				t.Errorf("%d were granted it, at most %d at once", len(ids), h.most)
+			}
+			h.closedLock(lock)
+		})
+	}
+}
+
+func TestLockOrder(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	h := y.holders(t)
+	const lock = "task:order"
+	h.start("o-first", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("o-first granted")
+	for id, priority := range map[string]int32{"o-low": 0, "o-high": 9} {
+		h.start(id, lock, &v1.AcquireRequest{Priority: priority}, 0)
+		h.hears(id + " waits for o-first")
+	}
+	h.start("o-middle", lock, &v1.AcquireRequest{Priority: 5}, 0)
+	h.hears("o-middle waits for o-first")
+	h.goOn("o-first")
+	h.hears("o-low done")
+	if got := h.order(); !slices.Equal(got, []string{"o-first", "o-high", "o-middle", "o-low"}) {
+		t.Errorf("order %v", got)
+	}
+}
+
+// Who is gone without a word gives its place back, also when another generation
+// of it is there.
+func TestLockFindsOutWhoIsGone(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	h := y.holders(t)
+	const lock = "task:gone"
+	h.start("g-dead", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("g-dead granted")
+	h.start("g-next", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("g-next waits for g-dead")
+	if err := y.conn.TerminateWorkflow(t.Context(), "g-dead", "", "test"); err != nil {
+		t.Fatal(err)
+	}
+	h.start("g-dead", "task:other", &v1.AcquireRequest{}, time.Hour)
+	h.hears("g-next granted")
+
+	// One that is gone while it waits is passed over.
+	h.start("g-waits", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("g-waits waits for g-next")
+	h.start("g-last", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("g-last waits for g-next")
+	if err := y.conn.TerminateWorkflow(t.Context(), "g-waits", "", "test"); err != nil {
+		t.Fatal(err)
+	}
+	h.goOn("g-next")
+	h.hears("g-last granted")
+	for _, id := range []string{"g-last", "g-dead"} {
+		h.goOn(id)
+	}
+	h.closedLock(lock)
+}
+
+func TestLockStrategies(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	h := y.holders(t)
+	const lock = "run:strategies"
+	h.start("s-1", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("s-1 granted")
+	h.start("s-skip", lock, &v1.AcquireRequest{Strategy: "skip"}, time.Hour)
+	h.start("s-fail", lock, &v1.AcquireRequest{Strategy: "fail"}, time.Hour)
+	h.hears("s-skip refused", "s-fail refused")
+	h.start("s-2", lock, &v1.AcquireRequest{Strategy: "replace"}, time.Hour)
+	h.hears("s-1 done", "s-2 granted")
+	h.goOn("s-2")
+	h.closedLock(lock)
+}
+
+// The control process goes away while a lock is held and waited for.
+func TestLockOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	h := y.holders(t)
+	const lock = "task:survives"
+	h.start("p-1", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("p-1 granted")
+	h.start("p-2", lock, &v1.AcquireRequest{}, time.Hour)
+	h.hears("p-2 waits for p-1")
+	y.control.Stop()
+	h.goOn("p-1") // is told while nobody carries the lock
+	control, err := StartControl(t.Context(), y.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.control = control
+	h.hears("p-2 granted")
+	if h.most != 1 {
+		t.Errorf("%d held it at once", h.most)
+	}
+	h.goOn("p-2")
+	h.closedLock(lock)
+}

@@ -1,0 +1,116 @@
+package workers
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// anew starts the run, which has ended, as its next generation with a change.
+func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handle {
+	h.t.Helper()
+	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: again}
+	run, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{
+		ID: h.id, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}, names.RunWorkflow, in)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &handle{crew: h.crew, id: h.id, run: run}
+}
+
+// What did not complete is done again, of a fan-out only the instances that did not.
+func TestAgainWhatFailed(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"each": {{Output: "n=0"}, fake.Exit(1), {Output: "n=2"}, {Output: "n=1"}}, "bad": {fake.Exit(1), {}}})
+	c.start("n")
+	in := c.input(`{name: again, tasks: {
+		good: {type: shell, spec: {command: x}},
+		bad: {type: shell, spec: {command: x}, retry: {maxRetries: 0}},
+		each: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, maxFailures: 0, retry: {maxRetries: 0}},
+		last: {type: shell, spec: {command: x}, dependsOn: [bad, each], condition: "parent.each.outputs[1].n != ''"}}}`)
+	h := c.submit(in)
+	first := h.wait()
+	want(t, first, "failed", map[string]string{"bad": "failed", "each": "failed instances", "last": "skipped"})
+	h = h.anew(in, 1, &v1.Again{Failed: true})
+	second := h.wait()
+	want(t, second, "completed", map[string]string{"bad": "completed", "each": "completed", "last": "completed", "good": "completed"})
+	if got := instances(second.Tasks["each"]); got != "completed completed completed" {
+		t.Errorf("each: %s", got)
+	}
+	if n := c.calls(); !maps.Equal(n, map[string]int{"good": 1, "bad": 2, "each": 4, "last": 1}) {
+		t.Errorf("executions: %v", n)
+	}
+	replay(t, "again-failed", workflows.Limits{}, h.history(""))
+
+	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
+	third := h.wait()
+	want(t, third, "completed", map[string]string{"each": "completed", "last": "completed"})
+	if n := c.calls(); !maps.Equal(n, map[string]int{"good": 1, "bad": 2, "each": 7, "last": 2}) {
+		t.Errorf("executions: %v", n)
+	}
+	if got := instances(third.Tasks["each"]); got != "completed completed completed" || third.Tasks["each"].GetCount() != 3 {
+		t.Errorf("each: %s", got)
+	}
+	claims := map[string]int32{}
+	for _, e := range append(h.stored(0), append(h.stored(1), h.stored(2)...)...) {
+		if strings.HasPrefix(e.GetTask(), "each[") && e.GetEvent() == "assigned" {
+			if e.GetClaim() <= claims[e.GetTask()] {
+				t.Errorf("claim %d of %s is used again", e.GetClaim(), e.GetTask())
+			}
+			claims[e.GetTask()] = e.GetClaim()
+		}
+	}
+	replay(t, "again-from", workflows.Limits{}, h.history(""))
+}
+
+// A cancelled run is done again from where it was.
+func TestAgainAfterCancel(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"b": {{Block: true}, {}}})
+	c.start("n")
+	in := c.input(`{name: again, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`)
+	h := c.submit(in)
+	c.running("b")
+	h.signal(nil)
+	want(t, h.wait(), "cancelled", map[string]string{"a": "completed", "b": "cancelled"})
+	want(t, h.anew(in, 1, &v1.Again{Failed: true}).wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
+	if n := c.calls(); n["a"] != 1 || n["b"] != 2 {
+		t.Errorf("executions: %v", n)
+	}
+}
+
+// The dead letter of an instance is put back as that of a task is: its task goes on,
+// and what was skipped below it waits again.
+func TestRetryOfAnInstance(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"each": {fake.Exit(1), fake.Exit(1), {}}, "z": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: letters, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 1, retry: {maxRetries: 1, backoffMs: 1}},
+		after: {type: shell, spec: {command: x}, dependsOn: [each]},
+		z: {type: shell, spec: {command: x}}}}`))
+	h.until("each", func(x *v1.Task) bool { return x.GetState() == "failed" })
+	h.visibleDeadLetters(1)
+	wantRefused(t, h.retry("each"), names.TaskStateError, "each")
+	wantRefused(t, h.retry("each[1]"), names.UnknownTaskError, "each[1]")
+	if err := h.retry("each[0]"); err != nil {
+		t.Fatal(err)
+	}
+	h.until("after", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.fake.Release("z")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
+	if got := run.Tasks["each"].GetInstances()[0]; got.GetState() != "completed" || len(got.GetAttempts()) != 3 || got.GetAttempt() != 0 {
+		t.Errorf("instance: %v", got)
+	}
+	replay(t, "dead-letter-instance", workflows.Limits{}, h.history(""))
+}

@@ -1,0 +1,135 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+)
+
+// The instances of a batch go to a node together, and each ends by itself.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []string{"4", "auto"} {
+		t.Run(batch, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).crew(t, script{"each": {{Output: "n=1"}, fake.Exit(3), {Stdout: "hello"}, {}}})
+			c.start("n")
+			h := c.submit(c.input(fmt.Sprintf(`{name: batched, tasks: {
+				each: {type: shell, spec: {command: x}, parallel: 10, batch: %s, concurrency: 1, retry: {backoffMs: 1}},
+				last: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' && parent.each.completed == 10"}}}`, batch)))
+			run := h.wait()
+			want(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
+			each := run.Tasks["each"]
+			retried := 0
+			for k, i := range each.GetInstances() {
+				if int(i.GetIndex()) != k || i.GetState() != "completed" || i.GetNode() != c.name("n") || i.GetStartedAt() == nil || i.GetCompletedAt() == nil {
+					t.Errorf("instance %v", i)
+				}
+				if i.GetAttempt() > 0 {
+					retried++
+					if a := i.GetAttempts(); len(a) != 2 || a[0].GetExitCode() != 3 || a[1].GetState() != "completed" {
+						t.Errorf("attempts %v", a)
+					}
+				}
+			}
+			if len(each.GetInstances()) != 10 || retried != 1 || c.calls()["each"] != 11 {
+				t.Errorf("%d instances, %d were retried, %d executions", len(each.GetInstances()), retried, c.calls()["each"])
+			}
+			activities := 0
+			for _, e := range h.history("") {
+				if strings.HasPrefix(e.GetActivityTaskScheduledEventAttributes().GetActivityId(), "each[") {
+					activities++
+				}
+			}
+			// How many an automatic batch takes depends on how fast the machine is.
+			if batch == "4" && activities > 4 {
+				t.Errorf("%d activities", activities)
+			}
+			replay(t, "batch-"+batch, workflows.Limits{}, h.history(""))
+		})
+	}
+}
+
+// members are the numbers of the instances of each request of a puppet.
+func (p *puppet) members() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var words []string
+	for _, r := range p.requests {
+		var numbers []string
+		for _, m := range r.GetBatch() {
+			numbers = append(numbers, fmt.Sprintf("%d.%d", m.GetIndex(), m.GetAttempt()))
+		}
+		if len(numbers) == 0 {
+			numbers = append(numbers, fmt.Sprintf("%d.%d", r.GetIndex(), r.GetAttempt()))
+		}
+		words = append(words, strings.Join(numbers, "+"))
+	}
+	return strings.Join(words, " ")
+}
+
+// A node that is lost under a batch: what its last beat names has ended, the next
+// instance is lost, and the others have not begun.
+func TestBatchOfALostNode(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("the Temporal server has a race of its own when an activity with heartbeat details times out")
+	}
+	c := shared(t).crew(t, nil)
+	p := c.puppet("n", func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{
+			Spawned: true, StartedAt: at(0), Ended: 1, Checkpoint: &v1.Checkpoint{Data: []byte("half")},
+			Batch: []*v1.MemberResult{{Index: 0, Result: &v1.TaskResult{Stdout: "done"}}},
+		})
+		<-p.silence
+		return nil, nil
+	}, func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+		return &v1.ExecuteResponse{State: "completed", Node: p.name, AssignedAt: at(1), Batch: []*v1.MemberResult{{Index: 2}, {Index: 3}}}, nil
+	})
+	in := c.input(`{name: lost, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, retry: {maxRetries: 1, backoffMs: 2000}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
+	h := c.submit(in)
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed"})
+	if got := p.members(); got != "0.0+1.0+2.0+3.0 2.0+3.0 1.1" {
+		t.Errorf("requests: %s", got)
+	}
+	each := run.Tasks["each"].GetInstances()
+	if each[0].GetResult().GetStdout() != "done" || each[1].GetAttempt() != 1 || each[1].GetAttempts()[0].GetState() != "lost" || each[2].GetAttempt() != 0 {
+		t.Errorf("instances: %v", each)
+	}
+	if last := p.requests[2]; string(last.GetCheckpoint().GetData()) != "half" || len(last.GetUnheard()) != 1 {
+		t.Errorf("the last request is %v", last)
+	}
+	replay(t, "batch-lost", workflows.Limits{}, h.history(""))
+}
+
+// Cancelling an instance of a batch leaves the others alone.
+func TestCancelOneOfABatch(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"each": {{}, {Block: true}, {}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: batched, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, maxFailures: 1}}}`))
+	c.running("each")
+	err := c.fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool { return len(calls) == 2 && running["each"] == 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.update("cancel_task", &v1.TaskCommand{Task: "each[1]", Reason: "enough"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed"})
+	if got := instances(run.Tasks["each"]); got != "completed cancelled completed completed" || c.calls()["each"] != 4 {
+		t.Errorf("%s, %d executions", got, c.calls()["each"])
+	}
+}

@@ -1,0 +1,213 @@
+package workers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// childDefinition is a workflow of one task that the nodes of the test take.
+func (c *crew) childDefinition(name, task, more string) string {
+	return fmt.Sprintf(`{name: %s, %s tasks: {%s: {type: shell, spec: {command: x}, retry: {maxRetries: 0},
+		resources: {cores: 0}, constraints: {nodeLabels: [%s]}}}}`, name, more, task, c.label)
+}
+
+// keep stores the workflow of childDefinition under a name that is this test's alone.
+func (c *crew) keep(task, more string) (name string) {
+	c.t.Helper()
+	name = names.NewRunID("stored")
+	def, err := definition.Parse("stored.yaml", []byte(c.childDefinition(name, task, more)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := library.New(c.conn).Put(c.t.Context(), def, false); err != nil {
+		c.t.Fatal(err)
+	}
+	return name
+}
+
+// A task of type run is another run, with its own input; what that leaves in its context is the task's output.
+func TestChildRun(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("b", 30_000)
+	c := shared(t).crew(t, script{
+		"make":  {{Output: "tag=v7"}},
+		"build": {{ContextUpdate: `{"digest": "abc"}`}},
+		"large": {{ContextUpdate: fmt.Sprintf(`{"text": %q}`, big)}},
+	})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
+		make: {type: shell, spec: {command: x}},
+		child: {type: run, dependsOn: [make], spec: {input: {tag: "${{ parent.make.output.tag }}", n: 3}, definition: %s}},
+		named: {type: run, spec: {workflow: "%s"}},
+		after: {type: shell, spec: {command: x}, dependsOn: [child, named],
+			condition: "parent.child.output.digest == 'abc' && parent.child.exitCode == 0 && size(parent.named.output.text) == 30000"}}}`,
+		c.childDefinition("inner", "build", `context: {base: "1"}, inputs: {tag: {type: string, required: true}, n: {type: integer}, kind: {default: plain}},`), c.keep("large", ""))))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"child": "completed", "named": "completed", "after": "completed"})
+	task := run.Tasks["child"]
+	if got := fmt.Sprint(task.GetResult().GetOutput().AsMap()); got != "map[base:1 digest:abc]" {
+		t.Errorf("output of the child: %s", got)
+	}
+	if run.Tasks["named"].GetResult().GetOutput() != nil && h.records["named"] == "" {
+		t.Errorf("30 KB of output travel: %v", run.Tasks["named"])
+	}
+	child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+	if name, ok := names.WorkflowOfRun(child.id); !ok || name != "inner" {
+		t.Errorf("the child run is %s", child.id)
+	}
+	inner := child.wait()
+	if got := fmt.Sprint(inner.GetInput().AsMap()); got != "map[kind:plain n:3 tag:v7]" {
+		t.Errorf("input of the child: %s", got)
+	}
+	memo := child.described().GetWorkflowExecutionInfo().GetMemo().GetFields()
+	if memo[names.NameMemo] == nil || memo[names.SubmittedMemo] == nil {
+		t.Errorf("memo of the child: %v", memo)
+	}
+	replay(t, "child", workflows.Limits{}, h.history(""))
+}
+
+// A child that does not complete is a failed attempt, with the child's own words.
+func TestChildRunFails(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"bad": {fake.Exit(3)}, "slow": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
+		bad: {type: run, spec: {definition: %s}, retry: {maxRetries: 0}},
+		flaky: {type: run, spec: {definition: %s}, retry: {maxRetries: 1, backoffMs: 1}},
+		late: {type: run, spec: {definition: %s}, deadline: 1s, retry: {maxRetries: 0}},
+		unknown: {type: run, spec: {workflow: there-is-none}},
+		input: {type: run, spec: {workflow: %s}},
+		expression: {type: run, dependsOn: [flaky], spec: {workflow: x, input: {a: "${{ parent.flaky.output.nothing }}"}}}}}`,
+		c.childDefinition("inner", "bad", ""), c.childDefinition("inner", "flaky", ""), c.childDefinition("inner", "slow", ""),
+		c.keep("never", "inputs: {n: {type: integer, required: true}},"))))
+	run := h.wait()
+	want(t, run, "failed", map[string]string{
+		"bad": "failed child_run", "flaky": "completed", "late": "failed deadline", "unknown": "failed child_run",
+		"input": "failed child_run", "expression": "failed expression"})
+	for task, text := range map[string]string{
+		"bad": `failed: task "bad" failed: exit code 3`, "late": "within its deadline of 1s", "unknown": `no definition is stored under the name "there-is-none"`,
+		"input": "input n is missing",
+	} {
+		if got := run.Tasks[task]; !strings.Contains(got.GetError(), text) {
+			t.Errorf("%s: %s", task, got.GetError())
+		}
+	}
+	if bad := run.Tasks["bad"]; bad.GetResult().GetExitCode() != 1 || bad.GetChildRun() == "" || !strings.Contains(bad.GetError(), bad.GetChildRun()) {
+		t.Errorf("bad: %v", bad)
+	}
+	if flaky := run.Tasks["flaky"]; flaky.GetAttempt() != 1 || c.calls()["flaky"] != 2 || c.calls()["never"] != 0 {
+		t.Errorf("flaky: %v; calls %v", flaky, c.calls())
+	}
+	late := &handle{crew: c, id: run.Tasks["late"].GetChildRun()}
+	if s := late.described().GetWorkflowExecutionInfo().GetStatus(); s != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
+		t.Errorf("the child that took too long is %s", s)
+	}
+}
+
+// A run inside of a run inside of a run ends somewhere.
+func TestChildRunsAreNotEndless(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	c.start("n")
+	name := names.NewRunID("itself")
+	def, err := definition.Parse("itself.yaml", []byte(fmt.Sprintf(`{name: %[1]s, tasks: {again: {type: run, spec: {workflow: %[1]s}, retry: {maxRetries: 0}}}}`, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := library.New(c.conn).Put(t.Context(), def, false); err != nil {
+		t.Fatal(err)
+	}
+	h := c.submit(c.inputOf(def))
+	run := h.wait()
+	depth := 0
+	for ; run.Tasks["again"].GetChildRun() != ""; depth++ {
+		h = &handle{crew: c, id: run.Tasks["again"].GetChildRun(), run: c.conn.GetWorkflow(t.Context(), run.Tasks["again"].GetChildRun(), "")}
+		run = h.wait()
+	}
+	want(t, run, "failed", map[string]string{"again": "failed child_run"})
+	if text := run.Tasks["again"].GetError(); depth != 10 || text != "runs are nested more than 10 deep" {
+		t.Errorf("%d deep: %s", depth, text)
+	}
+}
+
+// A run that is cancelled, or one of its tasks, takes its children with it.
+func TestChildRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, cancel := range map[string]func(*handle){
+		"with its parent": func(h *handle) { h.signal(nil) },
+		"with its task": func(h *handle) {
+			if err := h.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+				h.t.Error(err)
+			}
+		},
+		"when its parent is terminated": func(h *handle) {
+			if err := h.conn.TerminateWorkflow(h.t.Context(), h.id, "", "test"); err != nil {
+				h.t.Error(err)
+			}
+		},
+		"alone": func(h *handle) {
+			child := h.until("child", func(task *v1.Task) bool { return task.GetChildRun() != "" })
+			if err := h.conn.SignalWorkflow(h.t.Context(), child.GetChildRun(), "", names.CancelSignal, nil); err != nil {
+				h.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).crew(t, script{"slow": {{Block: true}}})
+			c.start("n")
+			h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "slow", ""))))
+			c.running("slow")
+			task := h.until("child", func(task *v1.Task) bool { return task.GetState() == "running" })
+			cancel(h)
+			child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+			want(t, child.wait(), "cancelled", map[string]string{"slow": "cancelled"})
+			switch name {
+			case "when its parent is terminated":
+			case "alone":
+				want(t, h.wait(), "failed", map[string]string{"child": "failed child_run"})
+			case "with its task":
+				want(t, h.wait(), "completed", map[string]string{"child": "cancelled task_cancelled"})
+			default:
+				want(t, h.wait(), "cancelled", map[string]string{"child": "cancelled"})
+			}
+		})
+	}
+}
+
+// A run with children does not go on in a fresh history before they have ended.
+func TestChildRunsAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: shortHistory(40)})
+	c := y.crew(t, script{"t": {{Duration: 50 * time.Millisecond, ContextUpdate: "done=1"}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
+		each: {type: run, spec: {definition: %s, input: {n: "${{ input.index }}"}}, parallel: 12, concurrency: 3},
+		after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs.all(o, o.done == '1')"}}}`, c.childDefinition("inner", "t", ""))))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
+	if n := c.calls()["t"]; n != 12 || len(h.executions()) < 2 {
+		t.Errorf("%d children, %d executions", n, len(h.executions()))
+	}
+}
+
+func (h *handle) described() *workflowservice.DescribeWorkflowExecutionResponse {
+	h.t.Helper()
+	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,202 @@
+package workers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// instances are the states of the instances of a task, in order.
+func instances(task *v1.Task) string {
+	var words []string
+	for _, i := range task.GetInstances() {
+		words = append(words, i.GetState())
+	}
+	return strings.Join(words, " ")
+}
+
+// seen is a variable of the environment of each attempt of a task, sorted.
+func (c *crew) seen(task, variable string) []string {
+	var values []string
+	for _, call := range c.fake.Calls() {
+		if call.Task == task {
+			values = append(values, call.Attempt.Env[variable])
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// A task fans out over a number, a literal list, and what a parent has left.
+func TestFanOut(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"find": {{Output: `{"files": ["a", "b", "c"], "count": 2}`}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: fanned, tasks: {
+		find: {type: shell, spec: {command: x}},
+		three: {type: shell, spec: {command: x}, parallel: 3},
+		listed: {type: shell, spec: {command: x}, foreach: [x, 7, {k: v}]},
+		counted: {type: shell, spec: {command: x}, dependsOn: [find], parallel: find.count},
+		each: {type: shell, spec: {command: x}, dependsOn: [find], foreach: find.files, concurrency: 1},
+		none: {type: shell, spec: {command: x}, dependsOn: [find], foreach: "[]"},
+		last: {type: shell, spec: {command: x}, dependsOn: [three, listed, counted, each, none],
+			condition: "parent.each.count == 3 && parent.each.completed == 3 && parent.each.failed == 0 && parent.none.count == 0 && parent.each.exitCode == 0"}}}`))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"last": "completed"})
+	for task, count := range map[string]int{"three": 3, "listed": 3, "counted": 2, "each": 3, "none": 0} {
+		got := run.Tasks[task]
+		if got.Count == nil || int(got.GetCount()) != count || len(got.GetInstances()) != count || c.calls()[task] != count {
+			t.Errorf("%s has %d instances, of which %d are shown and %d ran, want %d", task, got.GetCount(), len(got.GetInstances()), c.calls()[task], count)
+		}
+		if count > 0 && !maps.Equal(got.GetCounts(), map[string]int32{"completed": int32(count)}) {
+			t.Errorf("%s: counts %v", task, got.GetCounts())
+		}
+		for k, i := range got.GetInstances() {
+			if int(i.GetIndex()) != k || i.GetState() != "completed" || i.GetNode() != c.name("n") || i.GetCompletedAt() == nil || len(i.GetAttempts()) > 0 {
+				t.Errorf("%s: instance %v", task, i)
+			}
+		}
+	}
+	for task, items := range map[string]string{"listed": `7 x {"k":"v"}`, "each": "a b c"} {
+		if got := strings.Join(c.seen(task, "SWITCHYARD_ITEM"), " "); got != items {
+			t.Errorf("items of %s: %s", task, got)
+		}
+	}
+	if got := strings.Join(c.seen("three", "SWITCHYARD_INDEX"), " "); got != "0 1 2" {
+		t.Errorf("indices: %s", got)
+	}
+	if got := strings.Join(c.seen("three", "SWITCHYARD_COUNT"), " "); got != "3 3 3" {
+		t.Errorf("counts: %s", got)
+	}
+	if got := h.lifecycle("each", 1); got != "submitted expanded completed" {
+		t.Errorf("events of each: %s", got)
+	}
+	if got := h.lifecycle("each[1]", 1); got != "queued assigned started completed" {
+		t.Errorf("events of each[1]: %s", got)
+	}
+	replay(t, "fan-out", workflows.Limits{}, h.history(""))
+}
+
+// Retries, failures and the end of a fan-out are an instance's own.
+func TestFanOutFailures(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fields    string
+		steps     []fake.Step
+		state     string
+		instances string
+		text      string
+		exitCode  int32
+	}{
+		"retried":     {"concurrency: 1, retry: {backoffMs: 1}", []fake.Step{{}, fake.Exit(3), {}}, "completed", "completed completed completed", "", 0},
+		"stops early": {"concurrency: 1, retry: {maxRetries: 0}", []fake.Step{{}, fake.Exit(3), {}}, "failed instances", "completed failed skipped", "1 of 3 instances failed: each[1]: exit code 3", 3},
+		"allowed":     {"concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}", []fake.Step{{}, fake.Exit(3), {}}, "completed", "completed failed completed", "", 3},
+		"dead":        {"maxFailures: 2, retry: {maxRetries: 1, backoffMs: 1}", []fake.Step{fake.Exit(1)}, "failed instances", "dead_letter dead_letter dead_letter", "3 of 3 instances failed: each[0]: exit code 1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).crew(t, script{"each": test.steps})
+			c.start("n")
+			run := c.do(fmt.Sprintf(`{name: fails, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, %s}}}`, test.fields))
+			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
+			want(t, run, state, map[string]string{"each": test.state})
+			each := run.Tasks["each"]
+			if got := instances(each); got != test.instances || each.GetError() != test.text || each.GetResult().GetExitCode() != test.exitCode {
+				t.Errorf("%s, %q, exit code %d; want %s, %q, %d", got, each.GetError(), each.GetResult().GetExitCode(), test.instances, test.text, test.exitCode)
+			}
+		})
+	}
+}
+
+// What cannot be fanned out over fails the task, with the value.
+func TestFanOutOfSomethingElse(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"find": {{Output: `{"files": "many", "count": -2}`}}})
+	c.start("n")
+	run := c.do(`{name: wrong, tasks: {find: {type: shell, spec: {command: x}},
+		list: {type: shell, spec: {command: x}, dependsOn: [find], foreach: find.files},
+		number: {type: shell, spec: {command: x}, dependsOn: [find], parallel: find.count}}}`)
+	want(t, run, "failed", map[string]string{"list": "failed fan_out", "number": "failed fan_out"})
+	if !strings.Contains(run.Tasks["list"].GetError(), "many") || !strings.Contains(run.Tasks["number"].GetError(), "-2") {
+		t.Errorf("the errors are %q and %q", run.Tasks["list"].GetError(), run.Tasks["number"].GetError())
+	}
+}
+
+// Outputs of instances are a list for those that come after.
+func TestFanOutOutputs(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {Output: "n=3"}}})
+	c.start("n")
+	run := c.do(`{name: outputs, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}},
+		yes: {type: shell, spec: {command: x}, dependsOn: [each],
+			condition: "parent.each.outputs.size() == 3 && parent.each.outputs[0].n == '1' && parent.each.outputs[1] == null && parent.each.completed == 2 && parent.each.failed == 1"},
+		again: {type: shell, spec: {command: x}, dependsOn: [each], foreach: parent.each.outputs}}}`)
+	want(t, run, "completed", map[string]string{"yes": "completed", "again": "completed"})
+	if got := strings.Join(c.seen("again", "SWITCHYARD_ITEM"), " "); !strings.Contains(got, `"n":`) || len(run.Tasks["again"].GetInstances()) != 3 {
+		t.Errorf("items %s of %v", got, run.Tasks["again"])
+	}
+}
+
+// A fan-out goes on in many executions, in batches too, and a page of it can be asked for.
+func TestFanOutAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: shortHistory(100)})
+	for _, batch := range []string{"1", "3", "auto"} {
+		t.Run("batch "+batch, func(t *testing.T) {
+			t.Parallel()
+			c := y.crew(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
+			c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 3 })
+			h := c.submit(c.input(fmt.Sprintf(`{name: long, tasks: {
+				each: {type: shell, spec: {command: x}, parallel: 150, concurrency: 7, retry: {backoffMs: 1}, batch: %s},
+				z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 150"}}}`, batch)))
+			h.until("each", func(x *v1.Task) bool { return x.GetCounts()["completed"] > 10 })
+			if err := h.update(names.PauseUpdate, &v1.RunCommand{}); err != nil && c.calls()["each"] < 151 {
+				t.Fatal(err)
+			}
+			if err := h.update(names.ResumeUpdate, &v1.RunCommand{}); err != nil && c.calls()["each"] < 151 {
+				t.Fatal(err)
+			}
+			h.until("each", func(x *v1.Task) bool { return x.GetState() == "completed" })
+			if n := len(h.executions()); n < 2 && batch != "auto" {
+				t.Errorf("%d executions", n)
+			}
+			h.until("z", func(x *v1.Task) bool { return x.GetState() == "assigned" })
+			value, err := h.conn.QueryWorkflow(t.Context(), h.id, "", names.InstancesQuery, &v1.InstancesRequest{Task: "each", From: 90, Limit: 5})
+			var page v1.InstancesResponse
+			if err == nil {
+				err = value.Get(&page)
+			}
+			if err != nil || len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 90 || page.GetNext() != 95 {
+				t.Errorf("page %v (%v)", &page, err)
+			}
+			c.fake.Release("z")
+			run := h.wait()
+			want(t, run, "completed", map[string]string{"each": "completed", "z": "completed"})
+			if each := run.Tasks["each"]; len(each.GetInstances()) != 150 || each.GetCounts()["completed"] != 150 || c.calls()["each"] != 151 {
+				t.Errorf("%d instances, %v, %d executions", len(each.GetInstances()), each.GetCounts(), c.calls()["each"])
+			}
+		})
+	}
+}
+
+// update sends an update to the open run.
+func (h *handle) update(name string, arg any) error {
+	h.t.Helper()
+	update, err := h.conn.UpdateWorkflow(h.t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: h.id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return update.Get(h.t.Context(), nil)
+}

@@ -1,0 +1,224 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// wantRefused checks that an update was refused for a reason.
+func wantRefused(t *testing.T, err error, kind, text string) {
+	t.Helper()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != kind || !strings.Contains(app.Message(), text) {
+		t.Errorf("refused with %v, want %s: ...%s...", err, kind, text)
+	}
+}
+
+// retry.when decides whether a failed attempt is repeated.
+func TestRetryWhen(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{
+		"net":  {{Stderr: "connection reset\n", Result: fake.Exit(1).Result}, {}},
+		"code": {fake.Exit(2), fake.Exit(64), {}},
+	})
+	c.start("n")
+	h := c.submit(c.input(`{name: when, tasks: {
+		net: {type: shell, spec: {command: x}, retry: {backoffMs: 1, when: "attempt.stderr.contains('reset')"}},
+		code: {type: shell, spec: {command: x}, retry: {backoffMs: 1, when: "attempt.exitCode < 64 && attempt.reason == 'exit_code'"}}}}`))
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"net": "completed", "code": "failed exit_code"})
+	if c.calls()["net"] != 2 || c.calls()["code"] != 2 || run.Tasks["code"].GetAttempt() != 1 {
+		t.Errorf("executions: %v", c.calls())
+	}
+	replay(t, "retry-when", workflows.Limits{}, h.history(""))
+}
+
+// A completed result is reused under the same key, by another run too; a failed one never is.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Stdout: "slow", Output: "n=1", ContextUpdate: "seen=1"}}, "bad": {fake.Exit(1)}})
+	c.start("n")
+	document := fmt.Sprintf(`{name: cached-%d, tasks: {
+		a: {type: shell, spec: {command: x}, cache: {key: "'v' + workflow.input.version", ttl: 1h}},
+		bad: {type: shell, spec: {command: x}, cache: {key: "'v'"}, continueOnError: true, retry: {maxRetries: 0}},
+		b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "parent.a.output.n == '1' && workflow.context.seen == '1'"}}}`, len(c.label))
+	version := func(v string) *v1.RunInput {
+		in := c.input(document)
+		in.Input = structOf(map[string]any{"version": v})
+		return in
+	}
+	first := c.submit(version("1"))
+	want(t, first.wait(), "completed", map[string]string{"a": "completed", "b": "completed", "bad": "failed"})
+	second := c.submit(version("1"))
+	run := second.wait()
+	want(t, run, "completed", map[string]string{"a": "completed", "b": "completed", "bad": "failed"})
+	if a := run.Tasks["a"]; a.GetCachedFrom() != first.id || a.GetResult().GetStdout() != "slow" {
+		t.Errorf("a is %v", a)
+	}
+	if n := c.calls(); n["a"] != 1 || n["bad"] != 2 || n["b"] != 2 {
+		t.Errorf("executions: %v", n)
+	}
+	for _, e := range second.stored(0) {
+		if e.GetTask() == "a" && e.GetEvent() == "completed" && e.GetDetail() != "cached from "+first.id {
+			t.Errorf("event %v", e)
+		}
+	}
+	third := c.submit(version("2"))
+	want(t, third.wait(), "completed", nil)
+	if n := c.calls(); n["a"] != 2 {
+		t.Errorf("executions: %v", n)
+	}
+	replay(t, "cache-miss", workflows.Limits{}, first.history(""))
+	replay(t, "cache-hit", workflows.Limits{}, second.history(""))
+}
+
+// Deadlines end what takes too long: a task with all its attempts, a fan-out, a run.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"slow": {{Block: true}}, "wide": {{}, {Block: true}}, "fails": {fake.Exit(1)}})
+	c.start("n")
+	h := c.submit(c.input(`{name: deadlines, tasks: {
+		slow: {type: shell, spec: {command: x}, deadline: 300ms, retry: {backoffMs: 1}},
+		fails: {type: shell, spec: {command: x}, deadline: 500ms, retry: {maxRetries: 9, backoffMs: 60000}},
+		wide: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, deadline: 1s},
+		fine: {type: shell, spec: {command: x}, deadline: 1h},
+		after: {type: shell, spec: {command: x}, dependsOn: [fine]}}}`))
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"slow": "failed deadline", "fails": "failed deadline", "wide": "failed deadline", "fine": "completed", "after": "completed"})
+	if c.calls()["slow"] != 1 || c.calls()["fails"] != 1 || !strings.Contains(run.Tasks["slow"].GetError(), "300ms") {
+		t.Errorf("executions %v, %s", c.calls(), summary(run))
+	}
+	if got := instances(run.Tasks["wide"]); got != "completed failed failed" {
+		t.Errorf("wide: %s", got)
+	}
+	replay(t, "deadline", workflows.Limits{}, h.history(""))
+
+	h = c.submit(c.input(`{name: deadline, deadline: 400ms, tasks: {slow: {type: shell, spec: {command: x}}, last: {type: shell, spec: {command: x}, dependsOn: [slow]}}}`))
+	run = h.wait()
+	want(t, run, "failed", map[string]string{"slow": "cancelled", "last": "cancelled"})
+	if run.GetReason() != "deadline" || !strings.Contains(run.GetError(), "400ms") {
+		t.Errorf("the run ended so: %s %s", run.GetReason(), run.GetError())
+	}
+	replay(t, "deadline-run", workflows.Limits{}, h.history(""))
+}
+
+// A paused run starts nothing, a held task does not start, and a cancelled one ends alone.
+func TestPauseHoldAndCancelTask(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}, "doomed": {{Block: true}}})
+	h := c.submit(c.input(`{name: steered, tasks: {
+		a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]},
+		each: {type: shell, spec: {command: x}, dependsOn: [a], parallel: 3},
+		c: {type: shell, spec: {command: x}, dependsOn: [b]},
+		doomed: {type: shell, spec: {command: x}}}}`))
+	// There is no node yet: what waits for one can be held.
+	h.until("a", func(x *v1.Task) bool { return x.GetError() != "" })
+	command := func(task string) *v1.TaskCommand { return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"} }
+	do := func(update string, arg any) {
+		t.Helper()
+		if err := h.update(update, arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(names.HoldUpdate, command("a"))
+	do(names.HoldUpdate, command("each"))
+	wantRefused(t, h.update(names.HoldUpdate, command("a")), names.TaskStateError, "held already")
+	wantRefused(t, h.update(names.HoldUpdate, command("nobody")), names.UnknownTaskError, "nobody")
+	wantRefused(t, h.update(names.ReleaseUpdate, command("b")), names.TaskStateError, "not held")
+	wantRefused(t, h.update(names.ApproveUpdate, command("b")), names.TaskStateError, "type shell")
+	wantRefused(t, h.update(names.ResumeUpdate, &v1.RunCommand{}), names.TaskStateError, "not paused")
+	c.start("n")
+	c.running("doomed")
+	wantRefused(t, h.update(names.HoldUpdate, command("doomed")), names.TaskStateError, "only a task that has not started")
+	do(names.CancelTaskUpdate, command("doomed"))
+	h.until("doomed", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
+	wantRefused(t, h.update(names.CancelTaskUpdate, command("doomed")), names.TaskStateError, "ended")
+	if a := h.status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; !a.GetHeld() || a.GetState() != "queued" || c.calls()["a"] != 0 {
+		t.Errorf("a is %v", a)
+	}
+	do(names.PauseUpdate, &v1.RunCommand{Reason: "lunch"})
+	wantRefused(t, h.update(names.PauseUpdate, &v1.RunCommand{}), names.TaskStateError, "paused already")
+	do(names.ReleaseUpdate, command("a"))
+	if run := h.status(&v1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.calls()["a"] != 0 {
+		t.Errorf("the run is %s", summary(run))
+	}
+	do(names.ResumeUpdate, &v1.RunCommand{})
+	c.running("a")
+	c.fake.Release("a")
+	h.until("c", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if run := h.status(&v1.StatusRequest{}).GetRun(); run.GetState() != "running" || run.GetTasks()["each"].GetState() != "pending" || !run.GetTasks()["each"].GetHeld() {
+		t.Errorf("the run is %s", summary(run))
+	}
+	do(names.ReleaseUpdate, command("each"))
+	want(t, h.wait(), "completed", map[string]string{"doomed": "cancelled task_cancelled", "each": "completed", "c": "completed"})
+	if got := h.lifecycle("", 1); got != "submitted paused resumed completed" {
+		t.Errorf("events of the run: %s", got)
+	}
+	if got := h.lifecycle("a", 1); !strings.HasPrefix(got, "submitted queued held") || !strings.Contains(got, " released ") {
+		t.Errorf("events of a: %s", got)
+	}
+	replay(t, "steered", workflows.Limits{}, h.history(""))
+}
+
+// A task of type approval waits for a person.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	c.start("n")
+	in := c.input(`{name: approval, context: {what: v2}, tasks: {
+		build: {type: shell, spec: {command: x}},
+		ok: {type: approval, spec: {message: "deploy ${{ workflow.context.what }}?"}, dependsOn: [build]},
+		deploy: {type: shell, spec: {command: x}, dependsOn: [ok], condition: "parent.ok.output.by == 'me'"},
+		no: {type: approval, dependsOn: [build], continueOnError: true}}}`)
+	h := c.submit(in)
+	ok := h.until("ok", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	if ok.GetReason() != "approval" || ok.GetError() != "deploy v2?" {
+		t.Errorf("ok is %v", ok)
+	}
+	h.until("no", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	if state := h.status(&v1.StatusRequest{}).GetRun().GetState(); state != "pending_approval" {
+		t.Errorf("the run is %s", state)
+	}
+	if err := h.update(names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, h.update(names.ApproveUpdate, &v1.TaskCommand{Task: "ok"}), names.TaskStateError, "ok")
+	if err := h.update(names.RejectUpdate, &v1.TaskCommand{Task: "no", Reason: "too late"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"ok": "completed", "deploy": "completed", "no": "rejected"})
+	if got := run.Tasks["no"].GetError(); !strings.Contains(got, "too late") {
+		t.Errorf("rejected: %s", got)
+	}
+	if got := h.lifecycle("ok", 1); got != "submitted queued paused approved completed" {
+		t.Errorf("events of ok: %s", got)
+	}
+	replay(t, "approval", workflows.Limits{}, h.history(""))
+}
+
+// maxParallel holds for the whole run.
+func TestMaxParallelOfARun(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}, "b": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: narrow, maxParallel: 1, tasks: {
+		a: {type: shell, spec: {command: x}, priority: 5}, b: {type: shell, spec: {command: x}}}}`))
+	c.running("a")
+	b := h.until("b", func(x *v1.Task) bool { return x.GetState() == "queued" })
+	if !strings.Contains(b.GetError(), "maxParallel") {
+		t.Errorf("b waits: %v", b)
+	}
+	c.fake.Release("a")
+	c.running("b")
+	c.fake.Release("b")
+	want(t, h.wait(), "completed", nil)
+}

@@ -1,0 +1,240 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// span is when something ran, by the clock of its node.
+type span struct{ from, to time.Time }
+
+// spans are when the tasks of a run, or the instances of a task, ran.
+func spans(t *testing.T, run *v1.Run) (all []span) {
+	t.Helper()
+	add := func(name string, from, to interface{ AsTime() time.Time }) {
+		s := span{from.AsTime(), to.AsTime()}
+		if !s.to.After(s.from) {
+			t.Errorf("%s ran from %v to %v", name, s.from, s.to)
+		}
+		all = append(all, s)
+	}
+	for name, task := range run.GetTasks() {
+		if task.Count == nil {
+			add(name, task.GetStartedAt(), task.GetCompletedAt())
+		}
+		for _, i := range task.GetInstances() {
+			add(names.InstanceName(name, int(i.GetIndex())), i.GetStartedAt(), i.GetCompletedAt())
+		}
+	}
+	return all
+}
+
+// atOnce is how many ran at the same time at most.
+func atOnce(all []span) (most int) {
+	for _, s := range all {
+		n := 0
+		for _, o := range all {
+			if !o.from.After(s.from) && o.to.After(s.from) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// One attempt at a time has a mutex, over all runs, and the runs' other tasks go on.
+func TestMutex(t *testing.T) {
+	t.Parallel()
+	step := script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
+	c := shared(t).crew(t, step)
+	c.start("n")
+	const runs = 25
+	document := fmt.Sprintf(`{name: mutex, tasks: {a: {type: shell, spec: {command: x}, mutex: m-%[1]s}, b: {type: shell, spec: {command: x}, mutex: m-%[1]s}}}`, c.label[:8])
+	var handles []*handle
+	for range runs {
+		handles = append(handles, c.submit(c.input(document)))
+	}
+	var all []span
+	for _, h := range handles {
+		run := h.wait()
+		want(t, run, "completed", nil)
+		all = append(all, spans(t, run)...)
+	}
+	if n := atOnce(all); n != 1 || len(all) != 2*runs {
+		t.Errorf("%d of %d ran at once", n, len(all))
+	}
+}
+
+// A semaphore lets as many in as it has places, instances of several runs too, and
+// through a continue-as-new.
+func TestSemaphore(t *testing.T) {
+	t.Parallel()
+	limits := workflows.Limits{HistoryEvents: 150}
+	y := own(t, ControlConfig{locker: quickLocker, limits: limits})
+	c := y.crew(t, script{"each": {{Duration: 20 * time.Millisecond}}})
+	c.start("n")
+	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: s, limit: 3}}}}`
+	a, b := c.submit(c.input(document)), c.submit(c.input(document))
+	all := spans(t, a.wait())
+	all = append(all, spans(t, b.wait())...)
+	if n := atOnce(all); n > 3 || len(all) != 40 {
+		t.Errorf("%d of %d ran at once", n, len(all))
+	}
+	if len(a.executions()) < 2 {
+		t.Error("the run did not go on in a fresh history")
+	}
+	(&holders{yard: y, t: t}).closedLock(names.TaskLock("s"))
+}
+
+// A task says who has the lock that it waits for, and waits no more when it is
+// cancelled, held, or the holder is gone.
+func TestWaitingForALock(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	c := y.crew(t, script{"holds": {{Block: true}}})
+	c.start("n")
+	holder := c.submit(c.input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
+	c.running("holds")
+	const document = `{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: m}, other: {type: shell, spec: {command: x}}}}`
+	text := "waits for the lock m, held by holds of " + holder.id
+	waits := func(h *handle) {
+		h.until("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() == text })
+	}
+	first, second, third := c.submit(c.input(document)), c.submit(c.input(document)), c.submit(c.input(document))
+	waits(first)
+	waits(second)
+	waits(third)
+	first.until("other", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	if err := second.update(names.HoldUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+		t.Fatal(err)
+	}
+	third.signal(nil)
+	want(t, third.wait(), "cancelled", map[string]string{"wants": "cancelled"})
+	if err := y.conn.TerminateWorkflow(t.Context(), holder.id, "", "test"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, first.wait(), "completed", nil)
+	if err := second.update(names.ReleaseUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, second.wait(), "completed", nil)
+	(&holders{yard: y, t: t}).closedLock(names.TaskLock("m"))
+}
+
+// turns are runs of a workflow of one task that runs until it is released, at most one at a time.
+type turns struct {
+	*crew
+	strategy string
+}
+
+func (y *yard) turns(t *testing.T, strategy string) *turns {
+	c := y.crew(t, script{"a": {{Block: true}}})
+	c.start("n")
+	return &turns{c, strategy}
+}
+
+func (c *turns) submit() *handle {
+	return c.crew.submit(c.input(fmt.Sprintf(
+		`{name: %[1]s, concurrency: {maxRuns: 1, strategy: %[1]s}, tasks: {a: {type: shell, spec: {command: x}}}}`, c.strategy)))
+}
+
+func (h *handle) started() {
+	h.t.Helper()
+	h.until("a", func(task *v1.Task) bool { return task.GetState() == "assigned" })
+}
+
+// waitsFor waits until the run waits for another one, with nothing of it started.
+func (h *handle) waitsFor(other *handle) {
+	h.t.Helper()
+	eventually(h.t, h.id+" waits for "+other.id, func() bool {
+		return slices.ContainsFunc(h.events().GetEvents(), func(e *v1.Event) bool {
+			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+other.id
+		})
+	})
+	if s := h.status(&v1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {
+		h.t.Errorf("%s", summary(s))
+	}
+}
+
+// The runs of a workflow take turns, whatever started them, as its strategy says.
+func TestRunConcurrency(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	t.Run("queue", func(t *testing.T) {
+		c := y.turns(t, "queue")
+		first := c.submit()
+		first.started()
+		cancelled := c.submit()
+		cancelled.waitsFor(first)
+		last := c.submit()
+		last.waitsFor(first)
+		cancelled.signal(nil)
+		want(t, cancelled.wait(), "cancelled", map[string]string{"a": "cancelled"})
+		c.fake.Release("a")
+		want(t, first.wait(), "completed", nil)
+		want(t, last.wait(), "completed", nil)
+	})
+	t.Run("replace", func(t *testing.T) {
+		c := y.turns(t, "replace")
+		first := c.submit()
+		first.started()
+		second := c.submit()
+		run := first.wait()
+		want(t, run, "cancelled", map[string]string{"a": "cancelled"})
+		if run.GetReason() != "concurrency" || run.GetError() != "replaced by "+second.id {
+			t.Errorf("%s", summary(run))
+		}
+		second.started()
+	})
+	for strategy, state := range map[string]string{"skip": "cancelled", "fail": "rejected"} {
+		t.Run(strategy, func(t *testing.T) {
+			c := y.turns(t, strategy)
+			first := c.submit()
+			first.started()
+			run := c.submit().wait()
+			want(t, run, state, map[string]string{"a": "cancelled"})
+			if run.GetReason() != "concurrency" || !strings.Contains(run.GetError(), "open already: "+first.id) {
+				t.Errorf("%s", summary(run))
+			}
+			first.signal(nil)
+			first.wait()
+			c.submit().started()
+		})
+	}
+}
+
+// Locks and the runs that wait for them replay.
+func TestHistoriesOfLocksReplay(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	c.start("n")
+	lock := names.NewRunID("l") // its name is this test's alone
+	document := fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 2}, tasks: {a: {type: shell, spec: {command: x}, mutex: %[1]s}}}`, lock)
+	first := c.submit(c.input(document))
+	c.running("a")
+	second, third := c.submit(c.input(document)), c.submit(c.input(document))
+	waits := func(h *handle) bool {
+		return strings.HasPrefix(h.status(&v1.StatusRequest{}).GetRun().GetTasks()["a"].GetError(), "waits for the lock")
+	}
+	pending := func(h *handle) bool { return h.status(&v1.StatusRequest{}).GetRun().GetState() == "pending" }
+	eventually(t, "one waits for the lock, the other for its turn", func() bool {
+		return waits(second) && pending(third) || waits(third) && pending(second)
+	})
+	c.fake.Release("a")
+	for i, h := range []*handle{first, second, third} {
+		want(t, h.wait(), "completed", nil)
+		replay(t, fmt.Sprintf("locked-%d", i+1), workflows.Limits{}, h.history(""))
+	}
+	for name, id := range map[string]string{"lock-task": names.TaskLock(lock), "lock-run": names.RunLock(lock)} {
+		h := &handle{crew: c, id: names.LockWorkflowID(id)}
+		replay(t, name, workflows.Limits{}, h.history(""))
+	}
+}

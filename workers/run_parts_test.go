@@ -1,0 +1,147 @@
+package workers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// inParts has fan-outs of more than 5 instances carried through by children, 4 instances each.
+var inParts = workflows.Limits{Instances: 5, PartInstances: 4}
+
+// page asks for instances where they are.
+func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse {
+	h.t.Helper()
+	value, err := h.conn.QueryWorkflow(h.t.Context(), id, "", names.InstancesQuery, req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var res v1.InstancesResponse
+	if err := value.Get(&res); err != nil {
+		h.t.Fatal(err)
+	}
+	return &res
+}
+
+// A large fan-out is carried through by children of the run, and looks from
+// outside as any other.
+func TestLargeFanOut(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	c := y.crew(t, script{
+		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`, ContextUpdate: "listed=1"}},
+		"each":     {{Output: "done=1", ContextUpdate: "seen=1"}},
+		"plain":    {{}},
+	})
+	c.start("n")
+	h := c.submit(c.input(`{name: large, maxParallel: 20, tasks: {
+		discover: {type: shell, spec: {command: x}},
+		each: {type: shell, dependsOn: [discover], foreach: "discover.files", env: {WHAT: "${{ input.item }} ${{ parent.discover.exitCode }} ${{ workflow.context.listed }}"}, spec: {command: x}},
+		plain: {type: shell, parallel: 6, batch: 2, spec: {command: x}},
+		after: {type: shell, dependsOn: [each, plain], spec: {command: x},
+			condition: "parent.each.count == 10 && parent.each.outputs.all(o, o.done == '1') && parent.plain.completed == 6 && parent.plain.exitCode == 0 && workflow.context.seen == '1'"}}}`))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed", "plain": "completed", "after": "completed"})
+	each := run.Tasks["each"]
+	if each.GetCount() != 10 || fmt.Sprint(each.GetCounts()) != "map[completed:10]" || len(each.GetInstances()) != 0 {
+		t.Errorf("each: %v", each)
+	}
+	if got := fmt.Sprint(c.seen("each", "WHAT")); got != "[a 0 1 b 0 1 c 0 1 d 0 1 e 0 1 f 0 1 g 0 1 h 0 1 i 0 1 j 0 1]" {
+		t.Errorf("instances saw %s", got)
+	}
+	number, child := int32(0), ""
+	for number < 10 {
+		res := h.page(h.id, &v1.InstancesRequest{Task: "each", From: number})
+		child = res.GetChild()
+		for _, i := range h.page(child, &v1.InstancesRequest{Task: "each", From: number}).GetInstances() {
+			if i.GetIndex() != number || i.GetState() != "completed" || i.GetNode() == "" {
+				t.Fatalf("instance %d: %v", number, i)
+			}
+			number++
+		}
+	}
+	replay(t, "parts", inParts, h.history(""))
+	replay(t, "part", inParts, (&handle{crew: c, id: child}).history(""))
+}
+
+// Failures of one part halt the others.
+func TestLargeFanOutFails(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	c := y.crew(t, script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
+	c.start("n")
+	run := c.do(`{name: large, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 1, maxFailures: 2, retry: {maxRetries: 0}},
+		some: {type: shell, spec: {command: x}, parallel: 12, concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}},
+		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`)
+	want(t, run, "failed", map[string]string{"each": "failed instances", "some": "completed", "below": "skipped upstream"})
+	each := run.Tasks["each"]
+	if n := c.calls()["each"]; n != 3 || each.GetCounts()["failed"] != 3 || each.GetCounts()["skipped"] != 37 {
+		t.Errorf("%d ran: %v", n, each)
+	}
+	if each.GetError() != "3 of 40 instances failed: each[0]: exit code 3" || each.GetResult().GetExitCode() != 3 {
+		t.Errorf("each: %v", each)
+	}
+}
+
+// A run that is cancelled, or ended from outside, takes its parts with it.
+func TestLargeFanOutIsCancelled(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	for name, end := range map[string]func(*handle){
+		"cancelled": func(h *handle) { h.signal(nil) },
+		"terminated": func(h *handle) {
+			if err := h.conn.TerminateWorkflow(h.t.Context(), h.id, "", "test"); err != nil {
+				h.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := y.crew(t, script{"each": {{}, {Block: true}}})
+			c.start("n")
+			h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 12}}}`))
+			c.running("each")
+			child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 4)}
+			end(h)
+			if name == "terminated" {
+				c.fake.Release("each") // it finds out when it reports
+			} else {
+				want(t, h.wait(), "cancelled", map[string]string{"each": "cancelled"})
+			}
+			if !child.closed() {
+				t.Error("a part is still open")
+			}
+		})
+	}
+}
+
+// Run and parts go on in fresh histories, and the parts outlive those of the run.
+func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	limits := inParts
+	limits.HistoryEvents, limits.PartInstances = 60, 20
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"each": {{Duration: 30 * time.Millisecond, Output: "n=1"}}, "chain": {{Duration: 20 * time.Millisecond}}})
+	c.start("n")
+	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 4}"
+	for i := range 12 {
+		document += fmt.Sprintf(", c%02d: {type: shell, spec: {command: x}", i)
+		if i > 0 {
+			document += fmt.Sprintf(", dependsOn: [c%02d]", i-1)
+		}
+		document += "}"
+	}
+	h := c.submit(c.input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 60 && parent.each.outputs.all(o, o.n == '1')"}}}`))
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
+	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 0)}
+	if n := c.calls()["each"]; n != 60 || len(h.executions()) < 2 || len(child.executions()) < 2 {
+		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(h.executions()), len(child.executions()))
+	}
+}

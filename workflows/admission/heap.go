@@ -1,0 +1,56 @@
+package admission
+
+import "container/heap"
+
+// ranked is what has a place in a heap: at is where it keeps its place, -1 for none.
+type ranked[T any] interface {
+	before(T) bool
+	at() *int
+}
+
+// ranks is a heap of what may go on, the first on top.
+type ranks[T ranked[T]] struct{ list list[T] }
+
+// set puts x where it belongs: in, at its new place, or out.
+func (r *ranks[T]) set(x T, in bool) {
+	switch i := *x.at(); {
+	case in && i < 0:
+		heap.Push(&r.list, x)
+	case in:
+		heap.Fix(&r.list, i)
+	case i >= 0:
+		heap.Remove(&r.list, i)
+	}
+}
+
+func (r *ranks[T]) len() int { return len(r.list) }
+
+// top returns the first one; there must be one.
+func (r *ranks[T]) top() T { return r.list[0] }
+
+// list is what container/heap works on.
+type list[T ranked[T]] []T
+
+func (l list[T]) Len() int           { return len(l) }
+func (l list[T]) Less(i, j int) bool { return l[i].before(l[j]) }
+
+func (l list[T]) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	*l[i].at(), *l[j].at() = i, j
+}
+
+func (l *list[T]) Push(x any) {
+	t := x.(T)
+	*t.at() = len(*l)
+	*l = append(*l, t)
+}
+
+func (l *list[T]) Pop() any {
+	last := len(*l) - 1
+	x := (*l)[last]
+	var none T
+	(*l)[last] = none
+	*l = (*l)[:last]
+	*x.at() = -1
+	return x
+}

@@ -1,0 +1,226 @@
+package admission
+
+import (
+	"slices"
+	"time"
+)
+
+// Queue holds what could start in a run and may not be requested yet.
+type Queue struct {
+	maxParallel int
+	paused      bool
+	held        map[int]bool
+	waiting     map[int]*entry
+	lanes       map[laneKey]*lane
+	groups      map[int]*group
+	classes     map[classKey]*class
+	ready       ranks[*class] // those that count for maxParallel
+	free        ranks[*class] // those that do not
+	underWay    map[int]*unit
+	counted     int // units under way that count for maxParallel
+	age         uint64
+}
+
+// unit is one under way.
+type unit struct {
+	lane   *lane
+	placed bool
+}
+
+// New returns an empty queue. maxParallel is the most units under way, but for free ones; 0: no limit.
+func New(maxParallel int) *Queue {
+	return &Queue{
+		maxParallel: maxParallel,
+		held:        map[int]bool{},
+		waiting:     map[int]*entry{},
+		lanes:       map[laneKey]*lane{},
+		groups:      map[int]*group{},
+		classes:     map[classKey]*class{},
+		underWay:    map[int]*unit{},
+	}
+}
+
+// Add has a task wait for its turn. One that waits already does nothing. One that
+// was the lead of a unit is added again after Done.
+func (q *Queue) Add(r Request) {
+	if q.waiting[r.Task] != nil {
+		return
+	}
+	q.age++
+	e := &entry{Request: r, lane: q.lane(r), age: q.age, rank: -1}
+	q.waiting[r.Task] = e
+	if g := e.lane.group; r.Group != NoGroup {
+		g.concurrency, g.sizing.batch = r.Concurrency, r.Batch
+	}
+	q.enter(e, !q.held[r.Task])
+}
+
+// Remove takes a task back and tells whether it was still waiting here.
+func (q *Queue) Remove(task int) bool {
+	e := q.waiting[task]
+	if e == nil {
+		return false
+	}
+	delete(q.waiting, task)
+	q.enter(e, false)
+	return true
+}
+
+// Next returns what may go on now, the first one first. It counts as under way
+// until Done. The cost is that of what is returned.
+func (q *Queue) Next() []Unit {
+	var units []Unit
+	for c := q.first(); c != nil; c = q.first() {
+		l := c.ready.top()
+		u := Unit{Members: q.take(l), Lock: c.lock}
+		u.Lead = u.Members[0]
+		q.underWay[u.Lead] = &unit{lane: l}
+		c.units++
+		if !c.free {
+			q.counted++
+		}
+		l.group.units++
+		l.group.sizing.unplaced++
+		q.settle(l)
+		units = append(units, u)
+	}
+	return units
+}
+
+// UnderWay takes in a unit that went on before this queue was there, by its lead: it
+// counts until Done.
+func (q *Queue) UnderWay(r Request) {
+	l := q.lane(r)
+	if r.Group != NoGroup {
+		l.group.concurrency, l.group.sizing.batch = r.Concurrency, r.Batch
+	}
+	q.underWay[r.Task] = &unit{lane: l, placed: true}
+	l.class.units++
+	if !l.class.free {
+		q.counted++
+	}
+	l.group.units++
+	q.settle(l)
+}
+
+// first is the class of what goes on next; nil: nothing does.
+func (q *Queue) first() *class {
+	counted, free := q.ready.len() > 0 && !q.full(), q.free.len() > 0
+	switch {
+	case q.paused || !counted && !free:
+		return nil
+	case counted && (!free || q.ready.top().before(q.free.top())):
+		return q.ready.top()
+	}
+	return q.free.top()
+}
+
+// Placed says that a unit has a node. Only the forming of automatic batches goes by it.
+func (q *Queue) Placed(lead int) {
+	if u := q.underWay[lead]; u != nil && !u.placed {
+		u.placed = true
+		u.lane.group.sizing.unplaced--
+		q.settle(u.lane)
+	}
+}
+
+// Done says that a unit is under way no more, however it has ended.
+func (q *Queue) Done(lead int) {
+	u := q.underWay[lead]
+	if u == nil {
+		return
+	}
+	q.Placed(lead)
+	delete(q.underWay, lead)
+	u.lane.class.units--
+	if !u.lane.class.free {
+		q.counted--
+	}
+	u.lane.group.units--
+	q.settle(u.lane)
+}
+
+// full says that the run has as much under way as it may.
+func (q *Queue) full() bool { return q.maxParallel > 0 && q.counted >= q.maxParallel }
+
+// take removes the members of the next unit of a lane.
+func (q *Queue) take(l *lane) []int {
+	priority := l.waiting.top().Priority
+	size := l.group.sizing.size(l.group.waiting, l.group.units, l.group.concurrency)
+	var members []int
+	for len(members) < size && l.waiting.len() > 0 && l.waiting.top().Priority == priority {
+		e := l.waiting.top()
+		l.waiting.set(e, false)
+		l.group.waiting--
+		delete(q.waiting, e.Task)
+		members = append(members, e.Task)
+	}
+	slices.Sort(members)
+	return members
+}
+
+// lane returns where a request waits.
+func (q *Queue) lane(r Request) *lane {
+	key := laneKey{r.Group, classKey{r.Lock, r.Free}}
+	if l := q.lanes[key]; l != nil {
+		return l
+	}
+	c := q.classes[key.classKey]
+	if c == nil {
+		c = &class{classKey: key.classKey, rank: -1}
+		q.classes[key.classKey] = c
+	}
+	g := q.groups[r.Group]
+	if g == nil {
+		g = &group{index: r.Group}
+		if r.Group != NoGroup { // what is in none shares no limits
+			q.groups[r.Group] = g
+		}
+	}
+	l := &lane{group: g, class: c, rank: -1}
+	g.lanes = append(g.lanes, l)
+	q.lanes[key] = l
+	return l
+}
+
+// enter has an entry take part in its lane, or not.
+func (q *Queue) enter(e *entry, in bool) {
+	if was := e.rank >= 0; in && !was {
+		e.lane.group.waiting++
+	} else if was && !in {
+		e.lane.group.waiting--
+	}
+	if in || e.rank >= 0 {
+		e.lane.waiting.set(e, in)
+		q.settle(e.lane)
+	}
+}
+
+// settle puts a lane that has changed where it belongs, and then the others of its
+// group: one at a time, so that each heap is in order but for one.
+func (q *Queue) settle(l *lane) {
+	q.put(l)
+	for _, o := range l.group.lanes {
+		if o != l {
+			q.put(o)
+		}
+	}
+}
+
+// put puts a lane and its class where they belong.
+func (q *Queue) put(l *lane) {
+	l.class.ready.set(l, l.waiting.len() > 0 && !l.group.blocked() && !q.held[l.group.index])
+	tops := &q.ready
+	if l.class.free {
+		tops = &q.free
+	}
+	tops.set(l.class, l.class.ready.len() > 0 && !l.class.full())
+}
+
+// Observe teaches how long instances of a group take: so many ran one after the
+// other, and took so long together.
+func (q *Queue) Observe(group, instances int, took time.Duration) {
+	if g := q.groups[group]; g != nil && instances > 0 {
+		g.sizing.observe(instances, took)
+	}
+}

@@ -1,0 +1,98 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// landedBatch is landed of a batch: each member whose end is known has that end.
+// Of the others the first is the one that was running: it ends as the dispatch did
+// if that has failed. What was not reached is to be placed again.
+func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
+	whole := r.newEnd(a)
+	if err != nil {
+		r.broken(&whole, err)
+		res = r.lastProgress(err)
+	} else {
+		whole.outcome = outcomeOf(res.GetState(), res.GetReason())
+	}
+	lost := err == nil && res.GetState() == dag.StateLost
+	if lost { // it is as if nothing had come
+		whole.ended.State, whole.ended.Reason, whole.ended.Error, whole.unheard = res.GetState(), res.GetReason(), res.GetError(), true
+	}
+	results := make(map[int32]*v1.MemberResult, len(res.GetBatch()))
+	for _, result := range res.GetBatch() {
+		results[result.GetIndex()] = result
+	}
+	running := (err != nil || lost) && whole.ended.State != dag.StateMoved
+	for _, m := range members {
+		own := a
+		own.task, own.claim = m, r.core.Task(m).Claim
+		d := r.newEnd(own)
+		result := results[int32(r.core.Number(m))]
+		switch {
+		case result != nil && (result.GetState() != dag.StateCancelled || att.stopped[m]):
+			r.take(&d, memberAnswer(res, result))
+		case result != nil: // it was stopped with another one
+			d.ended.State, d.ended.Reason, d.checkpoint = dag.StateMoved, reasonBatch, result.GetCheckpoint()
+		case running && (whole.ended.State != dag.StateCancelled || att.stopped[m]):
+			d.ended.State, d.ended.Reason, d.ended.Error = whole.ended.State, whole.ended.Reason, whole.ended.Error
+			d.ended.NoRetry, d.unheard, d.outcome = whole.ended.NoRetry, whole.unheard, whole.outcome
+			d.checkpoint = res.GetCheckpoint()
+			running = whole.ended.State == dag.StateCancelled || whole.ended.Reason == reasonPayload
+		default:
+			d.ended.State, d.unheard, d.outcome = dag.StateMoved, whole.unheard, outcomeMoved
+			d.ended.Reason = cmp.Or(whole.ended.Reason, res.GetReason(), reasonBatch)
+			d.ended.Error = cmp.Or(whole.ended.Error, res.GetError())
+			if whole.outcome == outcomeRefused {
+				d.outcome = outcomeRefused
+			}
+		}
+		ends = append(ends, d)
+	}
+	return ends, whole.outcome
+}
+
+// memberAnswer is what the node says of one member of a batch, as if it had gone
+// by itself. Store.MemberAnswer does the same for readers of records.
+func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
+	one := &v1.ExecuteResponse{
+		State: cmp.Or(m.GetState(), dag.StateCompleted), Reason: m.GetReason(), Error: m.GetError(),
+		Result: cmp.Or(m.GetResult(), nothingLeft), Record: m.GetRecord(), ContextUpdate: m.GetContextUpdate(),
+		AssignedAt: res.GetAssignedAt(), Node: res.GetNode(), Checkpoint: m.GetCheckpoint(),
+	}
+	if from := res.GetAssignedAt(); from != nil && m.GetStartedMs() >= 0 {
+		started := from.AsTime().Add(time.Duration(m.GetStartedMs()) * time.Millisecond)
+		one.StartedAt = timestamppb.New(started)
+		one.CompletedAt = timestamppb.New(started.Add(time.Duration(m.GetTookMs()) * time.Millisecond))
+	}
+	return one
+}
+
+// lastProgress is what is known of a batch whose activity did not return an
+// answer: what its last heartbeat said, and the record that this names.
+func (r *run) lastProgress(err error) *v1.ExecuteResponse {
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	if !ok {
+		return &v1.ExecuteResponse{}
+	}
+	beat := lastBeat(timeout)
+	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
+	if key := beat.GetRecord(); key != "" {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load what has ended of a batch"))
+		if err := workflow.ExecuteLocalActivity(ctx, names.LoadProgressActivity, key).Get(ctx, res); err != nil {
+			workflow.GetLogger(r.ctx).Warn("what had ended of a batch could not be read", "record", key, "error", err)
+		}
+	}
+	res.Checkpoint = beat.GetCheckpoint()
+	return res
+}

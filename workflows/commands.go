@@ -1,0 +1,266 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// command is something that a person wants of the run. The loop carries it out
+// between two rounds, and then whoever asked is told.
+type command struct {
+	do   func() error
+	done bool
+	err  error
+}
+
+// perform has the loop carry out a command and returns how that went. A command
+// that comes too late is refused.
+func (r *run) perform(ctx workflow.Context, do func() error) error {
+	c := &command{do: do}
+	r.commands = append(r.commands, c)
+	if err := workflow.Await(ctx, func() bool { return c.done || r.closing }); err != nil {
+		return err
+	}
+	if !c.done {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	return c.err
+}
+
+// obey carries out the commands that have come.
+func (r *run) obey() {
+	for len(r.commands) > 0 {
+		c := r.commands[0]
+		r.commands = r.commands[1:]
+		c.err = c.do()
+		c.done = true
+	}
+}
+
+var (
+	errNotBegun  = errors.New("the run has not begun; ask again")
+	errJustEnded = errors.New("the run has just ended; ask again")
+)
+
+// handleCommands takes the updates with which people steer the run. Each is
+// looked at when it comes, so that one that makes no sense leaves no trace, and
+// again when it is carried out.
+func (r *run) handleCommands() error {
+	for _, u := range []struct {
+		name, description string
+		may               func(*v1.RunCommand) error
+		do                func(*v1.RunCommand)
+	}{
+		{names.PauseUpdate, "let nothing new start", r.mayPause, r.pause},
+		{names.ResumeUpdate, "go on", r.mayResume, r.resume},
+	} {
+		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.RunCommand) error {
+			return r.perform(ctx, func() error {
+				if err := u.may(c); err != nil {
+					return err
+				}
+				u.do(c)
+				return nil
+			})
+		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.RunCommand) error {
+			if r.core == nil {
+				return nil
+			}
+			return u.may(c)
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	for _, u := range []struct {
+		name, description string
+		may               func(int) error
+		do                func(int, *v1.TaskCommand)
+	}{
+		{names.HoldUpdate, "hold a task back", r.mayHold, r.hold},
+		{names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold},
+		{names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask},
+		{names.ApproveUpdate, "approve a task", r.mayJudge, r.approve},
+		{names.RejectUpdate, "reject a task", r.mayJudge, r.reject},
+	} {
+		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.TaskCommand) error {
+			return r.perform(ctx, func() error {
+				i, err := r.target(c.GetTask(), u.may)
+				if err == nil {
+					u.do(i, c)
+				}
+				return err
+			})
+		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.TaskCommand) error {
+			if r.core == nil {
+				return nil
+			}
+			_, err := r.target(c.GetTask(), u.may)
+			return err
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target is the task or instance that a command is for, unless the command makes
+// no sense.
+func (r *run) target(name string, may func(int) error) (int, error) {
+	i, ok := r.core.Index(name)
+	if !ok {
+		return 0, refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, dag.ErrUnknownTask))
+	}
+	if err := r.mayChange(); err != nil {
+		return 0, err
+	}
+	if err := may(i); err != nil {
+		return 0, refuse(names.TaskStateError, err)
+	}
+	return i, nil
+}
+
+// mayChange says why nothing of the run may be changed, or nil.
+func (r *run) mayChange() error {
+	switch {
+	case r.core.Over():
+		return refuse(names.RunEndedError, errJustEnded)
+	case r.cancelled:
+		return refuse(names.TaskStateError, errors.New("the run is being cancelled"))
+	case r.core.Cancelled():
+		return refuse(names.TaskStateError, errors.New("the run is being ended"))
+	}
+	return nil
+}
+
+func (r *run) mayPause(*v1.RunCommand) error {
+	if err := r.mayChange(); err != nil {
+		return err
+	}
+	if r.admission.Paused() {
+		return refuse(names.TaskStateError, errors.New("the run is paused already"))
+	}
+	return nil
+}
+
+// pause lets nothing new start. What has a node and has not started gives it back.
+func (r *run) pause(c *v1.RunCommand) {
+	r.admission.Pause()
+	r.orderAllParts()
+	r.logRun(eventPaused, c.GetBy(), c.GetReason())
+	const text = "the run is paused"
+	for i := range r.core.Len() {
+		if u := r.units[i]; u != nil && u.lead == i {
+			r.setAside(u, reasonPaused, text)
+		}
+	}
+}
+
+func (r *run) mayResume(*v1.RunCommand) error {
+	if err := r.mayChange(); err != nil {
+		return err
+	}
+	if !r.admission.Paused() {
+		return refuse(names.TaskStateError, errors.New("the run is not paused"))
+	}
+	return nil
+}
+
+func (r *run) resume(c *v1.RunCommand) {
+	r.admission.Resume()
+	r.orderAllParts()
+	r.logRun(eventResumed, c.GetBy(), c.GetReason())
+}
+
+func (r *run) mayHold(i int) error {
+	rec := r.core.Task(i)
+	switch {
+	case r.board.isHeld(i):
+		return fmt.Errorf("task %s is held already", r.core.Name(i))
+	case rec.State != dag.StatePending && rec.State != dag.StateQueued:
+		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", r.core.Name(i), r.board.shown(i))
+	}
+	return nil
+}
+
+// hold keeps a task from starting. One that waits for a node waits no more.
+func (r *run) hold(i int, c *v1.TaskCommand) {
+	r.admission.Hold(i)
+	r.board.hold(i, true)
+	r.logTask(i, eventHeld, c)
+	if u := r.units[i]; u != nil {
+		r.setAside(u, reasonHeld, "a person holds it back")
+	}
+}
+
+func (r *run) mayUnhold(i int) error {
+	if !r.board.isHeld(i) {
+		return fmt.Errorf("task %s is not held", r.core.Name(i))
+	}
+	return nil
+}
+
+func (r *run) unhold(i int, c *v1.TaskCommand) {
+	r.admission.Release(i)
+	r.board.hold(i, false)
+	r.logTask(i, eventReleased, c)
+	if r.unexpanded[i] {
+		delete(r.unexpanded, i)
+		r.expand(i)
+	}
+}
+
+func (r *run) mayCancelTask(i int) error {
+	if rec := r.core.Task(i); dag.Terminal(rec.State) {
+		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
+	}
+	return nil
+}
+
+func (r *run) cancelTask(i int, c *v1.TaskCommand) {
+	r.events = append(r.events, dag.CancelTask{Task: i, Reason: because(by("cancelled", c.GetBy()), c.GetReason())})
+}
+
+// setAside takes back what has not started of a unit, which then waits for its
+// turn again. What runs, or waits for a person, goes on.
+func (r *run) setAside(u *unit, reason, text string) {
+	for k, a := range r.assignments {
+		if a.unit != u {
+			continue
+		}
+		r.assignments = append(r.assignments[:k:k], r.assignments[k+1:]...)
+		r.giveBack(a, reason, text)
+		return
+	}
+	if r.waitsForNode(u.lead, u.claim) || r.waitsForLock(u) {
+		r.suspend(u, reason, text)
+	}
+}
+
+// logRun tells what a person has done to the run, and logTask to a task.
+func (r *run) logRun(event, who, why string) {
+	r.log.add(workflow.Now(r.ctx), event, wholeRun, "", 0, 0, because(by("", who), why))
+}
+
+func (r *run) logTask(i int, event string, c *v1.TaskCommand) {
+	rec := r.core.Task(i)
+	r.log.add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, because(by("", c.GetBy()), c.GetReason()))
+}
+
+// by says who did something, if that is known.
+func by(what, who string) string {
+	switch {
+	case who == "":
+		return what
+	case what == "":
+		return "by " + who
+	}
+	return what + " by " + who
+}

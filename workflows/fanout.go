@@ -1,0 +1,387 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// batchedParts is how many times as many instances a part has whose instances go in batches.
+	batchedParts = 10
+	// partsAtOnce is the most parts of a fan-out that are open at once.
+	partsAtOnce = 8
+)
+
+// remote is a fan-out that is too large for the run: FanOut children carry its
+// parts through, a bounded number at a time, and report.
+type remote struct {
+	task  int
+	total int
+	parts []*v1.PartReport // of each part that was opened its newest report, in order
+	// halted: nothing new starts any more. stopped: everything ends.
+	halted, stopped bool
+}
+
+// isLarge says whether so many instances of a task are for children of the run. Tasks that no node
+// carries stay with the run, which knows whom they wait for.
+func (r *run) isLarge(i, count int) bool {
+	t := r.core.Definition(i).GetType()
+	return r.in.GetPart() == nil && count > r.limits.Instances && t != typeApproval && t != typeRun
+}
+
+// hasRemote returns the large fan-out of task i; nil: it has none.
+func (r *run) hasRemote(i int) *remote {
+	for _, m := range r.remotes {
+		if m.task == i {
+			return m
+		}
+	}
+	return nil
+}
+
+// expandLarge has the instances of a task carried through by children.
+func (r *run) expandLarge(i, count int) {
+	r.remotes = slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }) // it is done again
+	m := &remote{task: i, total: count}
+	r.remotes = append(r.remotes, m)
+	r.board.rare(i).fan = &fan{total: count, counts: map[string]int32{dag.StatePending: int32(count)}}
+	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Remote: true})
+}
+
+// partSize is how many instances of a task a part has.
+func (r *run) partSize(m *remote) int {
+	if size, auto := definition.BatchOf(r.core.Definition(m.task)); size > 1 || auto {
+		return r.limits.PartInstances * batchedParts
+	}
+	return r.limits.PartInstances
+}
+
+func (m *remote) partEnd(k, size int) int { return min((k+1)*size, m.total) }
+
+// openAllParts opens what may be opened of the large fan-outs.
+func (r *run) openAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == dag.StateRunning {
+			r.openParts(m)
+		}
+	}
+}
+
+func (r *run) openParts(m *remote) {
+	def, size := r.core.Definition(m.task), r.partSize(m)
+	parts := (m.total + size - 1) / size
+	limit := int(least(def.GetConcurrency(), r.in.GetDefinition().GetMaxParallel()))
+	width := min(parts, partsAtOnce)
+	if limit > 0 {
+		width = min(width, limit)
+	}
+	for len(m.parts) < parts && !m.halted && !m.stopped && !(r.draining && len(m.parts) > 0) {
+		slot := m.freeSlot(width)
+		if slot < 0 {
+			return
+		}
+		from := len(m.parts) * size
+		to := m.partEnd(len(m.parts), size)
+		m.parts = append(m.parts, &v1.PartReport{
+			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot),
+			Counts: map[string]int32{dag.StatePending: int32(to - from)},
+		})
+		share := limit / width
+		if slot < limit%width {
+			share++
+		}
+		r.openPart(m, from, to, int32(share))
+	}
+}
+
+// least is the smaller of two limits of which 0 is none.
+func least(a, b int32) int32 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// freeSlot is a place among the parts that are open at once; -1: there is none.
+func (m *remote) freeSlot(width int) int {
+	taken := make([]bool, width)
+	for _, p := range m.parts {
+		if !p.GetOver() && int(p.GetSlot()) < width {
+			taken[p.GetSlot()] = true
+		}
+	}
+	return slices.Index(taken, false)
+}
+
+// openPart starts the child that carries a part through. It outlives this execution of the run.
+func (r *run) openPart(m *remote, from, to int, concurrency int32) {
+	name := r.graph.Name(m.task)
+	in := r.partInput(m, from, to, concurrency)
+	if err := definition.Pack(in); err != nil {
+		r.partGone(m, from, err.Error())
+		return
+	}
+	ctx := workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            names.FanOutID(r.id, r.in.GetGeneration(), name, from),
+		TaskQueue:             names.ControlQueue,
+		WorkflowTaskTimeout:   childTaskTimeout,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", name, from, to-1, r.id),
+	})
+	r.fly(workflow.ExecuteChildWorkflow(ctx, names.FanOutWorkflow, in), func(f workflow.Future) {
+		// Its last report has come before its end.
+		r.partGone(m, from, fmt.Sprint("its workflow has ended: ", f.Get(r.ctx, nil)))
+	})
+}
+
+// partInput is what the child of a part is started with: the task, without what it had to wait for.
+func (r *run) partInput(m *remote, from, to int, concurrency int32) *v1.RunInput {
+	name, def := r.graph.Name(m.task), r.in.GetDefinition()
+	refs := r.in.GetReferences()[name]
+	task := proto.CloneOf(r.core.Definition(m.task))
+	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
+	part := &v1.Part{
+		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(from), To: int32(to), Count: int32(m.total),
+		Items: r.board.items(m.task), Concurrency: concurrency, MaxFailures: task.GetMaxFailures(),
+		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(),
+	}
+	for _, p := range r.graph.Parents(m.task) {
+		if output := r.parentOutput(p); output != nil {
+			part.Parents = append(part.Parents, output)
+		}
+	}
+	r.view(part.Views, refs.GetTemplates())
+	r.view(part.Views, refs.GetCache())
+	return &v1.RunInput{
+		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
+		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part,
+		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
+	}
+}
+
+// hearParts takes in what the children have reported.
+func (r *run) hearParts() {
+	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
+	for reports.Len() > 0 {
+		var p v1.PartReport
+		if !reports.ReceiveAsync(&p) {
+			continue
+		}
+		i, ok := r.graph.Index(p.GetTask())
+		m := r.hasRemote(i)
+		if !ok || m == nil {
+			continue
+		}
+		k := slices.IndexFunc(m.parts, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
+		if err := r.mergeContext(p.GetContextUpdate()); err != nil {
+			workflow.GetLogger(r.ctx).Warn("what a part has for the context is lost", "error", err)
+		}
+		p.ContextUpdate = nil // whatever the order in which reports come, each is merged once
+		if k < 0 || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
+			continue
+		}
+		p.Slot = m.parts[k].GetSlot()
+		m.parts[k] = &p
+		r.reported(m)
+	}
+}
+
+// partGone ends a part whose child is no more and has not said how it ended.
+func (r *run) partGone(m *remote, from int, why string) {
+	k := slices.IndexFunc(m.parts, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
+	if k < 0 || m.parts[k].GetOver() {
+		return
+	}
+	p := proto.CloneOf(m.parts[k])
+	p.Over, p.State, p.ExitCode = true, dag.StateFailed, -1
+	p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
+	for _, state := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning} {
+		if n := p.Counts[state]; n > 0 {
+			p.Counts[dag.StateLost] += n
+			delete(p.Counts, state)
+		}
+	}
+	m.parts[k] = p
+	r.reported(m)
+}
+
+// failures is how many instances have ended as a failure.
+func (m *remote) failures() (n int32) {
+	for _, p := range m.parts {
+		for state, count := range p.GetCounts() { //workflowcheck:ignore (a sum does not depend on the order)
+			switch state {
+			case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled: // what was halted is cancelled
+			default:
+				if dag.Terminal(state) {
+					n += count
+				}
+			}
+		}
+	}
+	return n
+}
+
+// reported shows what a part has reported, and ends the task with its last part.
+func (r *run) reported(m *remote) {
+	def := r.core.Definition(m.task)
+	counts, known, over := map[string]int32{}, int32(0), true
+	for _, p := range m.parts {
+		for state, n := range p.GetCounts() { //workflowcheck:ignore (sums do not depend on the order)
+			counts[state] += n
+			known += n
+		}
+		over = over && p.GetOver()
+	}
+	if n := counts[dag.StateCancelled]; n > 0 && m.halted && !m.stopped {
+		delete(counts, dag.StateCancelled)
+		counts[dag.StateSkipped] += n
+	}
+	if rest := int32(m.total) - known; rest > 0 {
+		counts[dag.StatePending] += rest
+	}
+	r.board.fan(m.task).counts = counts
+	r.board.touch(m.task)
+	if m.failures() > def.GetMaxFailures() && !m.halted {
+		m.halted = true
+		r.orderParts(m)
+	}
+	r.poke()
+	if over && (known >= int32(m.total) || m.halted || m.stopped) {
+		if n := counts[dag.StatePending]; n > 0 { // of parts that were never opened
+			delete(counts, dag.StatePending)
+			counts[dag.StateSkipped] += n
+		}
+		r.events = append(r.events, m.ended(r.core.Task(m.task).Claim, def, counts))
+	}
+}
+
+// ended is how the task ends.
+func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32) dag.Ended {
+	e := dag.Ended{Task: m.task, Claim: claim, State: dag.StateCompleted}
+	failure, failed := "", m.failures()
+	for _, p := range m.parts {
+		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
+			e.ExitCode = p.GetExitCode()
+		}
+		failure = cmp.Or(failure, p.GetFailure())
+	}
+	switch {
+	case failed > def.GetMaxFailures():
+		e.State, e.Reason = dag.StateFailed, "instances"
+		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
+	case m.stopped:
+		e.State = dag.StateCancelled
+	case counts[dag.StateSkipped] > 0:
+		e.State, e.Reason = dag.StateSkipped, dag.ReasonHalt
+	}
+	return e
+}
+
+// orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
+func (r *run) orderParts(m *remote) {
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, Paused: r.admission.Paused()}
+	for _, p := range m.parts {
+		if p.GetOver() {
+			continue
+		}
+		from := int(p.GetFrom())
+		id := names.FanOutID(r.id, r.in.GetGeneration(), p.GetTask(), from)
+		r.fly(workflow.SignalExternalWorkflow(r.ctx, id, "", names.OrderSignal, order), func(f workflow.Future) {
+			if err := f.Get(r.ctx, nil); err != nil {
+				r.partGone(m, from, err.Error())
+			}
+		})
+	}
+	r.reportedNothing(m)
+}
+
+// reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
+func (r *run) reportedNothing(m *remote) {
+	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == dag.StateRunning {
+		r.reported(m)
+	}
+}
+
+// orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
+func (r *run) orderAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == dag.StateRunning {
+			r.orderParts(m)
+		}
+	}
+}
+
+// haltParts lets nothing new start in large fan-outs.
+func (r *run) haltParts(tasks []int) {
+	for _, i := range tasks {
+		if m := r.hasRemote(i); m != nil && !m.halted {
+			m.halted = true
+			r.orderParts(m)
+		}
+	}
+}
+
+// stopParts ends the parts of a fan-out. It tells whether task i has any.
+func (r *run) stopParts(i int) bool {
+	m := r.hasRemote(i)
+	if m == nil {
+		return false
+	}
+	if !m.stopped {
+		m.stopped = true
+		r.orderParts(m)
+	}
+	return true
+}
+
+// restoreParts goes on with a large fan-out of the execution before.
+func (r *run) restoreParts(i int, t *v1.TaskCarry) {
+	if len(t.GetParts()) == 0 {
+		return
+	}
+	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts()}
+	r.remotes = append(r.remotes, m)
+	r.board.rare(i).fan = &fan{total: m.total, counts: t.GetTask().GetCounts()}
+	if f := r.board.fan(i); f.counts == nil {
+		f.counts = map[string]int32{}
+	}
+	r.board.setItems(i, t.GetItems())
+}
+
+// childOf is the workflow that holds the instance that is asked for; empty: this one does, or none does yet.
+func (r *run) childOf(req *v1.InstancesRequest) string {
+	i, ok := r.graph.Index(req.GetTask())
+	m := r.hasRemote(i)
+	if !ok || m == nil || req.GetFrom() < 0 {
+		return ""
+	}
+	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) {
+		return names.FanOutID(r.id, r.in.GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom()))
+	}
+	return ""
+}
+
+// addParts asks for the outputs of the parts of a task, one list after the other. It tells whether there are any.
+func (r *run) addParts(req *v1.CollectRequest, task int) bool {
+	m := r.hasRemote(task)
+	if m == nil {
+		return false
+	}
+	size := r.partSize(m)
+	for k, p := range m.parts {
+		req.Parts = append(req.Parts, &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partEnd(k, size)) - p.GetFrom()})
+	}
+	return true
+}

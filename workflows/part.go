@@ -1,0 +1,166 @@
+package workflows
+
+import (
+	"maps"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// reportEvery is the least time between two reports of a part, but for the first failure and the end.
+const reportEvery = time.Second
+
+// reports is what the child of a part has told its run.
+type reports struct {
+	at       time.Time
+	counts   map[string]int32
+	failed   bool // that something failed has been told
+	wanted   bool // the run has asked for one
+	timed    bool // a timer runs
+	context  *structpb.Struct
+	revision int64
+}
+
+// countPart has the instances of a part know how many there are of the task in all.
+func (r *run) countPart() {
+	if part := r.in.GetPart(); part != nil {
+		if f := r.board.fan(0); f != nil {
+			f.total = int(part.GetCount())
+		}
+	}
+}
+
+// report tells the run how the part stands, when that has changed.
+func (r *run) report() {
+	if r.in.GetPart() == nil || r.board.fan(0) == nil {
+		return
+	}
+	f := r.board.fan(0)
+	s, now := &r.reports, workflow.Now(r.ctx)
+	failed := s.failed || r.failedInstance() >= 0
+	switch wait := reportEvery - now.Sub(s.at); {
+	case !s.wanted && maps.Equal(s.counts, f.counts):
+	case s.wanted || failed && !s.failed || wait <= 0:
+		s.failed = failed
+		future := workflow.SignalExternalWorkflow(r.ctx, r.id, "", names.PartSignal, r.partReport())
+		r.fly(future, func(f workflow.Future) {
+			if f.Get(r.ctx, nil) != nil && !r.cancelled { // the run is no more
+				r.cancelled = true
+				r.events = append(r.events, dag.Cancel{})
+			}
+		})
+	case !s.timed:
+		s.timed = true
+		r.after(wait, "report", func() { s.timed = false })
+	}
+}
+
+// failedInstance is the first instance that has failed, while failures are few; -1: none has.
+func (r *run) failedInstance() int {
+	f := r.board.fan(0)
+	for state, n := range f.counts { //workflowcheck:ignore (looks whether there is one)
+		if n > 0 && dag.Terminal(state) && state != dag.StateCompleted && state != dag.StateStopped && state != dag.StateSkipped && state != dag.StateCancelled {
+			for i := f.first; i < f.first+f.count; i++ {
+				switch s := r.board.entries[i].state; s {
+				case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled:
+				default:
+					if dag.Terminal(s) {
+						return i
+					}
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// partReport is how the part stands.
+func (r *run) partReport() *v1.PartReport {
+	f, s, part := r.board.fan(0), &r.reports, r.in.GetPart()
+	now := workflow.Now(r.ctx)
+	s.at, s.wanted, s.counts = now, false, maps.Clone(f.counts)
+	// It grows from execution to execution, too.
+	s.revision = max(s.revision+1, now.UnixMicro())
+	p := &v1.PartReport{
+		Task: part.GetTask(), From: part.GetFrom(), Revision: s.revision, Counts: s.counts,
+		ContextUpdate: s.context,
+	}
+	s.context = nil
+	if i := r.failedInstance(); i >= 0 {
+		p.Failure = because(r.board.name(i), r.board.textOf(i))
+	}
+	return p
+}
+
+// lastReport tells the run how the part has ended, and returns when the run has heard it, or is no more.
+func (r *run) lastReport() {
+	if r.in.GetPart() == nil {
+		return
+	}
+	p, rec := r.partReport(), r.core.Task(0)
+	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
+	if f := r.board.fan(0); f != nil {
+		outputs, text := r.collect(0, f)
+		p.Outputs = outputs.GetKey()
+		if text != "" {
+			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", text)
+		}
+	}
+	if err := workflow.SignalExternalWorkflow(r.ctx, r.id, "", names.PartSignal, p).Get(r.ctx, nil); err != nil {
+		workflow.GetLogger(r.ctx).Warn("the run of the part is no more", "error", err)
+	}
+}
+
+// keepUpdate remembers what is to be merged into the context of the run.
+func (r *run) keepUpdate(update *structpb.Struct) {
+	if r.in.GetPart() == nil {
+		return
+	}
+	if r.reports.context == nil {
+		r.reports.context = &structpb.Struct{}
+	}
+	proto.Merge(r.reports.context, update)
+}
+
+// takeOrders does what the run wants of the part.
+func (r *run) takeOrders() {
+	if r.in.GetPart() == nil {
+		return
+	}
+	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
+	for orders.Len() > 0 {
+		var o v1.PartOrder
+		if orders.ReceiveAsync(&o) {
+			r.takeOrder(&o)
+		}
+	}
+}
+
+func (r *run) takeOrder(o *v1.PartOrder) {
+	r.reports.wanted = true
+	switch {
+	case o.GetCancel():
+		if !r.cancelled {
+			r.cancelled = true
+			r.events = append(r.events, dag.Cancel{})
+		}
+		return
+	case o.GetPaused() && !r.admission.Paused():
+		r.pause(&v1.RunCommand{})
+	case !o.GetPaused() && r.admission.Paused():
+		r.resume(&v1.RunCommand{})
+	}
+	if o.GetHalt() {
+		for i := r.graph.Len(); i < r.core.Len(); i++ {
+			if s := r.core.Task(i).State; s == dag.StatePending || s == dag.StateQueued {
+				r.events = append(r.events, dag.CancelTask{Task: i, Reason: "nothing more of the task is to start"})
+			}
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// States of an open run, and of a task that waits for a person.
+const (
+	runPending         = "pending"
+	runRunning         = "running"
+	runPaused          = "paused"
+	runPendingApproval = "pending_approval"
+	statePaused        = "paused"
+	runRejected        = "rejected"
+)
+
+// openState is the state of the run while it is open.
+func (r *run) openState() string {
+	switch {
+	case r.admission.Paused():
+		return runPaused
+	case len(r.approvals) > 0 && r.underWay() == len(r.approvals):
+		return runPendingApproval
+	}
+	return runRunning
+}
+
+// underWay is the number of tasks and instances that wait for a node or have one.
+func (r *run) underWay() int {
+	return r.core.Count(dag.StateQueued) + r.core.Count(dag.StateAssigned) + r.core.Count(dag.StateRunning) - r.board.busyGroups
+}
+
+// showState shows the state of the open run, in lists too where it is not the one
+// that Temporal knows.
+func (r *run) showState() { r.setState(r.openState()) }
+
+func (r *run) setState(state string) {
+	if state == r.board.run.State {
+		return
+	}
+	r.board.run.State = state
+	if err := workflow.UpsertMemo(r.ctx, map[string]any{names.StateMemo: state}); err != nil {
+		workflow.GetLogger(r.ctx).Warn("the state of the run could not be shown", "error", err)
+	}
+}
