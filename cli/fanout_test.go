@@ -77,6 +77,13 @@ func TestRunsGetOfAFanOut(t *testing.T) {
 	if each.Instances[4].Result.ExitCode != 3 || each.Instances[5].Result.ExitCode != -1 {
 		t.Errorf("results are %+v", each.Instances)
 	}
+	if strings.Contains(text, "cachedFrom") {
+		t.Errorf("what was not reused is said to be in\n%s", text)
+	}
+	f.run.Tasks["each"].Instances[0].CachedFrom = "nightly-77777777"
+	if again := run(t, "runs", "get", "last", "-o", "json", "--gateway", f.url).stdout; strings.Count(again, `"cachedFrom": "nightly-77777777"`) != 1 {
+		t.Errorf("what was reused is not said in\n%s", again)
+	}
 	if fetch := d.Tasks["fetch"]; fetch.Count != nil || fetch.Counts != nil || fetch.Instances != nil {
 		t.Errorf("a task that is not fanned out has %+v", fetch)
 	}

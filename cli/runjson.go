@@ -105,29 +105,53 @@ func (rw *runWriter) end() error {
 // and the like only if there is such a thing.
 func taskJSON(task *v1.Task) ([]byte, error) {
 	task.Result = wholeResult(task.GetResult())
-	for _, i := range task.GetInstances() {
-		i.Result = wholeResult(i.GetResult())
-	}
+	instances := task.GetInstances()
+	task.Instances = nil
 	text, err := compactJSON(task)
 	if err != nil {
 		return nil, err
 	}
-	var absent []string
-	for key, there := range map[string]bool{
-		"counts": task.Count != nil, "instances": task.Count != nil,
-		"cachedFrom": task.GetCachedFrom() != "", "childRun": task.GetChildRun() != "", "held": task.GetHeld(),
-	} {
-		if !there {
-			absent = append(absent, key)
+	if task.Count == nil {
+		return without(text, append(absent(task), "counts", "instances"))
+	}
+	if text, err = without(text, append(absent(task), "instances")); err != nil {
+		return nil, err
+	}
+	all := make([][]byte, len(instances))
+	for k, i := range instances {
+		if all[k], err = instanceJSON(i); err != nil {
+			return nil, err
 		}
 	}
-	return without(text, absent)
+	return slices.Concat(text[:len(text)-1], []byte(`,"instances":[`), bytes.Join(all, []byte(",")), []byte("]}")), nil
 }
 
-// instanceJSON is an instance with a result.
+// instanceJSON is an instance with a result, and what else it has like a task.
 func instanceJSON(i *v1.Instance) ([]byte, error) {
 	i.Result = wholeResult(i.GetResult())
-	return compactJSON(i)
+	text, err := compactJSON(i)
+	if err != nil {
+		return nil, err
+	}
+	return without(text, absent(i))
+}
+
+// absent are the fields that a task or an instance has not, and that its JSON has
+// only if there is such a thing.
+func absent(of interface {
+	GetCachedFrom() string
+	GetChildRun() string
+	GetHeld() bool
+}) []string {
+	var fields []string
+	for field, there := range map[string]bool{
+		"cachedFrom": of.GetCachedFrom() != "", "childRun": of.GetChildRun() != "", "held": of.GetHeld(),
+	} {
+		if !there {
+			fields = append(fields, field)
+		}
+	}
+	return fields
 }
 
 // wholeResult is a result with an output; nothing has run where there is none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -25,15 +26,8 @@ func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelR
 	if signalErr == nil {
 		return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
 	}
-	// Temporal says NotFound of a closed workflow, too.
-	desc, err := g.reader.describe(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	status := desc.GetWorkflowExecutionInfo().GetStatus()
-	if isOpen(status) {
+	if !is[*serviceerror.NotFound](signalErr) {
 		return nil, fmt.Errorf("cancel run %s: %w", id, signalErr)
 	}
-	ended := map[string]string{"completed": "completed", "failed": "failed", "cancelled": "been cancelled"}[stateOf(status)]
-	return nil, wrongState("run %s has already %s", id, ended)
+	return nil, g.closed(ctx, id) // Temporal says NotFound of a closed workflow, too
 }

@@ -51,7 +51,7 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 	if limit == 0 {
 		limit = defaultDeadLetterPage
 	}
-	found, err := g.newest(ctx, deadLettersQuery, after, limit+1, isRunID)
+	found, err := g.newest(ctx, deadLettersQuery, after, limit+1, isRun)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
@@ -110,80 +110,122 @@ func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.Workflow
 	return letters, group.Wait()
 }
 
-// deadLetters are the dead letters of a run that were not purged, by name of the task.
+// deadLetters are the dead letters of a run that were not purged, by name of the task and number of the instance.
 func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter, error) {
 	v, err := g.reader.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var letters []*v1.DeadLetter
-	for _, name := range v.names {
-		t := v.tasks[name]
-		if t.task.GetState() != "dead_letter" {
-			continue
-		}
-		purged, err := g.purged(ctx, v, name)
-		if err != nil {
-			return nil, err
-		}
-		if !purged {
-			letters = append(letters, &v1.DeadLetter{
-				Run: id, Task: name, Attempts: t.task.GetAttempts(), Error: t.task.GetError(), Reason: t.task.GetReason(),
-				Type: t.task.GetType(), Workflow: v.run.GetName(), Generation: v.run.GetGeneration(),
-				DeadLetteredAt: t.task.GetCompletedAt(),
-			})
-		}
+	dead, err := g.dead(ctx, v, v.names)
+	if err != nil {
+		return nil, err
+	}
+	for _, about := range dead {
+		t := about.shown()
+		letters = append(letters, &v1.DeadLetter{
+			Run: id, Task: about.name, Attempts: about.attempts(), Error: t.GetError(), Reason: t.GetReason(),
+			Type: t.GetType(), Workflow: v.run.GetName(), Generation: v.run.GetGeneration(),
+			DeadLetteredAt: t.GetCompletedAt(),
+		})
 	}
 	return letters, nil
 }
 
-// purged says whether the dead letter of a task was taken off the list. The mark
+// dead are the dead-lettered tasks among some, and the dead-lettered instances of those, that were not purged.
+func (g *Gateway) dead(ctx context.Context, v *view, tasks []string) ([]subject, error) {
+	var all []subject
+	add := func(about subject) error {
+		if about.shown().GetState() != "dead_letter" {
+			return nil
+		}
+		purged, err := g.purged(ctx, v, about)
+		if err == nil && !purged {
+			all = append(all, about)
+		}
+		return err
+	}
+	for _, name := range tasks {
+		t := v.tasks[name]
+		if err := add(subject{name: name, task: name, of: t}); err != nil {
+			return nil, err
+		}
+		for left, from := t.task.GetCounts()["dead_letter"], 0; left > 0; {
+			some, err := g.reader.instances(ctx, v, name, from, defaultInstancePage)
+			if err != nil {
+				return nil, err
+			}
+			if len(some) == 0 {
+				break
+			}
+			for _, i := range some {
+				from = int(i.instance.GetIndex()) + 1
+				if i.brief.GetState() != "dead_letter" {
+					continue
+				}
+				left--
+				if err := add(subject{name: names.InstanceName(name, from-1), task: name, of: t, one: i}); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// purged says whether a dead letter was taken off the list. The mark
 // names the claim, so that the task, put back and dead-lettered again, is listed anew.
-func (g *Gateway) purged(ctx context.Context, v *view, task string) (bool, error) {
+func (g *Gateway) purged(ctx context.Context, v *view, about subject) (bool, error) {
 	var mark v1.ClaimRef
-	err := g.store.GetMessage(ctx, store.PurgedKey(v.run.GetId(), v.run.GetGeneration(), task), &mark)
+	err := g.store.GetMessage(ctx, store.PurgedKey(v.run.GetId(), v.run.GetGeneration(), about.name), &mark)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read the dead letters of run %s: %w", v.run.GetId(), err)
 	}
-	return mark.GetClaim() == v.tasks[task].claim, nil
+	return mark.GetClaim() == about.claim(), nil
 }
 
-// choose are the dead letters that a request about one task, or about all of a
-// run, is about.
-func (g *Gateway) choose(ctx context.Context, v *view, task string) ([]string, error) {
+// choose are the dead letters that a request about one task, one instance, or about all of a
+// run, is about. Those of a task that has fanned out are its instances'.
+func (g *Gateway) choose(ctx context.Context, v *view, name string) ([]subject, error) {
 	id := v.run.GetId()
-	if task != "" {
-		t := v.tasks[task]
-		if t == nil {
-			return nil, notFound("run %s has no task %q; %s", id, task, nearNames(task, v.names))
+	if name == "" {
+		all, err := g.dead(ctx, v, v.names)
+		if err == nil && len(all) == 0 {
+			err = wrongState("run %s has no dead letters", id)
 		}
-		if state := t.brief.GetState(); state != "dead_letter" {
-			return nil, wrongState("task %s of run %s is no dead letter; it is %s", task, id, state)
-		}
+		return all, err
 	}
-	var chosen []string
-	for _, name := range v.names {
-		if task != "" && name != task || v.tasks[name].task.GetState() != "dead_letter" {
-			continue
-		}
-		purged, err := g.purged(ctx, v, name)
-		if err != nil {
-			return nil, err
-		}
-		if !purged {
-			chosen = append(chosen, name)
-		}
+	about, err := g.reader.subject(ctx, v, name)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case len(chosen) > 0:
-		return chosen, nil
-	case task != "":
-		return nil, wrongState("the dead letter of task %s of run %s was purged", task, id)
+	if about.one == nil && about.of.task.GetCounts()["dead_letter"] > 0 {
+		all, err := g.dead(ctx, v, []string{name})
+		if err == nil && len(all) == 0 {
+			err = wrongState("the dead letters of task %s of run %s were purged", name, id)
+		}
+		return all, err
 	}
-	return nil, wrongState("run %s has no dead letters", id)
+	if state := about.shown().GetState(); state != "dead_letter" {
+		return nil, wrongState("task %s of run %s is no dead letter; it is %s", name, id, state)
+	}
+	purged, err := g.purged(ctx, v, about)
+	if err == nil && purged {
+		err = wrongState("the dead letter of task %s of run %s was purged", name, id)
+	}
+	return []subject{about}, err
+}
+
+// namesOf are the names of tasks and instances.
+func namesOf(subjects []subject) []string {
+	all := make([]string, len(subjects))
+	for i, about := range subjects {
+		all[i] = about.name
+	}
+	return all
 }
 
 // PurgeDeadLetter takes dead letters off the list for good.
@@ -200,11 +242,11 @@ func (g *Gateway) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.P
 	if err != nil {
 		return nil, err
 	}
-	for _, task := range tasks {
-		mark := &v1.ClaimRef{Task: task, Claim: v.tasks[task].claim}
-		if err := g.store.PutMessage(ctx, store.PurgedKey(id, v.run.GetGeneration(), task), mark); err != nil {
-			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", task, id, err)
+	for _, about := range tasks {
+		mark := &v1.ClaimRef{Task: about.name, Claim: about.claim()}
+		if err := g.store.PutMessage(ctx, store.PurgedKey(id, v.run.GetGeneration(), about.name), mark); err != nil {
+			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", about.name, id, err)
 		}
 	}
-	return connect.NewResponse(&v1.PurgeDeadLetterResponse{Run: id, Tasks: tasks}), nil
+	return connect.NewResponse(&v1.PurgeDeadLetterResponse{Run: id, Tasks: namesOf(tasks)}), nil
 }

@@ -244,9 +244,11 @@ func TestRetryClosed(t *testing.T) {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	end(t, id, "completed")
-	if err := f.reopen(t.Context(), stale, 2, []string{"a"}); err != nil {
+	if err := f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}); err != nil {
 		t.Error(err)
 	}
+	err = f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}})
+	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)
 	}

@@ -5,17 +5,20 @@
 //
 //	client ── Connect, gRPC, gRPC-Web ──> Handler
 //	                                        │
-//	            SubmitRun, CancelRun ───────┼──> Temporal: start, signal
+//	 SubmitRun, RerunRun, CancelRun ────────┼──> Temporal: start, signal
 //	            ListRuns, ListDeadLetters ──┼──> Temporal: visibility
-//	            RetryDeadLetter ────────────┼──> Temporal: update, or the next generation
-//	            ExplainTask ────────────────┼──> workflow Explain
+//	 PauseRun, HoldTask, ApproveTask, ... ──┼──> Temporal: update
+//	            RetryDeadLetter, RetryRun ──┼──> Temporal: update, or the next generation
+//	            ExplainTask, PlanRun ───────┼──> workflow Explain
+//	            WorkflowService ────────────┼──> activities/library
 //	            NodeService ────────────────┼──> activities/registry
 //	            GetRun ──────── reader ─────┼──> Temporal: describe and query while
 //	            WatchRun ─┐       │         │    open, the result when closed; store
 //	            logs -f ──┴─ one poller a run
+//	            ListInstances ──────────────┼──> the same, and queries of the children of the run
 //	            ListRunEvents ──────────────┼──> store, and a query while open
 //	            StreamRunLogs ──────────────┴──> log store
 //
 // It may import proto, workflows/definition, workflows/names, activities/store,
-// activities/logs, activities/registry, and of Temporal the client side of the SDK and its API.
+// activities/logs, activities/library, activities/registry, and of Temporal the client side of the SDK and its API.
 package gateway

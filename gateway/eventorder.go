@@ -23,15 +23,32 @@ func startedEvents(v *view, only string, known []*v1.Event) []*v1.Event {
 		}
 	}
 	var events []*v1.Event
-	for _, name := range v.names {
-		t := v.tasks[name]
-		r, runs := v.running[names.AttemptID(name, t.claim)]
-		if !runs || t.brief.GetState() != "running" || only != "" && name != only || told[dispatch{name, t.claim}] {
-			continue
+	add := func(name string, claim int32, task interface {
+		GetState() string
+		GetNode() string
+		GetAttempt() int32
+	}) {
+		r, runs := v.running[names.AttemptID(name, claim)]
+		if !runs || task.GetState() != "running" || told[dispatch{name, claim}] {
+			return
 		}
 		events = append(events, &v1.Event{
-			At: r.started, Task: name, Event: "started", Node: t.task.GetNode(), Attempt: t.task.GetAttempt(), Claim: t.claim,
+			At: r.started, Task: name, Event: "started", Node: task.GetNode(), Attempt: task.GetAttempt(), Claim: claim,
 		})
+	}
+	for _, name := range v.names {
+		t := v.tasks[name]
+		of, index, instance := names.ParseInstanceName(only)
+		if only == "" || only == name {
+			add(name, t.claim, t.brief)
+		} else if !instance || of != name {
+			continue
+		}
+		for _, i := range t.instances {
+			if i != nil && (!instance || int(i.instance.GetIndex()) == index) {
+				add(names.InstanceName(name, int(i.instance.GetIndex())), i.claim, i.brief)
+			}
+		}
 	}
 	return events
 }

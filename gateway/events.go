@@ -35,8 +35,10 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 		return nil, err
 	}
 	task := req.Msg.GetTask()
-	if task != "" && v.tasks[task] == nil {
-		return nil, notFound("run %s has no task %q; %s", id, task, nearNames(task, v.names))
+	if task != "" {
+		if _, err := g.reader.subject(ctx, v, task); err != nil {
+			return nil, err
+		}
 	}
 	limit := int(req.Msg.GetPageSize())
 	if limit == 0 {
@@ -82,7 +84,7 @@ func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventP
 			continue
 		}
 		for _, e := range part[at.offset:] {
-			if task == "" || e.GetTask() == task {
+			if task == "" || concerns(e, task) {
 				if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
 					return items, &at, nil
 				}
@@ -93,6 +95,15 @@ func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventP
 		at = eventPlace{generation: at.generation, part: at.part + 1}
 	}
 	return items, nil, nil
+}
+
+// concerns says that an event is of a task, of an instance of it, or of the instance of that name.
+func concerns(e *v1.Event, name string) bool {
+	if e.GetTask() == name {
+		return true
+	}
+	of, _, ok := names.ParseInstanceName(e.GetTask())
+	return ok && of == name
 }
 
 // eventPart returns the part of the events of a run that a place lies in; nil

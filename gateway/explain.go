@@ -32,14 +32,18 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 		return nil, err
 	}
 	name := req.Msg.GetTask()
-	t := v.tasks[name]
-	if t == nil {
-		return nil, notFound("run %s has no task %q; %s", id, name, nearNames(name, v.names))
+	about, err := g.reader.subject(ctx, v, name)
+	if err != nil {
+		return nil, err
 	}
-	state := t.brief.GetState()
+	t := about.shown()
+	state := t.GetState()
 	res := &v1.ExplainTaskResponse{Task: name, State: state}
 	ended := taskEnded(state)
-	said, err := g.askPlacement(ctx, id, name, t)
+	said := &v1.ExplainResponse{}
+	if needsNode(t.GetType()) {
+		said, err = g.explainTask(ctx, id, about)
+	}
 	if err != nil && !ended {
 		return nil, err
 	}
@@ -52,12 +56,14 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 		res.Chosen, res.Reason = said.GetChosen(), said.GetReason()
 		if waits := waitsFor(v, t); waits != "" {
 			res.Reason = waits
+		} else if state == "queued" && !said.GetHeld() && t.GetError() != "" {
+			res.Reason = t.GetError() // it waits in the run, for a lock or its turn
 		}
 		if res.Reason == "" {
-			res.Reason = t.task.GetError()
+			res.Reason = t.GetError()
 		}
 	default:
-		res.Chosen = t.task.GetNode()
+		res.Chosen = t.GetNode()
 		if res.Reason, err = g.whyThere(ctx, v, name); err != nil {
 			return nil, err
 		}
@@ -65,14 +71,17 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 			res.Reason = said.GetReason()
 		}
 		if res.Reason == "" && res.Chosen == "" {
-			res.Reason = t.task.GetError()
+			res.Reason = t.GetError()
 		}
 	}
 	return connect.NewResponse(res), nil
 }
 
-// askPlacement asks the placement queue about a task.
-func (g *Gateway) askPlacement(ctx context.Context, id, name string, t *taskView) (*v1.ExplainResponse, error) {
+// needsNode tells whether tasks of a type are given to nodes; the run itself carries out the others.
+func needsNode(kind string) bool { return kind != "run" && kind != "approval" }
+
+// explainTask asks the placement queue about a task or an instance of a run.
+func (g *Gateway) explainTask(ctx context.Context, id string, about subject) (*v1.ExplainResponse, error) {
 	desc, err := g.reader.describe(ctx, id)
 	if err != nil {
 		return nil, err
@@ -81,39 +90,55 @@ func (g *Gateway) askPlacement(ctx context.Context, id, name string, t *taskView
 	if err != nil {
 		return nil, err
 	}
-	def := in.GetDefinition().GetTasks()[name]
-	ask := &v1.ExplainRequest{RunId: id, Request: &v1.TaskRequest{
-		Task: name, Claim: t.claim, Type: def.GetType(), Constraints: def.GetConstraints(), Resources: def.GetResources(),
-		Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()), PlacementTimeout: in.GetOptions().GetPlacementTimeout(),
-	}}
+	req := g.taskRequest(about.name, in.GetDefinition().GetTasks()[about.task], in.GetOptions())
+	req.Claim = about.claim()
+	return g.askPlacement(ctx, &v1.ExplainRequest{RunId: id, Request: req})
+}
+
+// taskRequest is what a run would ask the placement queue for a task.
+func (g *Gateway) taskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions) *v1.TaskRequest {
+	return &v1.TaskRequest{
+		Task: name, Type: def.GetType(), Constraints: def.GetConstraints(), Resources: def.GetResources(),
+		Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()), PlacementTimeout: options.GetPlacementTimeout(),
+	}
+}
+
+// askPlacement asks the placement queue what it thinks of tasks of a run.
+func (g *Gateway) askPlacement(ctx context.Context, ask *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	asked, err := g.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       names.NewExplainID(id),
+		ID:                       names.NewExplainID(ask.GetRunId()),
 		TaskQueue:                names.ControlQueue,
 		WorkflowExecutionTimeout: explainTimeout,
 		WorkflowTaskTimeout:      runTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 	}, names.ExplainWorkflow, ask)
 	if err != nil {
-		return nil, fmt.Errorf("ask the placement queue about task %s: %w", name, err)
+		return nil, fmt.Errorf("ask the placement queue: %w", err)
 	}
 	var said v1.ExplainResponse
 	if err := asked.Get(ctx, &said); err != nil {
 		if ctx.Err() != nil || timedOut(err) {
 			return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the placement queue has not answered within %s; is a gateway up that may own it?", explainTimeout))
 		}
-		return nil, fmt.Errorf("ask the placement queue about task %s: %w", name, err)
+		return nil, fmt.Errorf("ask the placement queue: %w", err)
 	}
 	return &said, nil
 }
 
 // waitsFor says what a task that is not in the placement queue waits for; empty:
 // it is in the queue.
-func waitsFor(v *view, t *taskView) string {
-	if t.brief.GetState() == "pending" {
+func waitsFor(v *view, t *v1.Task) string {
+	switch {
+	case t.GetHeld():
+		return "is held back; it waits to be released"
+	case v.run.GetState() == "paused" && !taskEnded(t.GetState()):
+		return "waits for the run to be resumed"
+	}
+	if t.GetState() == "pending" {
 		var open []string
-		for _, parent := range t.task.GetDependsOn() {
+		for _, parent := range t.GetDependsOn() {
 			if p := v.tasks[parent]; p != nil && !taskEnded(p.brief.GetState()) {
 				open = append(open, parent)
 			}
@@ -122,7 +147,7 @@ func waitsFor(v *view, t *taskView) string {
 			return "waits for " + strings.Join(open, ", ")
 		}
 	}
-	if at := t.task.GetScheduledAfter(); at != nil && at.AsTime().After(time.Now()) {
+	if at := t.GetScheduledAfter(); at != nil && at.AsTime().After(time.Now()) {
 		return "waits until " + at.AsTime().UTC().Format(time.RFC3339) + " after a failure"
 	}
 	return ""

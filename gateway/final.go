@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -47,7 +48,8 @@ func (r *reader) final(ctx context.Context, desc *description) (*v1.StatusRespon
 	}
 	status = proto.CloneOf(status)
 	run := status.Run
-	if state := stateOf(info.GetStatus()); run.GetState() != state {
+	// Temporal knows a rejected run as failed.
+	if state := stateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != "rejected" || state != "failed") {
 		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
 		if run.Reason == "" && state == "failed" {
 			run.Reason = "system"
@@ -57,11 +59,27 @@ func (r *reader) final(ctx context.Context, desc *description) (*v1.StatusRespon
 		run.CompletedAt = info.GetCloseTime()
 	}
 	for _, task := range run.Tasks {
-		if !taskEnded(task.GetState()) {
-			task.State, task.Reason, task.CompletedAt = "cancelled", run.Reason, run.CompletedAt
-		}
+		cutOff(task, run)
 	}
 	return status, nil
+}
+
+// cutOff ends what had not ended of a task when its run was ended from outside.
+func cutOff(task *v1.Task, run *v1.Run) {
+	if !taskEnded(task.GetState()) {
+		task.State, task.Reason, task.CompletedAt = "cancelled", run.GetReason(), run.GetCompletedAt()
+	}
+	for _, i := range task.GetInstances() {
+		if !taskEnded(i.GetState()) {
+			i.State, i.Reason, i.CompletedAt = "cancelled", run.GetReason(), run.GetCompletedAt()
+		}
+	}
+	for state, n := range task.GetCounts() {
+		if !taskEnded(state) {
+			task.Counts["cancelled"] += n
+			delete(task.Counts, state)
+		}
+	}
 }
 
 // whole says that a status holds all tasks of its run.
@@ -162,7 +180,11 @@ func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
 		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
 	}
-	return &in, nil
+	whole, err := definition.Unpack(&in)
+	if err != nil {
+		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	return whole, nil
 }
 
 // kept returns the status that the run left in the store, nil when there is none.
@@ -189,11 +211,7 @@ func (r *reader) lastKnown(ctx context.Context, desc *description) (*v1.StatusRe
 	exec := info.GetExecution()
 	answers, err := r.ask(ctx, exec.GetWorkflowId(), 0)
 	if err == nil {
-		last := answers[0]
-		for _, a := range answers[1:] {
-			proto.Merge(last, a)
-		}
-		return last, nil
+		return together(answers), nil
 	}
 	r.log.Debug("a closed run does not answer", "run", exec.GetWorkflowId(), "error", err)
 	in, err := r.input(ctx, exec)

@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // follower sends the logs of the tasks of one run to one client. It reads only
@@ -21,12 +22,16 @@ type follower struct {
 
 	seen  int64 // version of the run that has been taken in
 	tails map[string]*tail
+	// fans are the tasks that have fanned out, whose logs are those of their instances and batches.
+	fans map[string]*fan
 }
 
-// tail is how far the log of one task has been sent.
+// tail is how far the log of one task, instance or batch has been sent.
 type tail struct {
 	task string
 	info *v1.Task
+	// number is the place of the log among those of its task.
+	number int
 	// queue are the attempts still to send; the first is being sent.
 	queue []logs.Attempt
 	// next is the chunk of the first attempt to go on from.
@@ -35,11 +40,22 @@ type tail struct {
 	known *logs.Attempt
 	// final: the queue will not grow any more. done: all of it is sent.
 	final, done bool
+	// of is the task whose instance or batch it is; nil: it is a task of its own.
+	of *fan
 }
+
+// over says that nothing will be printed any more.
+func (t *tail) over() bool { return t.final || t.of != nil && t.of.final }
 
 // all takes in the last of a run and sends all that is left, task by task.
 func (f *follower) all(ctx context.Context, n news) error {
 	if err := f.learn(ctx, n); err != nil {
+		return err
+	}
+	for _, of := range f.fans {
+		of.final, of.changed = true, true
+	}
+	if err := f.listFans(ctx); err != nil {
 		return err
 	}
 	for _, t := range f.tails {
@@ -59,9 +75,12 @@ func (f *follower) all(ctx context.Context, n news) error {
 // which their tasks started.
 func (f *follower) active() []*tail {
 	var tails []*tail
-	for _, t := range f.tails {
-		if !t.done && (t.final || len(t.queue) > 0) {
+	for key, t := range f.tails {
+		switch {
+		case !t.done && (t.over() || len(t.queue) > 0):
 			tails = append(tails, t)
+		case t.of != nil:
+			delete(f.tails, key) // there may be very many
 		}
 	}
 	slices.SortFunc(tails, func(a, b *tail) int {
@@ -71,7 +90,7 @@ func (f *follower) active() []*tail {
 			}
 			return t.info.GetAssignedAt().AsTime().UnixNano()
 		}
-		return cmp.Or(cmp.Compare(started(a), started(b)), cmp.Compare(a.task, b.task))
+		return cmp.Or(cmp.Compare(started(a), started(b)), cmp.Compare(a.number, b.number), cmp.Compare(a.task, b.task))
 	})
 	return tails
 }
@@ -80,7 +99,15 @@ func (f *follower) active() []*tail {
 func (f *follower) learn(ctx context.Context, n news) error {
 	f.seen = n.version
 	for _, changed := range n.tasks {
-		if f.req.GetTask() != "" && f.req.GetTask() != changed.name {
+		only, _, instance := names.ParseInstanceName(f.req.GetTask())
+		if !instance {
+			only = f.req.GetTask()
+		}
+		if only != "" && only != changed.name {
+			continue
+		}
+		if changed.task.Count != nil {
+			f.learnFan(changed)
 			continue
 		}
 		t := f.tails[changed.name]
@@ -147,6 +174,9 @@ func order(a, b logs.Attempt) int {
 
 // pass sends what is new of every task, a piece of each in turn.
 func (f *follower) pass(ctx context.Context) error {
+	if err := f.listFans(ctx); err != nil {
+		return err
+	}
 	for progress := true; progress; {
 		progress = false
 		for _, t := range f.active() {
@@ -162,6 +192,11 @@ func (f *follower) pass(ctx context.Context) error {
 
 // complete says that the one task that is wanted has ended and is all sent.
 func (f *follower) complete() bool {
+	for _, of := range f.fans {
+		if f.req.GetTask() != "" {
+			return of.final && len(f.active()) == 0
+		}
+	}
 	t := f.tails[f.req.GetTask()]
 	return t != nil && t.done
 }
@@ -171,7 +206,7 @@ func (f *follower) complete() bool {
 // begun or the task has ended and nothing more of it has come.
 func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) {
 	if len(t.queue) == 0 {
-		t.done = t.final
+		t.done = t.over()
 		return false, nil
 	}
 	a := t.queue[0]
@@ -179,12 +214,12 @@ func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 	if err != nil {
 		return false, fmt.Errorf("read the log of task %s: %w", t.task, err)
 	}
-	if err := f.emit(a, entries); err != nil {
+	if err := f.emit(entries); err != nil {
 		return false, err
 	}
 	more = next > t.next
 	t.next = next
-	if ended || !more && (t.final || len(t.queue) > 1) {
+	if ended || !more && (t.over() || len(t.queue) > 1) {
 		t.queue, t.next = t.queue[1:], 0
 		more = true
 	}
@@ -192,13 +227,15 @@ func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 }
 
 // emit sends entries of the streams that are wanted.
-func (f *follower) emit(a logs.Attempt, entries []*v1.LogEntry) error {
+func (f *follower) emit(entries []*v1.LogEntry) error {
 	wanted := make([]*v1.LogEntry, 0, len(entries))
 	for _, e := range entries {
 		if f.req.GetStream() != "" && e.GetStream() != f.req.GetStream() {
 			continue
 		}
-		e.Task, e.Attempt = a.Task, a.Attempt
+		if f.req.Attempt != nil && e.GetAttempt() != f.req.GetAttempt() {
+			continue // of another instance of the batch
+		}
 		wanted = append(wanted, e)
 	}
 	if len(wanted) == 0 {

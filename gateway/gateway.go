@@ -6,19 +6,19 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"switchyard/activities/library"
 	"switchyard/activities/store"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Gateway answers the calls of RunService. Its methods may be called from
+// Gateway answers the calls of RunService, and keeps what those of the other services need. Its methods may be called from
 // several goroutines at once.
 type Gateway struct {
-	switchyardv1connect.UnimplementedRunServiceHandler
-
 	config  Config
 	client  client.Client
 	store   *store.Store
 	nodes   Nodes
+	library *library.Library
 	log     *slog.Logger
 	reader  *reader
 	pollers *pollers
@@ -42,6 +42,7 @@ func New(config Config) (*Gateway, error) {
 		client:   config.Client,
 		store:    config.Store,
 		nodes:    config.Nodes,
+		library:  library.New(config.Client),
 		log:      config.Logger,
 		reader:   read,
 		pollers:  newPollers(read, config.PollInterval, config.Logger),

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -16,9 +18,15 @@ const (
 	defaultTaskPage = 1000
 	// taskPageBytes is where a page is cut; a page holds at least one task.
 	taskPageBytes = 3 << 20
+	// wholeInstanceBytes is what the instances that are shown with a task may take until those that follow are shown
+	// without streams and output.
+	wholeInstanceBytes = 1 << 20
+	// resultsAtOnce is how many results are read from the store at once.
+	resultsAtOnce = 16
 )
 
-// GetRun returns a run with a page of its tasks, streams and outputs included.
+// GetRun returns a run with a page of its tasks, streams and outputs included, and the first instances of those that
+// have fanned out.
 func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
 	id, err := g.resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -40,40 +48,110 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	res.Run.Tasks = map[string]*v1.Task{}
 	start, _ := slices.BinarySearch(v.names, first)
 	size := 0
-	for _, name := range v.names[start:] {
-		if len(res.Run.Tasks) == limit {
-			res.NextPageToken = encodeTaskToken(id, name)
-			break
+	for names := v.names[start:]; len(names) > 0; {
+		n := min(len(names), resultsAtOnce)
+		for i, task := range g.fillAll(ctx, v, names[:n]) {
+			size += proto.Size(task)
+			// What does not fit is read once more with the next page.
+			if len(res.Run.Tasks) == limit || size > taskPageBytes && len(res.Run.Tasks) > 0 {
+				res.NextPageToken = encodeTaskToken(id, names[i])
+				return connect.NewResponse(res), nil
+			}
+			res.Run.Tasks[names[i]] = task
 		}
-		task := g.fill(ctx, id, name, v.tasks[name])
-		if size += proto.Size(task); size > taskPageBytes && len(res.Run.Tasks) > 0 {
-			// Read once more with the next page, which starts with it.
-			res.NextPageToken = encodeTaskToken(id, name)
-			break
-		}
-		res.Run.Tasks[name] = task
+		names = names[n:]
 	}
 	return connect.NewResponse(res), nil
 }
 
+// fillAll returns tasks of a run with their whole results.
+func (g *Gateway) fillAll(ctx context.Context, v *view, tasks []string) []*v1.Task {
+	all := make([]*v1.Task, len(tasks))
+	var group errgroup.Group
+	group.SetLimit(resultsAtOnce)
+	for i, name := range tasks {
+		if t := v.tasks[name]; t.record == "" && t.task.GetCount() == 0 {
+			all[i] = g.fill(ctx, v, name)
+			continue
+		}
+		group.Go(func() error {
+			all[i] = g.fill(ctx, v, name)
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	return all
+}
+
 // fill returns a task with its whole result, which is in the store where the
 // workflow holds only part of it. Without the record the part has to do.
-func (g *Gateway) fill(ctx context.Context, run, name string, t *taskView) *v1.Task {
-	task := proto.CloneOf(t.task)
-	task.State, task.AssignedAt, task.StartedAt = t.brief.State, t.brief.AssignedAt, t.brief.StartedAt
-	if t.record != "" {
-		var record v1.ExecuteResponse
-		if err := g.store.GetMessage(ctx, t.record, &record); err != nil {
-			g.log.Warn("the result of a task cannot be read", "run", run, "task", name, "error", err)
-		} else if record.GetResult() != nil {
-			task.Result = record.Result
+func (g *Gateway) fill(ctx context.Context, v *view, name string) *v1.Task {
+	run, t := v.run.GetId(), v.tasks[name]
+	task := shallow(t.task)
+	task.State, task.AssignedAt, task.StartedAt, task.Counts = t.brief.State, t.brief.AssignedAt, t.brief.StartedAt, t.brief.Counts
+	task.Result = g.result(ctx, run, name, task.Result, t.record)
+	size := 0
+	for _, i := range g.firstInstances(ctx, v, name) {
+		switch {
+		case i == nil:
+		case size > wholeInstanceBytes:
+			task.Instances = append(task.Instances, i.brief)
+		default:
+			whole := g.fillInstance(ctx, run, name, i)
+			size += proto.Size(whole)
+			task.Instances = append(task.Instances, whole)
 		}
 	}
-	if task.Result == nil {
-		task.Result = &v1.TaskResult{ExitCode: -1}
-	}
-	if task.Result.Output == nil {
-		task.Result.Output = &structpb.Struct{}
-	}
 	return task
+}
+
+// firstInstances are those that are shown with a task. What the view does not hold,
+// as those of a large fan-out that children of the run carry, the children are asked
+// for; without their answer the task is shown without them.
+func (g *Gateway) firstInstances(ctx context.Context, v *view, name string) []*instanceView {
+	t := v.tasks[name]
+	if len(t.instances) > 0 {
+		return t.instances[:min(len(t.instances), shownInstances)]
+	}
+	var first []*instanceView
+	for at := 0; len(first) < shownInstances; {
+		some, err := g.reader.instances(ctx, v, name, at, shownInstances-len(first))
+		if err != nil {
+			g.log.Warn("the instances of a task cannot be read", "run", v.run.GetId(), "task", name, "error", err)
+		}
+		if err != nil || len(some) == 0 {
+			break
+		}
+		first = append(first, some...)
+		at = int(some[len(some)-1].instance.GetIndex()) + 1
+	}
+	return first
+}
+
+// fillInstance returns an instance with its whole result.
+func (g *Gateway) fillInstance(ctx context.Context, run, task string, i *instanceView) *v1.Instance {
+	whole := briefInstance(i.instance)
+	whole.State, whole.AssignedAt, whole.StartedAt, whole.Attempts = i.brief.State, i.brief.AssignedAt, i.brief.StartedAt, i.instance.GetAttempts()
+	whole.Result = g.result(ctx, run, names.InstanceName(task, int(i.instance.GetIndex())), i.instance.GetResult(), i.record)
+	return whole
+}
+
+// result returns the whole of a result of which the workflow holds a part, and the record, if there is one, all.
+func (g *Gateway) result(ctx context.Context, run, name string, part *v1.TaskResult, record string) *v1.TaskResult {
+	if record != "" {
+		kept, err := g.store.GetResult(ctx, record)
+		if err != nil {
+			g.log.Warn("the result of a task cannot be read", "run", run, "task", name, "error", err)
+		} else if kept.GetResult() != nil {
+			part = kept.Result
+		}
+	}
+	if part == nil {
+		return &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
+	}
+	if part.Output == nil {
+		part = proto.CloneOf(part)
+		part.Output = &structpb.Struct{}
+	}
+	return part
 }

@@ -22,7 +22,7 @@ import (
 // maxMessageBytes is the largest request that is read.
 const maxMessageBytes = 4 << 20
 
-// Handler serves RunService, NodeService and BlobService to Connect, gRPC and
+// Handler serves RunService, WorkflowService, NodeService and BlobService to Connect, gRPC and
 // gRPC-Web clients, with the gRPC services for health and reflection and GET
 // /healthz beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
@@ -35,7 +35,8 @@ func (g *Gateway) Handler() http.Handler {
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
 	mux.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
 	mux.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
-	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
+	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...))
+	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector))

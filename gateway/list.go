@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
@@ -28,11 +29,13 @@ const (
 // another execution is found as that one.
 const runsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
 
-// stateQuery is how visibility finds runs in a state.
+// stateQuery is how visibility finds runs in a state. Open runs that are paused or wait for an approval are found as
+// running ones, and what was rejected is told from what has failed by its memo.
 var stateQuery = map[string]string{
 	"running":   " AND ExecutionStatus = 'Running'",
 	"completed": " AND ExecutionStatus = 'Completed'",
 	"failed":    " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')",
+	"rejected":  " AND ExecutionStatus = 'Failed'",
 	"cancelled": " AND ExecutionStatus = 'Canceled'",
 }
 
@@ -59,8 +62,11 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	if limit == 0 {
 		limit = defaultRunPage
 	}
-	found, err := g.newestRuns(ctx, query, after, limit+1, func(id string) bool {
-		workflow, ok := names.WorkflowOfRun(id)
+	found, err := g.newestRuns(ctx, query, after, limit+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		workflow, ok := names.WorkflowOfRun(info.GetExecution().GetWorkflowId())
+		if state := req.Msg.GetState(); state == "failed" || state == "rejected" {
+			ok = ok && listedState(info) == state
+		}
 		return ok && (name == "" || workflow == name)
 	})
 	if err != nil {
@@ -79,7 +85,7 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 
 // newest returns the n newest executions after a position that match, newest
 // first, one for each run.
-func (g *Gateway) newest(ctx context.Context, query string, after *position, n int, match func(id string) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+func (g *Gateway) newest(ctx context.Context, query string, after *position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	from := g.config.Now()
 	if after != nil {
 		from = after.start
@@ -97,7 +103,7 @@ func (g *Gateway) newest(ctx context.Context, query string, after *position, n i
 
 // search looks at everything that a query finds and keeps the n newest. It
 // holds at most a few times n executions.
-func (g *Gateway) search(ctx context.Context, query string, after *position, n int, match func(id string) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+func (g *Gateway) search(ctx context.Context, query string, after *position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var found []*workflowpb.WorkflowExecutionInfo
 	req := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: visibilityPage}
 	for {
@@ -106,7 +112,7 @@ func (g *Gateway) search(ctx context.Context, query string, after *position, n i
 			return nil, err
 		}
 		for _, info := range res.GetExecutions() {
-			if !match(info.GetExecution().GetWorkflowId()) || after != nil && !after.before(positionOf(info)) {
+			if !match(info) || after != nil && !after.before(positionOf(info)) {
 				continue
 			}
 			found = append(found, info)
@@ -148,7 +154,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 	return &v1.Run{
 		Id:          id,
 		Name:        name,
-		State:       stateOf(info.GetStatus()),
+		State:       listedState(info),
 		Reason:      reasonOf(info.GetStatus()),
 		CreatedAt:   submittedAt(info),
 		CompletedAt: info.GetCloseTime(),
@@ -158,12 +164,29 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 // submittedAt is when a run was submitted. Of one that has gone on in another
 // execution only the memo knows it.
 func submittedAt(info *workflowpb.WorkflowExecutionInfo) *timestamppb.Timestamp {
-	var text string
-	payload := info.GetMemo().GetFields()[submittedMemo]
-	if payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &text) == nil {
-		if t, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(text)); err == nil {
-			return timestamppb.New(t)
-		}
+	if t, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(memoText(info, names.SubmittedMemo))); err == nil {
+		return timestamppb.New(t)
 	}
 	return info.GetStartTime()
+}
+
+// listedState is the state of a run as lists show it: the one that the run has noted, if Temporal knows less.
+func listedState(info *workflowpb.WorkflowExecutionInfo) string {
+	state, noted := stateOf(info.GetStatus()), memoText(info, names.StateMemo)
+	switch {
+	case state == "running" && (noted == "paused" || noted == "pending_approval"),
+		info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && noted == "rejected":
+		return noted
+	}
+	return state
+}
+
+// memoText is a text in the memo of a run; empty: it has none.
+func memoText(info *workflowpb.WorkflowExecutionInfo, key string) string {
+	var text string
+	payload := info.GetMemo().GetFields()[key]
+	if payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &text) != nil {
+		return ""
+	}
+	return text
 }

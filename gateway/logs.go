@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // logInterval is the shortest time between two looks at the logs of running tasks.
@@ -23,7 +24,7 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 	if err != nil {
 		return err
 	}
-	f := &follower{run: id, store: g.store, req: req.Msg, tails: map[string]*tail{}, send: stream.Send}
+	f := &follower{run: id, store: g.store, req: req.Msg, tails: map[string]*tail{}, fans: map[string]*fan{}, send: stream.Send}
 	if err := sendHeaders(stream); err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 		if err != nil {
 			return err
 		}
-		if err := f.check(v.names, v.tasks); err != nil {
+		if err := f.check(v); err != nil {
 			return err
 		}
 		return f.all(ctx, v.since(0))
@@ -51,7 +52,7 @@ func (g *Gateway) followLogs(ctx context.Context, f *follower) error {
 			return g.ended(n.err)
 		}
 		if f.seen == 0 && n.version > 0 {
-			if err := f.check(p.known()); err != nil {
+			if err := p.look(f.check); err != nil {
 				return err
 			}
 		}
@@ -76,16 +77,23 @@ func (g *Gateway) followLogs(ctx context.Context, f *follower) error {
 }
 
 // check says what is wrong with the task and the attempt that a request names.
-func (f *follower) check(known []string, tasks map[string]*taskView) error {
+func (f *follower) check(v *view) error {
 	name := f.req.GetTask()
 	if name == "" {
 		return nil
 	}
-	t := tasks[name]
-	if t == nil {
-		return notFound("run %s has no task %q; %s", f.run, name, nearNames(name, known))
+	t := v.tasks[name]
+	if task, index, ok := names.ParseInstanceName(name); ok && v.tasks[task] != nil {
+		// A task that follows may fan out later.
+		if count := v.tasks[task].task.Count; count != nil && index >= int(*count) || count == nil && !f.req.GetFollow() {
+			return notFound("task %s of run %s has no instance %d; it has %d", task, f.run, index, v.tasks[task].task.GetCount())
+		}
+		return nil
 	}
-	if attempt := f.req.GetAttempt(); !f.req.GetFollow() && attempt > t.brief.GetAttempt() {
+	if t == nil {
+		return v.noTask(name)
+	}
+	if attempt := f.req.GetAttempt(); !f.req.GetFollow() && t.task.Count == nil && attempt > t.brief.GetAttempt() {
 		return notFound("task %s of run %s has made no attempt %d; its newest is %d", name, f.run, attempt, t.brief.GetAttempt())
 	}
 	return nil

@@ -93,6 +93,7 @@ func runTests(m *testing.M) int {
 func startWorker() worker.Worker {
 	w := worker.New(temporalClient, names.ControlQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(scriptedRun, workflow.RegisterOptions{Name: names.RunWorkflow})
+	w.RegisterWorkflowWithOptions(scriptedFanOut, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	w.RegisterWorkflowWithOptions(scriptedExplain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	if err := w.Start(); err != nil {
 		panic(err)

@@ -16,9 +16,14 @@ type news struct {
 
 type taskNews struct {
 	name  string
-	task  *v1.Task // as watchers see it
+	task  *v1.Task // as watchers see it, without instances
 	claim int32
+	// instances are those that have changed, by number, of the first shownInstances.
+	instances []*v1.Instance
 }
+
+// shownInstances is how many instances of a task are shown with it; the others are listed.
+const shownInstances = 1000
 
 // since returns what is newer than a version; 0: everything.
 func (v *view) since(version int64) news {
@@ -32,7 +37,13 @@ func (v *view) since(version int64) news {
 	}
 	for _, name := range v.names {
 		if t := v.tasks[name]; t.version > version {
-			n.tasks = append(n.tasks, taskNews{name: name, task: t.brief, claim: t.claim})
+			changed := taskNews{name: name, task: t.brief, claim: t.claim}
+			for _, i := range t.instances[:min(len(t.instances), shownInstances)] {
+				if i != nil && i.version > version {
+					changed.instances = append(changed.instances, i.brief)
+				}
+			}
+			n.tasks = append(n.tasks, changed)
 		}
 	}
 	return n

@@ -17,7 +17,7 @@ import (
 func TestWrites(t *testing.T) {
 	// They start or follow something, and change nothing.
 	reads := []string{
-		switchyardv1connect.RunServiceWatchRunProcedure, switchyardv1connect.RunServiceStreamRunLogsProcedure, switchyardv1connect.RunServiceExplainTaskProcedure,
+		switchyardv1connect.RunServiceWatchRunProcedure, switchyardv1connect.RunServiceStreamRunLogsProcedure, switchyardv1connect.RunServiceExplainTaskProcedure, switchyardv1connect.RunServicePlanRunProcedure,
 	}
 	services := v1.File_switchyard_v1_service_proto.Services()
 	for i := range services.Len() {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -166,14 +165,9 @@ func (p *poller) since(version int64) news {
 	return n
 }
 
-// known returns the names of the tasks of the run, sorted, and the tasks.
-func (p *poller) known() ([]string, map[string]*taskView) {
+// look lets check look at the run as it is, and returns what it says.
+func (p *poller) look(check func(*view) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tasks := make(map[string]*taskView, len(p.view.tasks))
-	for name, t := range p.view.tasks {
-		seen := *t
-		tasks[name] = &seen
-	}
-	return slices.Clone(p.view.names), tasks
+	return check(p.view)
 }

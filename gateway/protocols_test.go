@@ -54,6 +54,20 @@ func TestProtocols(t *testing.T) {
 			if !watched.Receive() || len(watched.Msg().GetRun().GetTasks()) != 2 || watched.Msg().GetTaskCount() != 2 {
 				t.Fatalf("the first message is %v, %v", watched.Msg(), watched.Err())
 			}
+			planned, err := client.PlanRun(t.Context(), connect.NewRequest(&v1.PlanRunRequest{
+				Submit: &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("life-"+name, "build", "test")}},
+			}))
+			if err != nil || len(planned.Msg.GetTasks()) != 2 || planned.Msg.GetTasks()[0].GetPlacement() != "1 of 2 nodes" {
+				t.Fatal(planned, err)
+			}
+			if _, err := client.PauseRun(t.Context(), connect.NewRequest(&v1.PauseRunRequest{Id: id})); err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.PauseRun(t.Context(), connect.NewRequest(&v1.PauseRunRequest{Id: id}))
+			wantCode(t, "pause twice", err, connect.CodeFailedPrecondition)
+			if _, err := client.ResumeRun(t.Context(), connect.NewRequest(&v1.ResumeRunRequest{Id: id})); err != nil {
+				t.Fatal(err)
+			}
 			set(t, id, "build", 1, &v1.Task{State: "completed", Node: "a", AssignedAt: timestamppb.Now(), Result: &v1.TaskResult{}})
 			writeLog(t, f.store, id, "build", 0, 1, "hello\n")
 			cancelled, err := client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Reason: "enough"}))
@@ -78,6 +92,11 @@ func TestProtocols(t *testing.T) {
 			if got := readLogs(t, entries); got["build"] != "hello\n" {
 				t.Errorf("the log is %q", got)
 			}
+			again, err := client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: id}))
+			if err != nil || again.Msg.GetGeneration() != 1 {
+				t.Fatal(again, err)
+			}
+			end(t, id, "cancelled")
 			eventually(t, "the run is listed", func() bool {
 				listed, err := client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "life-" + name, State: "cancelled"}))
 				if err != nil {

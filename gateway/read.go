@@ -7,6 +7,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -26,11 +27,12 @@ const (
 
 type description = workflowservice.DescribeWorkflowExecutionResponse
 
-// reader reads what is known of runs. It keeps nothing.
+// reader reads what is known of runs. For a moment it remembers what they said.
 type reader struct {
 	client client.Client
 	store  *store.Store
 	log    *slog.Logger
+	memory memory
 }
 
 // describe returns what Temporal knows of a run; a workflow that is no run is
@@ -81,7 +83,7 @@ func (r *reader) query(ctx context.Context, id string, since int64) (*v1.StatusR
 	return &answer, nil
 }
 
-// read reads all of a run. A run that does not answer is asked again for a while.
+// read reads all of a run. A run that does not answer is asked again for a while. The view is shared: nobody changes it.
 func (r *reader) read(ctx context.Context, id string) (*view, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -98,26 +100,88 @@ func (r *reader) read(ctx context.Context, id string) (*view, error) {
 	}
 }
 
+// settled reads all of a run, and what Temporal knows of the execution that has been read.
+func (r *reader) settled(ctx context.Context, id string) (*description, *view, error) {
+	for {
+		before, err := r.describe(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := r.read(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		after, err := r.describe(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if before.GetWorkflowExecutionInfo().GetExecution().GetRunId() == after.GetWorkflowExecutionInfo().GetExecution().GetRunId() {
+			return after, v, nil
+		}
+	}
+}
+
 func (r *reader) readOnce(ctx context.Context, id string) (*view, error) {
 	desc, err := r.describe(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	v := newView(id)
-	if isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-		answers, err := r.ask(ctx, id, 0)
+	info := desc.GetWorkflowExecutionInfo()
+	if !isOpen(info.GetStatus()) {
+		said, err := r.ended(ctx, desc)
 		if err != nil {
 			return nil, err
 		}
-		v.update(answers, runningAttempts(desc.GetPendingActivities()))
-		return v, nil
+		return said.viewed(id, nil), nil
 	}
-	final, err := r.final(ctx, desc)
+	said, err := r.soFar(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	v.update([]*v1.StatusResponse{final}, nil)
-	return v, nil
+	return said.viewed(id, runningAttempts(desc.GetPendingActivities())), nil
+}
+
+// ended returns the whole status of a run that has closed.
+func (r *reader) ended(ctx context.Context, desc *description) (*said, error) {
+	exec := desc.GetWorkflowExecutionInfo().GetExecution()
+	if known := r.memory.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil && known.events == closedEvents {
+		return known, nil
+	}
+	status, err := r.final(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	return r.memory.put(exec.GetWorkflowId(), exec.GetRunId(), closedEvents, status), nil
+}
+
+// closedEvents stands for all events of an execution that has closed.
+const closedEvents = -1
+
+// soFar returns the whole status of an open run. What the workflow says follows from its history, so it is asked only
+// for what has come since it was asked last.
+func (r *reader) soFar(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*said, error) {
+	id, execution := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	known := r.memory.get(id, execution)
+	if known != nil && known.events == info.GetHistoryLength() {
+		return known, nil
+	}
+	var answers []*v1.StatusResponse
+	if known != nil {
+		newer, err := r.ask(ctx, id, known.status.GetRevision())
+		if err != nil {
+			return nil, err
+		}
+		if newer[0].GetRun().GetGeneration() == known.status.GetRun().GetGeneration() {
+			answers = append([]*v1.StatusResponse{known.status}, newer...)
+		}
+	}
+	if answers == nil {
+		var err error
+		if answers, err = r.ask(ctx, id, 0); err != nil {
+			return nil, err
+		}
+	}
+	return r.memory.put(id, execution, info.GetHistoryLength(), together(answers)), nil
 }
 
 // isOpen says that a run goes on, if need be in another execution.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +14,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/store"
@@ -39,35 +40,25 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 	ctx, cancel := context.WithTimeout(ctx, putBackTimeout)
 	defer cancel()
 	for {
-		desc, err := g.reader.describe(ctx, id)
+		desc, v, err := g.reader.settled(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		v, err := g.reader.read(ctx, id)
+		chosen, err := g.choose(ctx, v, req.Msg.GetTask())
 		if err != nil {
 			return nil, err
 		}
-		tasks, err := g.choose(ctx, v, req.Msg.GetTask())
-		if err != nil {
-			return nil, err
-		}
-		looked := desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-		if desc, err = g.reader.describe(ctx, id); err != nil {
-			return nil, err
-		}
-		if desc.GetWorkflowExecutionInfo().GetExecution().GetRunId() != looked {
-			continue // what has been read may be of another execution
-		}
+		tasks := namesOf(chosen)
 		generation := v.run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
 		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
 			return nil, wrongState("run %s was cancelled, and a cancelled run does not go on", id)
 		}
 		if isOpen(status) {
-			tasks, err = g.putBack(ctx, id, tasks, req.Msg.GetTask() != "")
+			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && req.Msg.GetTask() != "")
 		} else {
 			generation++
-			err = g.reopen(ctx, desc, generation, tasks)
+			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
 		}
 		switch code := codeOf(err); {
 		case err == nil:
@@ -91,13 +82,7 @@ func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named 
 	var done []string
 	var refused error
 	for _, task := range tasks {
-		handle, err := g.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: id, UpdateName: names.RetryUpdate, Args: []any{&v1.RetryTaskRequest{Task: task}},
-			WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		if err == nil {
-			err = handle.Get(ctx, nil)
-		}
+		err := g.updateOnce(ctx, id, names.RetryUpdate, &v1.RetryTaskRequest{Task: task})
 		said, ok := errors.AsType[*temporal.ApplicationError](err)
 		switch {
 		case err == nil:
@@ -120,12 +105,16 @@ func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named 
 	return done, nil
 }
 
-// reopen starts a closed run again, as a generation that puts tasks back. The id
-// of the request is that of the closed execution: whoever asks for the same again
-// gets the execution that has been started, even when that has ended by now.
-func (g *Gateway) reopen(ctx context.Context, desc *description, generation int32, tasks []string) error {
+// reopen starts a closed run again, as the generation of again, which does what that says. The id of the request
+// is that of the closed execution: whoever asks for the same again gets the execution that has been started, even when
+// that has ended by now. If that was started for something else, it is AlreadyExists.
+func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunInput) error {
 	info := desc.GetWorkflowExecutionInfo()
-	if err := g.keep(ctx, desc, generation-1); err != nil {
+	status, err := g.keep(ctx, desc, again.GetGeneration()-1)
+	if err != nil {
+		return err
+	}
+	if err := g.endParts(ctx, status); err != nil {
 		return err
 	}
 	closed, err := g.reader.event(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -136,19 +125,18 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, generation int3
 	if err != nil {
 		return err
 	}
-	in := &v1.RunInput{
-		Definition: first.GetDefinition(), Input: first.GetInput(), References: first.GetReferences(),
-		Options: first.GetOptions(), Generation: generation, Retry: slices.Sorted(slices.Values(tasks)),
+	next := proto.CloneOf(first)
+	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
+	if next, err = packed(next); err != nil {
+		return err
 	}
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(next)
 	if err != nil {
 		return fmt.Errorf("encode the input of a run: %w", err)
 	}
-	memo := info.GetMemo()
-	if memo == nil {
-		memo = &commonpb.Memo{}
-	}
-	_, err = g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
+	memo := &commonpb.Memo{Fields: maps.Clone(info.GetMemo().GetFields())}
+	delete(memo.Fields, names.StateMemo) // of the generation before
+	started, err := g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:                g.config.Namespace,
 		WorkflowId:               info.GetExecution().GetWorkflowId(),
 		WorkflowType:             &commonpb.WorkflowType{Name: names.RunWorkflow},
@@ -161,26 +149,37 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, generation int3
 		Memo:                     memo,
 		UserMetadata:             closed.GetUserMetadata(),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	got, err := g.reader.input(ctx, &commonpb.WorkflowExecution{WorkflowId: info.GetExecution().GetWorkflowId(), RunId: started.GetRunId()})
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) {
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("run %s has just been started again otherwise", info.GetExecution().GetWorkflowId()))
+	}
+	return nil
 }
 
 // keep stores the status of a generation, and its last events, which one that was
-// ended from outside has not stored itself.
-func (g *Gateway) keep(ctx context.Context, desc *description, generation int32) error {
+// ended from outside has not stored itself. It returns the status.
+func (g *Gateway) keep(ctx context.Context, desc *description, generation int32) (*v1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-	_, err := g.store.Get(ctx, store.StatusKey(id, generation))
+	stored := &v1.StatusResponse{}
+	err := g.store.GetMessage(ctx, store.StatusKey(id, generation), stored)
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return err
+		return stored, err
 	}
 	if events, part, err := g.reader.unstoredEvents(ctx, id); err == nil {
 		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(id, generation, part), &v1.EventPart{Events: events}); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	status, err := g.reader.final(ctx, desc)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(id, generation), status)
-	return err
+	return status, err
 }

@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/workflows/names"
@@ -12,7 +15,7 @@ import (
 
 // newestRuns is newest without the executions that a later generation of their
 // run has replaced, which a query by state finds too.
-func (g *Gateway) newestRuns(ctx context.Context, query string, after *position, n int, match func(id string) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+func (g *Gateway) newestRuns(ctx context.Context, query string, after *position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var runs []*workflowpb.WorkflowExecutionInfo
 	for {
 		found, err := g.newest(ctx, query, after, n, match)
@@ -57,16 +60,58 @@ func (g *Gateway) current(ctx context.Context, found []*workflowpb.WorkflowExecu
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	newest, err := g.newestOf(ctx, found)
+	if err != nil {
+		return nil, err
+	}
 	var runs []*workflowpb.WorkflowExecutionInfo
 	for i, info := range found {
-		if !replaced[i] {
+		later, known := newest[info.GetExecution().GetWorkflowId()]
+		if !replaced[i] && (!known || !later.before(positionOf(info))) {
 			runs = append(runs, info)
 		}
 	}
 	return runs, nil
 }
 
-// mayBeReplaced says that a run may have been started again after an execution:
+// idsAtOnce is how many runs one query names.
+const idsAtOnce = 100
+
+// newestOf is where the newest executions of those runs are that have completed, as far as visibility knows. There are
+// many of them, and few are started again, so that they are not described one by one.
+func (g *Gateway) newestOf(ctx context.Context, found []*workflowpb.WorkflowExecutionInfo) (map[string]position, error) {
+	var ids []string
+	for _, info := range found {
+		id := info.GetExecution().GetWorkflowId()
+		if !isOpen(info.GetStatus()) && !mayBeReplaced(info) && runIDText.MatchString(id) {
+			ids = append(ids, "'"+id+"'")
+		}
+	}
+	newest := map[string]position{}
+	for some := range slices.Chunk(ids, idsAtOnce) {
+		req := &workflowservice.ListWorkflowExecutionsRequest{
+			Query: runsQuery + " AND WorkflowId IN (" + strings.Join(some, ", ") + ")", PageSize: visibilityPage,
+		}
+		for {
+			res, err := g.client.ListWorkflow(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			for _, info := range res.GetExecutions() {
+				id, at := info.GetExecution().GetWorkflowId(), positionOf(info)
+				if best, known := newest[id]; !known || at.before(best) {
+					newest[id] = at
+				}
+			}
+			if req.NextPageToken = res.GetNextPageToken(); len(req.NextPageToken) == 0 {
+				break
+			}
+		}
+	}
+	return newest, nil
+}
+
+// mayBeReplaced says that a run may well have been started again after an execution:
 // it did not complete, or has dead letters.
 func mayBeReplaced(info *workflowpb.WorkflowExecutionInfo) bool {
 	if isOpen(info.GetStatus()) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"switchyard/workflows/names"
 )
@@ -39,7 +40,7 @@ func (g *Gateway) resolve(ctx context.Context, text string) (string, error) {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
 	// One more than is named, so that the error can say that there are others.
-	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH '"+text+"'", nil, maxCandidates+1, isRunID)
+	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH '"+text+"'", nil, maxCandidates+1, isRun)
 	if err != nil {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
@@ -62,15 +63,20 @@ func (g *Gateway) resolve(ctx context.Context, text string) (string, error) {
 	return "", invalid("%q could be any of %s%s", text, strings.Join(candidates, ", "), more)
 }
 
-func isRunID(id string) bool {
-	_, ok := names.WorkflowOfRun(id)
+func isRun(info *workflowpb.WorkflowExecutionInfo) bool {
+	_, ok := names.WorkflowOfRun(info.GetExecution().GetWorkflowId())
 	return ok
 }
 
-// lastSubmitted returns the id of the newest run. Visibility may not know yet
+// isSubmitted leaves out the runs that tasks of type run have started.
+func isSubmitted(info *workflowpb.WorkflowExecutionInfo) bool {
+	return isRun(info) && info.GetParentExecution().GetWorkflowId() == ""
+}
+
+// lastSubmitted returns the id of the newest run that somebody has submitted. Visibility may not know yet
 // what this gateway has just started.
 func (g *Gateway) lastSubmitted(ctx context.Context) (string, error) {
-	found, err := g.newest(ctx, runsQuery, nil, 1, isRunID)
+	found, err := g.newest(ctx, runsQuery, nil, 1, isSubmitted)
 	if err != nil {
 		return "", fmt.Errorf("look for the last run: %w", err)
 	}

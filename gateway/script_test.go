@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -31,10 +32,16 @@ const executeQueue = "node:test:cpu"
 const (
 	answerTasks  = 3
 	answerEvents = 2
+	// answerExplained is about how many tasks an answer of the placement queue is.
+	answerExplained = 2
 )
 
 // scriptedRun stands in for the workflow Run: it shows and does what signals say.
 func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
+	in, err := definition.Unpack(in)
+	if err != nil {
+		return nil, err
+	}
 	s := newScript(ctx, in)
 	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
 		return nil, err
@@ -43,6 +50,9 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		return nil, err
 	}
 	if err := workflow.SetUpdateHandlerWithOptions(ctx, names.RetryUpdate, s.retry, workflow.UpdateHandlerOptions{Validator: s.mayRetry}); err != nil {
+		return nil, err
+	}
+	if err := s.handleCommands(ctx); err != nil {
 		return nil, err
 	}
 	var end string
@@ -107,6 +117,9 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 	}
 	for _, name := range in.GetRetry() {
 		tasks[name].State = "queued"
+	}
+	for _, name := range in.GetAgain().GetFrom() {
+		tasks[name].Reason = "again"
 	}
 	for name, carry := range in.GetCarry().GetTasks() {
 		tasks[name] = carry.GetTask()
@@ -195,11 +208,26 @@ func (s *script) count(ctx workflow.Context) {
 
 // scriptedExplain stands in for the workflow Explain: it tells what it was asked.
 func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
-	r := req.GetRequest()
+	if len(req.GetMore()) > 0 {
+		res := &v1.ExplainResponse{}
+		for _, r := range req.GetMore()[:min(len(req.GetMore()), answerExplained)] {
+			res.More = append(res.More, explained(r))
+		}
+		return res, nil
+	}
+	return explained(req.GetRequest()), nil
+}
+
+// inQueue is the claim of what the scripted placement queue holds.
+const inQueue = 77
+
+// explained is what the scripted placement queue says: node a takes anything but what needs a GPU.
+func explained(r *v1.TaskRequest) *v1.ExplainResponse {
 	return &v1.ExplainResponse{
+		Held:   r.GetClaim() == inQueue,
 		Reason: fmt.Sprintf("%s#%d of type %s, %d labels", r.GetTask(), r.GetClaim(), r.GetType(), len(r.GetConstraints().GetNodeLabels())),
-		Nodes:  []*v1.NodeVerdict{{Name: "a", Feasible: true, Score: 87.5, Parts: []*v1.ScorePart{{Name: "cpu", Value: 87.5}}}, {Name: "b", Reasons: []string{"it is full"}}},
-	}, nil
+		Nodes:  []*v1.NodeVerdict{{Name: "a", Feasible: !r.GetConstraints().GetRequiresGpu(), Score: 87.5, Parts: []*v1.ScorePart{{Name: "cpu", Value: 87.5}}}, {Name: "b", Reasons: []string{"it is full"}}},
+	}
 }
 
 func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.StatusResponse, error) {
@@ -208,6 +236,12 @@ func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.Sta
 	case "completed":
 		run.State = "completed"
 		return s.status, nil
+	case "rejected":
+		run.State, run.Reason = "rejected", "approval"
+		if err := workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: "rejected"}); err != nil {
+			return nil, err
+		}
+		return nil, temporal.NewNonRetryableApplicationError("rejected", "rejected", nil, s.status)
 	case "cancelled":
 		run.State = "cancelled"
 		return nil, temporal.NewCanceledError(s.status)

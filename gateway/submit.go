@@ -13,7 +13,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
@@ -24,6 +26,8 @@ const (
 	// maxDefinitionBytes bounds a definition that comes as a message; a document
 	// has the same bound.
 	maxDefinitionBytes = 1 << 20
+	// maxInputBytes bounds the input of a run, as JSON; it is part of what the run answers about itself.
+	maxInputBytes = 1 << 20
 	// maxPayloadBytes is what the input of a workflow may take, encoded; Temporal
 	// takes 2 MB, with everything around it and what later executions carry.
 	maxPayloadBytes = 1_600_000
@@ -39,59 +43,108 @@ const (
 	idAttempts = 3
 )
 
-// Keys of the memo of a run's workflow.
-const (
-	nameMemo      = "name"
-	submittedMemo = "submittedAt"
-)
-
 // SubmitRun checks a definition and starts a run of it.
 func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
-	def, err := readDefinition(req.Msg)
+	in, err := g.prepare(ctx, req.Msg)
 	if err != nil {
+		return nil, err
+	}
+	name := in.GetDefinition().GetName()
+	id, existed, err := g.start(ctx, in, req.Msg.GetIdempotencyKey())
+	if err != nil {
+		return nil, fmt.Errorf("start a run of %s: %w", name, err)
+	}
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed}), nil
+}
+
+// prepare checks a request and returns what its run is started with.
+func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, error) {
+	def, err := g.readDefinition(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	input, err := definition.Input(def, req.GetInput())
+	if err != nil {
+		return nil, definitionError(err)
+	}
+	if err := checkInput(input); err != nil {
 		return nil, err
 	}
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, definitionError(err)
 	}
-	if d := req.Msg.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
+	if d := req.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
 		return nil, invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
 	}
-	if d := req.Msg.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
+	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
 		return nil, invalid("the placement time-out is %s; it must not be negative", d)
 	}
-	in := &v1.RunInput{
-		Definition: def, Input: req.Msg.GetInput(), References: references, Options: req.Msg.GetOptions(),
+	return &v1.RunInput{Definition: def, Input: input, References: references, Options: req.GetOptions()}, nil
+}
+
+func checkInput(input *structpb.Struct) error {
+	text, err := protojson.Marshal(input)
+	if err != nil {
+		return invalid("the input is no JSON: %v", err)
+	}
+	if len(text) > maxInputBytes {
+		return invalid("the input takes %d bytes; it may take %d: put large data where the tasks can fetch it", len(text), maxInputBytes)
+	}
+	return nil
+}
+
+// packed is the form in which a run is started with in; InvalidArgument when it is too large even so.
+func packed(in *v1.RunInput) (*v1.RunInput, error) {
+	in = &v1.RunInput{
+		Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Options: in.GetOptions(),
+		Generation: in.GetGeneration(), Retry: in.GetRetry(), Again: in.GetAgain(),
+		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(),
+	}
+	if err := definition.Pack(in); err != nil {
+		return nil, fmt.Errorf("pack the definition: %w", err)
 	}
 	payload, err := converter.GetDefaultDataConverter().ToPayload(in)
 	if err != nil {
 		return nil, fmt.Errorf("encode the input of a run: %w", err)
 	}
 	if size := proto.Size(payload); size > maxPayloadBytes {
-		return nil, invalid("definition and input together take %d bytes; a run may take %d", size, maxPayloadBytes)
+		return nil, invalid("definition and input together take %d bytes, compressed; a run may take %d", size, maxPayloadBytes)
 	}
-	id, err := g.start(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("start a run of %s: %w", def.GetName(), err)
-	}
-	g.recent.add(id)
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: def.GetName()}), nil
+	return in, nil
 }
 
 // readDefinition returns the checked definition of a request.
-func readDefinition(req *v1.SubmitRunRequest) (*v1.Definition, error) {
-	if def := req.GetDefinition(); def != nil {
+func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Definition, error) {
+	if name := req.GetWorkflow(); name != "" {
+		stored, err := g.library.Get(ctx, name)
+		if err != nil {
+			return nil, libraryError(name, err)
+		}
+		// A newer version may have come since, and with it new rules.
+		return completed(stored.Definition)
+	}
+	return definitionOf(req.GetDefinition(), req.GetFile(), req.GetDocument())
+}
+
+// definitionOf returns the checked definition that came as a message or as a document.
+func definitionOf(def *v1.Definition, file, document string) (*v1.Definition, error) {
+	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
 			return nil, invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
 		}
-		return def, definitionError(definition.Check(def))
+		return completed(def)
 	}
-	file := req.GetFile()
 	if file == "" {
 		file = "definition"
 	}
-	def, err := definition.Parse(file, []byte(req.GetDocument()))
+	def, err := definition.Parse(file, []byte(document))
+	return def, definitionError(err)
+}
+
+// completed is a checked definition with its defaults in its tasks.
+func completed(def *v1.Definition) (*v1.Definition, error) {
+	def, err := definition.Complete(def)
 	return def, definitionError(err)
 }
 
@@ -109,31 +162,53 @@ func definitionError(err error) error {
 	return failed
 }
 
-// start starts the workflow of a run under a fresh id and returns that.
-func (g *Gateway) start(ctx context.Context, in *v1.RunInput) (id string, err error) {
-	def := in.GetDefinition()
-	for range idAttempts {
-		id = names.NewRunID(def.GetName())
+// start starts the workflow of a run and returns its id: a fresh one, or the one that belongs to an idempotency
+// key. existed says that the run was there, started by the same request.
+func (g *Gateway) start(ctx context.Context, in *v1.RunInput, key string) (id string, existed bool, err error) {
+	name := in.GetDefinition().GetName()
+	sent, err := packed(in)
+	if err != nil {
+		return "", false, err
+	}
+	memo := map[string]any{
+		names.NameMemo:      name,
+		names.SubmittedMemo: g.config.Now().UTC().Format(time.RFC3339Nano),
+	}
+	attempts := idAttempts
+	if key != "" {
+		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
+			return "", false, err
+		}
+		attempts = 1
+	}
+	for range attempts {
+		id = names.NewRunID(name)
+		if key != "" {
+			id = names.KeyedRunID(name, key)
+		}
 		_, err = g.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID:                       id,
 			TaskQueue:                names.ControlQueue,
 			WorkflowTaskTimeout:      runTaskTimeout,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			Memo: map[string]any{
-				nameMemo:      def.GetName(),
-				submittedMemo: g.config.Now().UTC().Format(time.RFC3339Nano),
-			},
-			StaticSummary: runSummary(def),
-			StaticDetails: runDetails(def),
+			Memo:                     memo,
+			StaticSummary:            runSummary(in.GetDefinition()),
+			StaticDetails:            runDetails(in.GetDefinition()),
 
 			WorkflowExecutionErrorWhenAlreadyStarted: true,
-		}, names.RunWorkflow, in)
+		}, names.RunWorkflow, sent)
 		if codeOf(err) != connect.CodeAlreadyExists {
 			break
 		}
 	}
-	return id, err
+	if key != "" && codeOf(err) == connect.CodeAlreadyExists {
+		return id, true, g.sameRequest(ctx, id, key, memo[names.RequestMemo].(string))
+	}
+	if err == nil {
+		g.recent.add(id)
+	}
+	return id, false, err
 }
 
 // runSummary is the line that Temporal's Web UI shows for a run.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,15 @@ func TestSubmitTooLarge(t *testing.T) {
 		Source: &v1.SubmitRunRequest_Document{Document: document("large", "a")}, Input: input,
 	}))
 	wantCode(t, "a large input", err, connect.CodeInvalidArgument)
+	noise := make([]byte, 2<<20)
+	for i := range noise {
+		noise[i] = ' ' + byte(rand.IntN(94))
+	}
+	spec, _ := structpb.NewStruct(map[string]any{"command": string(noise)})
+	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Definition{Definition: &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: spec}}}},
+	}))
+	wantCode(t, "a large definition", err, connect.CodeInvalidArgument)
 	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
 		Source: &v1.SubmitRunRequest_Document{Document: strings.Repeat("x", maxMessageBytes+1)},
 	}))

@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"switchyard/workflows/names"
 )
 
 // Page tokens are opaque to clients: the base64 form of a kind and of where the
 // next page starts.
 const (
-	taskTokenKind  = "tasks"
-	runTokenKind   = "runs"
-	nodeTokenKind  = "nodes"
-	eventTokenKind = "events"
-	tokenFields    = "\x00"
+	taskTokenKind     = "tasks"
+	instanceTokenKind = "instances"
+	runTokenKind      = "runs"
+	nodeTokenKind     = "nodes"
+	eventTokenKind    = "events"
+	workflowTokenKind = "workflows"
+	tokenFields       = "\x00"
 )
 
 func encodeToken(fields ...string) string {
@@ -95,6 +99,42 @@ func decodeNodeToken(token string) (name string, err error) {
 	}
 	name, _, err = decodeToken(token, nodeTokenKind)
 	return name, err
+}
+
+// encodeWorkflowToken says that a page of stored definitions starts with a name.
+func encodeWorkflowToken(name string) string { return encodeToken(workflowTokenKind, name, "") }
+
+// decodeWorkflowToken returns the name that a page starts with; empty: the first.
+func decodeWorkflowToken(token string) (name string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	name, _, err = decodeToken(token, workflowTokenKind)
+	return name, err
+}
+
+// encodeInstanceToken says that a page of the instances of a task starts with a number.
+func encodeInstanceToken(run, task string, index int) string {
+	return encodeToken(instanceTokenKind, run, names.InstanceName(task, index))
+}
+
+// decodeInstanceToken returns the number that a page starts with.
+func decodeInstanceToken(token, run, task string) (index int, err error) {
+	if token == "" {
+		return 0, nil
+	}
+	of, instance, err := decodeToken(token, instanceTokenKind)
+	if err != nil {
+		return 0, err
+	}
+	group, index, ok := names.ParseInstanceName(instance)
+	if !ok {
+		return 0, invalid("the page token is not one of this list")
+	}
+	if of != run || group != task {
+		return 0, invalid("the page token belongs to task %s of run %s", group, of)
+	}
+	return index, nil
 }
 
 // encodeEventToken says that a page of the events of a run starts at a place.

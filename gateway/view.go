@@ -3,12 +3,7 @@ package gateway
 import (
 	"slices"
 
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -33,17 +28,16 @@ type view struct {
 	running map[string]runningAttempt
 }
 
-// runningAttempt is when the node took up an attempt that runs, and when its
-// process started there.
-type runningAttempt struct{ assigned, started *timestamppb.Timestamp }
-
 // taskView is one task in a view.
 type taskView struct {
-	task    *v1.Task // as the workflow knows it, with what it holds of the streams
-	brief   *v1.Task // as watchers see it
+	task    *v1.Task // as the workflow knows it, with what it holds of the streams; its instances may be old
+	brief   *v1.Task // as watchers see it, without instances
 	claim   int32
 	record  string
 	version int64
+	// instances are those of a task that has fanned out, by number, as far as the workflow tells; nil: it has
+	// not told that one yet.
+	instances []*instanceView
 }
 
 func newView(id string) *view {
@@ -55,22 +49,32 @@ func newView(id string) *view {
 // It costs what has changed and what runs, not what the run holds.
 func (v *view) update(answers []*v1.StatusResponse, running map[string]runningAttempt) {
 	v.version++
-	touched := map[string]bool{}
+	touched := changes{}
 	for _, a := range answers {
 		v.absorb(a, touched)
 	}
 	for _, attempts := range []map[string]runningAttempt{v.running, running} {
 		for id := range attempts {
-			if task, _, ok := names.ParseAttemptID(id); ok {
-				touched[task] = true
+			if name, _, ok := names.ParseAttemptID(id); ok {
+				touched.run(v, name)
 			}
 		}
 	}
 	v.running = running
-	for name := range touched {
+	for name, instances := range touched {
 		t := v.tasks[name]
 		if t == nil {
 			continue
+		}
+		for index := range instances {
+			i := t.instance(index)
+			if i == nil {
+				continue // of an older generation
+			}
+			if brief := i.shown(t, name, running); !proto.Equal(brief, i.brief) {
+				i.brief, i.version = brief, v.version
+				t.version, v.newest = v.version, v.version
+			}
 		}
 		if brief := briefOf(name, t, running); !proto.Equal(brief, t.brief) {
 			t.brief, t.version, v.newest = brief, v.version, v.version
@@ -78,7 +82,47 @@ func (v *view) update(answers []*v1.StatusResponse, running map[string]runningAt
 	}
 }
 
-func (v *view) absorb(a *v1.StatusResponse, touched map[string]bool) {
+// changes are the tasks that may look different, each with the numbers of its instances that may.
+type changes map[string]map[int]bool
+
+func (c changes) task(name string) {
+	if c[name] == nil {
+		c[name] = map[int]bool{}
+	}
+}
+
+// run notes what the start or the end of an attempt changes: of a task, of an instance, or of a batch, which has the
+// name of its first instance.
+func (c changes) run(v *view, name string) {
+	task, index, ok := names.ParseInstanceName(name)
+	if !ok {
+		c.task(name)
+		return
+	}
+	c.task(task)
+	t := v.tasks[task]
+	if t == nil || t.instance(index) == nil {
+		return
+	}
+	c[task][index] = true
+	if t.instances[index].instance.Lead != nil {
+		c.batches(task, t, map[int]bool{index: true})
+	}
+}
+
+// batches notes the instances of the batches with these first instances: which of them runs hangs on the others.
+func (c changes) batches(task string, t *taskView, leads map[int]bool) {
+	if len(leads) == 0 {
+		return
+	}
+	for k, i := range t.instances {
+		if i != nil && i.instance.Lead != nil && leads[int(i.instance.GetLead())] {
+			c[task][k] = true
+		}
+	}
+}
+
+func (v *view) absorb(a *v1.StatusResponse, touched changes) {
 	run := a.GetRun()
 	if run.GetGeneration() != v.run.GetGeneration() || a.GetRevision() < v.revision {
 		// Another execution under the same id: nothing of the old one holds.
@@ -106,7 +150,20 @@ func (v *view) absorb(a *v1.StatusResponse, touched map[string]bool) {
 			v.names = append(v.names, name)
 		}
 		t.task, t.claim, t.record = task, a.GetClaims()[name], a.GetRecords()[name]
-		touched[name] = true
+		touched.task(name)
+		leads := map[int]bool{}
+		for _, i := range task.GetInstances() {
+			index := int(i.GetIndex())
+			if before := t.instance(index); before != nil && before.instance.Lead != nil {
+				leads[int(before.instance.GetLead())] = true
+			}
+			t.learn(i, a.GetClaims(), a.GetRecords(), name)
+			touched[name][index], leads[index] = true, true
+			if i.Lead != nil {
+				leads[int(i.GetLead())] = true
+			}
+		}
+		touched.batches(name, t, leads)
 	}
 	if len(v.names) > known {
 		slices.Sort(v.names)
@@ -122,21 +179,16 @@ func headerOf(run *v1.Run) *v1.Run {
 	}
 }
 
-// briefOf is a task without streams and output, and running if it is.
+// briefOf is a task without streams, output and instances, and running if it is.
 func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Task {
 	b := &v1.Task{
 		State: t.task.GetState(), Reason: t.task.GetReason(), Type: t.task.GetType(), Node: t.task.GetNode(),
 		Attempt: t.task.GetAttempt(), Error: t.task.GetError(), DependsOn: t.task.GetDependsOn(),
 		AssignedAt: t.task.GetAssignedAt(), StartedAt: t.task.GetStartedAt(),
 		CompletedAt: t.task.GetCompletedAt(), ScheduledAfter: t.task.GetScheduledAfter(),
-		Suspicions: t.task.GetSuspicions(),
-	}
-	if res := t.task.GetResult(); res != nil {
-		b.Result = &v1.TaskResult{
-			ExitCode: res.GetExitCode(), Signal: res.GetSignal(), CpuSeconds: res.GetCpuSeconds(),
-			PeakMemoryMb: res.GetPeakMemoryMb(), StdoutTruncated: res.GetStdoutTruncated(),
-			StderrTruncated: res.GetStderrTruncated(),
-		}
+		Suspicions: t.task.GetSuspicions(), Result: briefResult(t.task.GetResult()),
+		Count: t.task.Count, Counts: t.counts(name, running), CachedFrom: t.task.GetCachedFrom(),
+		ChildRun: t.task.GetChildRun(), Held: t.task.GetHeld(),
 	}
 	if b.State == "assigned" {
 		if r, ok := running[names.AttemptID(name, t.claim)]; ok {
@@ -146,40 +198,16 @@ func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Ta
 	return b
 }
 
-// runningAttempts are the attempts whose process has been started, by activity
-// id, as their heartbeats say.
-func runningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]runningAttempt {
-	running := map[string]runningAttempt{}
-	for _, p := range pending {
-		// One that is being cancelled runs until its processes are gone.
-		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
-		if p.GetActivityType().GetName() != names.ExecuteActivity || !started {
-			continue
-		}
-		progress, ok := progressOf(p.GetHeartbeatDetails())
-		if !ok || !progress.GetSpawned() && progress.GetStartedAt() == nil {
-			continue
-		}
-		// Of an activity that was tried again, this is the claim that beats.
-		if _, claim, ok := names.ParseAttemptID(p.GetActivityId()); !ok || claim != progress.GetClaim() {
-			continue
-		}
-		r := runningAttempt{assigned: p.GetLastStartedTime(), started: progress.GetStartedAt()}
-		if r.started == nil {
-			r.started = r.assigned
-		}
-		running[p.GetActivityId()] = r
+// briefResult is a result without streams and output.
+func briefResult(res *v1.TaskResult) *v1.TaskResult {
+	if res == nil {
+		return nil
 	}
-	return running
-}
-
-func progressOf(details *commonpb.Payloads) (*v1.ExecuteProgress, bool) {
-	if len(details.GetPayloads()) == 0 {
-		return nil, false
+	return &v1.TaskResult{
+		ExitCode: res.GetExitCode(), Signal: res.GetSignal(), CpuSeconds: res.GetCpuSeconds(),
+		PeakMemoryMb: res.GetPeakMemoryMb(), StdoutTruncated: res.GetStdoutTruncated(),
+		StderrTruncated: res.GetStderrTruncated(),
 	}
-	var progress v1.ExecuteProgress
-	err := converter.GetDefaultDataConverter().FromPayloads(details, &progress)
-	return &progress, err == nil
 }
 
 // counts are the tasks by state.

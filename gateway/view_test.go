@@ -40,7 +40,7 @@ func TestViewNews(t *testing.T) {
 					shown.Context = context
 				}
 				for name, task := range m.GetRun().GetTasks() {
-					tasks[name] = task
+					tasks[name] = withInstances(task, tasks[name].GetInstances())
 				}
 				shown.Tasks = tasks
 			}
@@ -62,9 +62,21 @@ func TestViewNews(t *testing.T) {
 					answer.Run.Tasks[name] = &v1.Task{State: states.Draw(t, "state")}
 					answer.Claims[name] = rapid.Int32Range(1, 2).Draw(t, "claim")
 				}
+				if rapid.Bool().Draw(t, "fanned out") {
+					task := &v1.Task{State: "running", Count: proto.Int32(5), Counts: map[string]int32{"assigned": 5}}
+					for _, index := range rapid.SliceOfDistinct(rapid.Int32Range(0, 4), rapid.ID).Draw(t, "instances") {
+						i := &v1.Instance{Index: index, State: states.Draw(t, "state")}
+						if rapid.Bool().Draw(t, "batched") {
+							i.Lead = proto.Int32(rapid.Int32Range(0, index).Draw(t, "lead"))
+						}
+						task.Instances = append(task.Instances, i)
+						answer.Claims[names.InstanceName("each", int(index))] = rapid.Int32Range(1, 2).Draw(t, "claim")
+					}
+					answer.Run.Tasks["each"] = task
+				}
 				running := map[string]runningAttempt{}
-				for _, name := range rapid.SliceOf(tasks).Draw(t, "running") {
-					running[names.AttemptID(name, 1)] = runningAttempt{timestamppb.Now(), timestamppb.Now()}
+				for _, name := range rapid.SliceOf(rapid.OneOf(tasks, rapid.SampledFrom([]string{"each[0]", "each[3]"}))).Draw(t, "running") {
+					running[names.AttemptID(name, 1)] = runningAttempt{assigned: timestamppb.Now(), started: timestamppb.Now(), ended: rapid.IntRange(0, 3).Draw(t, "ended")}
 				}
 				v.update([]*v1.StatusResponse{answer}, running)
 			},
@@ -76,8 +88,19 @@ func TestViewNews(t *testing.T) {
 			t.Fatalf("shown %v, known %v", shown, v.run)
 		}
 		for name, known := range v.tasks {
-			if !proto.Equal(shown.Tasks[name], known.brief) {
-				t.Fatalf("task %s: shown %v, known %v", name, shown.Tasks[name], known.brief)
+			want := shallow(known.brief)
+			for index, i := range known.instances {
+				if i == nil {
+					continue
+				}
+				want.Instances = append(want.Instances, i.brief)
+				// What it has come to does not hang on the way there.
+				if brief := i.shown(known, name, v.running); !proto.Equal(brief, i.brief) {
+					t.Fatalf("instance %d of %s is shown as %v and is %v", index, name, i.brief, brief)
+				}
+			}
+			if !proto.Equal(shown.Tasks[name], want) {
+				t.Fatalf("task %s: shown %v, known %v", name, shown.Tasks[name], want)
 			}
 		}
 	})

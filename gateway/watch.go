@@ -62,23 +62,38 @@ func (g *Gateway) ended(err error) error {
 	}
 }
 
-// watchMessages puts news into messages of bounded size.
+// watchMessages puts news into messages of bounded size. A task with many instances is in several, with some of its
+// instances in each.
 func watchMessages(n news) []*v1.WatchRunResponse {
 	var messages []*v1.WatchRunResponse
 	run, size := n.run, 0
 	run.Tasks = map[string]*v1.Task{}
 	flush := func() {
 		messages = append(messages, &v1.WatchRunResponse{Run: run, TaskCount: n.total, Counts: n.counts})
+		run, size = headerOf(run), 0
+		run.Tasks = map[string]*v1.Task{}
 	}
 	for _, t := range n.tasks {
 		taskSize := proto.Size(t.task) + len(t.name)
 		if size+taskSize > watchMessageBytes && len(run.Tasks) > 0 {
 			flush()
-			run, size = headerOf(run), 0
-			run.Tasks = map[string]*v1.Task{}
 		}
 		size += taskSize
 		run.Tasks[t.name] = t.task
+		for rest := t.instances; len(rest) > 0; {
+			k := 0
+			for k < len(rest) && (k == 0 || size < watchMessageBytes) {
+				size += proto.Size(rest[k])
+				k++
+			}
+			task := shallow(t.task)
+			task.Instances = rest[:k]
+			run.Tasks[t.name] = task
+			if rest = rest[k:]; len(rest) > 0 {
+				flush()
+				size = taskSize
+			}
+		}
 	}
 	flush()
 	return messages

@@ -64,6 +64,7 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 		State: i.GetState(), Reason: i.GetReason(), Type: t.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
 		Result: i.GetResult(), DependsOn: t.GetDependsOn(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
 		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
 	}
 }
 

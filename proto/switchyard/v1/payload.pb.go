@@ -262,7 +262,9 @@ type Part struct {
 	// The context of the run.
 	Context *Shared `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
 	// The run is paused.
-	Paused        bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Claims up to this one may have been given to instances in generations before.
+	Claim         int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +388,13 @@ func (x *Part) GetPaused() bool {
 		return x.Paused
 	}
 	return false
+}
+
+func (x *Part) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
 }
 
 // PartOrder is what a run wants of its FanOut children: the argument of the signal `order`. The newest one holds.
@@ -632,7 +641,9 @@ type PartReport struct {
 	// What the instances have merged into the context of the run so far.
 	ContextUpdate *structpb.Struct `protobuf:"bytes,10,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
 	// Which of the parts at once it is, from 0: kept by the run, which shares `concurrency` out among them.
-	Slot          int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
+	Slot int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Generation of the run that it is of.
+	Generation    int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +751,13 @@ func (x *PartReport) GetContextUpdate() *structpb.Struct {
 func (x *PartReport) GetSlot() int32 {
 	if x != nil {
 		return x.Slot
+	}
+	return 0
+}
+
+func (x *PartReport) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -2270,7 +2288,9 @@ type TaskCarry struct {
 	// How it is to end although it has a node: state, reason and error; absent: as it will.
 	Doom *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
 	// What its newest attempt has left in the file $SWITCHYARD_CHECKPOINT.
-	Checkpoint    *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// Its attempt runs on and has to be adopted; of a batch, the first instance has it. Absent: nothing of it runs.
+	HandedOver    *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2410,6 +2430,232 @@ func (x *TaskCarry) GetCheckpoint() *Checkpoint {
 	return nil
 }
 
+func (x *TaskCarry) GetHandedOver() *HandedOver {
+	if x != nil {
+		return x.HandedOver
+	}
+	return nil
+}
+
+// HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
+type HandedOver struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task or instance that stands for it in the placement queue.
+	Lead string `protobuf:"bytes,1,opt,name=lead,proto3" json:"lead,omitempty"`
+	// Claim of the lead, under which it has its place.
+	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Tasks or instances that it runs, in order.
+	Members []string `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	// Node that has it.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Task queue of the node by which it came.
+	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Start of the node's worker that has it.
+	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// When it was dispatched.
+	Began *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=began,proto3" json:"began,omitempty"`
+	// Nothing of it can run after that unless it was adopted.
+	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandedOver) Reset() {
+	*x = HandedOver{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandedOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandedOver) ProtoMessage() {}
+
+func (x *HandedOver) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandedOver.ProtoReflect.Descriptor instead.
+func (*HandedOver) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *HandedOver) GetLead() string {
+	if x != nil {
+		return x.Lead
+	}
+	return ""
+}
+
+func (x *HandedOver) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *HandedOver) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *HandedOver) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *HandedOver) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *HandedOver) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *HandedOver) GetBegan() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Began
+	}
+	return nil
+}
+
+func (x *HandedOver) GetLeaseUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeaseUntil
+	}
+	return nil
+}
+
+// DetachRequest asks a node to go on with attempts for which nobody waits for a while.
+type DetachRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the attempts.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The attempts: the task or instance, or the first instance of a batch, and its claim.
+	Attempts []*ClaimRef `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// How long they may go on until they are adopted.
+	Lease         *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachRequest) Reset() {
+	*x = DetachRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachRequest) ProtoMessage() {}
+
+func (x *DetachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
+func (*DetachRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DetachRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *DetachRequest) GetAttempts() []*ClaimRef {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *DetachRequest) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// DetachResponse says what the node will not go on with.
+type DetachResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Attempts that are not there, have ended, or are ending.
+	Others        []*ClaimRef `protobuf:"bytes,1,rep,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachResponse) Reset() {
+	*x = DetachResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachResponse) ProtoMessage() {}
+
+func (x *DetachResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
+func (*DetachResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *DetachResponse) GetOthers() []*ClaimRef {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
 // EvaluateRequest asks for the answers to conditions.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2425,7 +2671,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2683,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2696,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -2506,7 +2752,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2764,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2777,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Condition) GetTask() string {
@@ -2627,7 +2873,7 @@ type ChildRunRequest struct {
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2885,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2898,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -2719,7 +2965,7 @@ type ChildRunResponse struct {
 
 func (x *ChildRunResponse) Reset() {
 	*x = ChildRunResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2731,7 +2977,7 @@ func (x *ChildRunResponse) String() string {
 func (*ChildRunResponse) ProtoMessage() {}
 
 func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +2990,7 @@ func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ChildRunResponse) GetId() string {
@@ -2791,7 +3037,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +3049,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +3062,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -2887,7 +3133,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2899,7 +3145,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2912,7 +3158,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -2967,7 +3213,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3225,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3238,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ParentView) GetState() string {
@@ -3042,7 +3288,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3300,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3313,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -3122,7 +3368,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3380,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3393,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -3190,7 +3436,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3202,7 +3448,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3215,7 +3461,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -3252,7 +3498,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3264,7 +3510,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3277,7 +3523,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -3358,7 +3604,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3616,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3629,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -3424,7 +3670,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3682,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3695,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -3503,7 +3749,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3761,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3774,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -3595,7 +3841,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3853,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3866,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -3657,7 +3903,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3915,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3928,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -3708,14 +3954,18 @@ type PlaceRequest struct {
 	// Tasks that have become ready. Asking again for the same claim is harmless.
 	Requests []*TaskRequest `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
 	// Claims that have ended or are not wanted any more.
-	Released      []*ClaimRef `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
+	Released []*ClaimRef `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
+	// Placement queue whose answer the run has taken in last; empty: none has answered yet.
+	Epoch string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Number of that answer. What later ones said got lost, and is said again.
+	Heard         int64 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3977,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3990,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -3762,6 +4012,20 @@ func (x *PlaceRequest) GetReleased() []*ClaimRef {
 		return x.Released
 	}
 	return nil
+}
+
+func (x *PlaceRequest) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *PlaceRequest) GetHeard() int64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
 }
 
 // TaskRequest is a task that wants a node.
@@ -3794,7 +4058,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +4070,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +4083,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -3908,7 +4172,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4184,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4197,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -3967,14 +4231,16 @@ type PlaceResponse struct {
 	// Tasks that wait, where the reason is new.
 	Waiting []*Waiting `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	// The placement queue does not know this run: everything that waits must be requested again.
-	Resync        bool `protobuf:"varint,4,opt,name=resync,proto3" json:"resync,omitempty"`
+	Resync bool `protobuf:"varint,4,opt,name=resync,proto3" json:"resync,omitempty"`
+	// Number of the answer to a PlaceRequest, growing with each answer of the queue to this run; 0: it needs no receipt.
+	Number        int64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4252,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4265,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -4030,6 +4296,13 @@ func (x *PlaceResponse) GetResync() bool {
 	return false
 }
 
+func (x *PlaceResponse) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // Assignment gives a task to a node.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4057,7 +4330,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4342,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4355,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Assignment) GetTask() string {
@@ -4165,7 +4438,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4450,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4463,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Waiting) GetTask() string {
@@ -4234,7 +4507,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4519,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4532,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -4338,14 +4611,19 @@ type ExecuteRequest struct {
 	Items string `protobuf:"bytes,29,opt,name=items,proto3" json:"items,omitempty"`
 	// Instances to run one after the other; empty: there is one, and it is the request's own. The request's index,
 	// attempt, claim and unheard are the first one's.
-	Batch         []*Member `protobuf:"bytes,28,rep,name=batch,proto3" json:"batch,omitempty"`
+	Batch []*Member `protobuf:"bytes,28,rep,name=batch,proto3" json:"batch,omitempty"`
+	// The attempt runs on this node already, for an earlier execution of the run: it is to be answered for from now on.
+	// What it is to do is left out.
+	Adopt bool `protobuf:"varint,30,opt,name=adopt,proto3" json:"adopt,omitempty"`
+	// The attempt that is adopted is to be stopped.
+	Stop          bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4635,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4648,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -4576,6 +4854,20 @@ func (x *ExecuteRequest) GetBatch() []*Member {
 	return nil
 }
 
+func (x *ExecuteRequest) GetAdopt() bool {
+	if x != nil {
+		return x.Adopt
+	}
+	return false
+}
+
+func (x *ExecuteRequest) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4597,7 +4889,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4901,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4914,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -4680,7 +4972,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4984,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4997,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -4739,7 +5031,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +5043,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +5056,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -4798,7 +5090,8 @@ func (x *ParentOutput) GetFanOut() *FanOutView {
 // ExecuteResponse is how an attempt ended.
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// completed, failed, killed_oom, cancelled, or moved: nothing ran and the task is to be placed again.
+	// completed, failed, killed_oom, cancelled, or moved: nothing ran and the task is to be placed again. "detached" is no
+	// end: the attempt runs on, and another request adopts it. "lost" answers such a request: it is not known there.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Why, as a word: "exit_code", "signal", "timeout", "start_failed", "output", "no_room", ...
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -4830,7 +5123,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5135,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +5148,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -4971,7 +5264,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4983,7 +5276,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4996,7 +5289,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -5092,7 +5385,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5397,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5410,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -5182,7 +5475,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5487,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5500,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -5239,7 +5532,8 @@ type StatusResponse struct {
 	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
 	// Number of tasks that the run has.
 	TaskCount int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
-	// Parts of fanned-out tasks that FanOut children have carried through; only in the final status.
+	// Parts of fanned-out tasks that FanOut children carry through; only in the final status, and in an answer from
+	// revision 0 on.
 	Parts         []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5247,7 +5541,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5259,7 +5553,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5272,7 +5566,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -5339,7 +5633,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5351,7 +5645,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5364,7 +5658,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *NodeInput) GetName() string {
@@ -5397,7 +5691,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5409,7 +5703,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5422,7 +5716,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -5442,7 +5736,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5454,7 +5748,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5467,7 +5761,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -5513,7 +5807,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5525,7 +5819,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5538,7 +5832,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -5572,14 +5866,16 @@ type ExplainResponse struct {
 	// Every live node, by name.
 	Nodes []*NodeVerdict `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// What it thinks of `more`: of the first of them, as far as an answer holds.
-	More          []*ExplainResponse `protobuf:"bytes,4,rep,name=more,proto3" json:"more,omitempty"`
+	More []*ExplainResponse `protobuf:"bytes,4,rep,name=more,proto3" json:"more,omitempty"`
+	// The task is in the placement queue; without, the answer is what it would say if the task were requested now.
+	Held          bool `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +5887,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +5900,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -5633,6 +5929,13 @@ func (x *ExplainResponse) GetMore() []*ExplainResponse {
 		return x.More
 	}
 	return nil
+}
+
+func (x *ExplainResponse) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
 }
 
 var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
@@ -5668,7 +5971,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"3\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
-	"\x04from\x18\x02 \x03(\tR\x04from\"\x87\x04\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\"\x9d\x04\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -5685,7 +5988,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	" \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x124\n" +
 	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
 	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
-	"\x06paused\x18\r \x01(\bR\x06paused\x1aS\n" +
+	"\x06paused\x18\r \x01(\bR\x06paused\x12\x14\n" +
+	"\x05claim\x18\x0e \x01(\x05R\x05claim\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
@@ -5701,7 +6005,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\x99\x03\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xb9\x03\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -5715,7 +6019,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\tR\x05state\x12>\n" +
 	"\x0econtext_update\x18\n" +
 	" \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12\x12\n" +
-	"\x04slot\x18\v \x01(\x05R\x04slot\x1a9\n" +
+	"\x04slot\x18\v \x01(\x05R\x04slot\x12\x1e\n" +
+	"\n" +
+	"generation\x18\f \x01(\x05R\n" +
+	"generation\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
@@ -5833,7 +6140,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xcb\x04\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\x87\x05\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -5853,7 +6160,26 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04doom\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\x04doom\x129\n" +
 	"\n" +
 	"checkpoint\x18\x0f \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\"\xa2\x02\n" +
+	"checkpoint\x12:\n" +
+	"\vhanded_over\x18\x10 \x01(\v2\x19.switchyard.v1.HandedOverR\n" +
+	"handedOver\"\x8b\x02\n" +
+	"\n" +
+	"HandedOver\x12\x12\n" +
+	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
+	"\amembers\x18\x03 \x03(\tR\amembers\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x14\n" +
+	"\x05queue\x18\x05 \x01(\tR\x05queue\x12 \n" +
+	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x120\n" +
+	"\x05began\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05began\x12;\n" +
+	"\vlease_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"leaseUntil\"\x8c\x01\n" +
+	"\rDetachRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x123\n" +
+	"\battempts\x18\x02 \x03(\v2\x17.switchyard.v1.ClaimRefR\battempts\x12/\n" +
+	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"A\n" +
+	"\x0eDetachResponse\x12/\n" +
+	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xa2\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
@@ -5964,11 +6290,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06record\x18\x03 \x01(\tR\x06record\"5\n" +
 	"\vCollectPart\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\x92\x01\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xbe\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
-	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\"\x9b\x03\n" +
+	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\x14\n" +
+	"\x05heard\x18\x05 \x01(\x03R\x05heard\"\x9b\x03\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -5985,12 +6313,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bClaimRef\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
-	"\aoutcome\x18\x03 \x01(\tR\aoutcome\"\xa6\x01\n" +
+	"\aoutcome\x18\x03 \x01(\tR\aoutcome\"\xbe\x01\n" +
 	"\rPlaceResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x125\n" +
 	"\bassigned\x18\x02 \x03(\v2\x19.switchyard.v1.AssignmentR\bassigned\x120\n" +
 	"\awaiting\x18\x03 \x03(\v2\x16.switchyard.v1.WaitingR\awaiting\x12\x16\n" +
-	"\x06resync\x18\x04 \x01(\bR\x06resync\"\xee\x01\n" +
+	"\x06resync\x18\x04 \x01(\bR\x06resync\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x03R\x06number\"\xee\x01\n" +
 	"\n" +
 	"Assignment\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
@@ -6011,7 +6340,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xe1\t\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\x8b\n" +
+	"\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -6046,7 +6376,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"checkpoint\x18\x1b \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x12\x14\n" +
 	"\x05items\x18\x1d \x01(\tR\x05items\x12+\n" +
-	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x1a6\n" +
+	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x12\x14\n" +
+	"\x05adopt\x18\x1e \x01(\bR\x05adopt\x12\x12\n" +
+	"\x04stop\x18\x1f \x01(\bR\x04stop\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -6154,12 +6486,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x0eExplainRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x124\n" +
 	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\x12.\n" +
-	"\x04more\x18\x03 \x03(\v2\x1a.switchyard.v1.TaskRequestR\x04more\"\xa7\x01\n" +
+	"\x04more\x18\x03 \x03(\v2\x1a.switchyard.v1.TaskRequestR\x04more\"\xbb\x01\n" +
 	"\x0fExplainResponse\x12\x16\n" +
 	"\x06chosen\x18\x01 \x01(\tR\x06chosen\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\x122\n" +
-	"\x04more\x18\x04 \x03(\v2\x1e.switchyard.v1.ExplainResponseR\x04moreB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x04more\x18\x04 \x03(\v2\x1e.switchyard.v1.ExplainResponseR\x04more\x12\x12\n" +
+	"\x04held\x18\x05 \x01(\bR\x04heldB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_payload_proto_rawDescOnce sync.Once
@@ -6173,7 +6506,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -6207,98 +6540,101 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*EventPart)(nil),             // 29: switchyard.v1.EventPart
 	(*LoadCarryRequest)(nil),      // 30: switchyard.v1.LoadCarryRequest
 	(*TaskCarry)(nil),             // 31: switchyard.v1.TaskCarry
-	(*EvaluateRequest)(nil),       // 32: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 33: switchyard.v1.Condition
-	(*ChildRunRequest)(nil),       // 34: switchyard.v1.ChildRunRequest
-	(*ChildRunResponse)(nil),      // 35: switchyard.v1.ChildRunResponse
-	(*ChildRunEndRequest)(nil),    // 36: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 37: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 38: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 39: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 40: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 41: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 42: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 43: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 44: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 45: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 46: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 47: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 48: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 49: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 50: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 51: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 52: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 53: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 54: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 55: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 56: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 57: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 58: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 59: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 60: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 61: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 62: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 63: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 64: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 65: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 66: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 67: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 68: switchyard.v1.ExplainResponse
-	nil,                           // 69: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 70: switchyard.v1.Part.ViewsEntry
-	nil,                           // 71: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 72: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 73: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 74: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 75: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 76: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 77: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 78: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 79: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 80: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 81: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 82: google.protobuf.Struct
-	(*structpb.ListValue)(nil),    // 83: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 84: google.protobuf.Value
-	(*durationpb.Duration)(nil),   // 85: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 86: google.protobuf.Timestamp
-	(*Run)(nil),                   // 87: switchyard.v1.Run
-	(*Instance)(nil),              // 88: switchyard.v1.Instance
-	(*Event)(nil),                 // 89: switchyard.v1.Event
-	(*Task)(nil),                  // 90: switchyard.v1.Task
-	(*TaskResult)(nil),            // 91: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 92: switchyard.v1.Constraints
-	(*Resources)(nil),             // 93: switchyard.v1.Resources
-	(*NodeRecord)(nil),            // 94: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 95: switchyard.v1.NodeVerdict
+	(*HandedOver)(nil),            // 32: switchyard.v1.HandedOver
+	(*DetachRequest)(nil),         // 33: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 34: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 35: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 36: switchyard.v1.Condition
+	(*ChildRunRequest)(nil),       // 37: switchyard.v1.ChildRunRequest
+	(*ChildRunResponse)(nil),      // 38: switchyard.v1.ChildRunResponse
+	(*ChildRunEndRequest)(nil),    // 39: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 40: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 41: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 42: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 43: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 44: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 45: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 46: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 47: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 48: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 49: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 50: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 51: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 52: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 53: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 54: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 55: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 56: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 57: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 58: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 59: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 60: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 61: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 62: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 63: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 64: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 65: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 66: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 67: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 68: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 69: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 70: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 71: switchyard.v1.ExplainResponse
+	nil,                           // 72: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 73: switchyard.v1.Part.ViewsEntry
+	nil,                           // 74: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 75: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 76: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 77: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 78: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 79: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 80: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 81: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 82: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 83: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 84: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 85: google.protobuf.Struct
+	(*structpb.ListValue)(nil),    // 86: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 87: google.protobuf.Value
+	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
+	(*Run)(nil),                   // 90: switchyard.v1.Run
+	(*Instance)(nil),              // 91: switchyard.v1.Instance
+	(*Event)(nil),                 // 92: switchyard.v1.Event
+	(*Task)(nil),                  // 93: switchyard.v1.Task
+	(*TaskResult)(nil),            // 94: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 95: switchyard.v1.Constraints
+	(*Resources)(nil),             // 96: switchyard.v1.Resources
+	(*NodeRecord)(nil),            // 97: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 98: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	81,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	82,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	69,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	84,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	85,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	72,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	9,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	10,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	4,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	58,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	70,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	61,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	73,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	6,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	83,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	84,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	82,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	71,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	82,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
-	85,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	85,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	86,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	72,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	82,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	87,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	86,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	88,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	73,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	74,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	86,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	87,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	85,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	74,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	85,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	88,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	88,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	89,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	75,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	85,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	90,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	89,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	91,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	76,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	77,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	18,  // 26: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
 	19,  // 27: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
 	16,  // 28: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
@@ -6309,103 +6645,109 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	24,  // 33: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	18,  // 34: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	20,  // 35: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	89,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	89,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	89,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	90,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	90,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	86,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	92,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	92,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	92,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	93,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	93,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	89,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
 	4,   // 42: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	86,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	89,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	7,   // 44: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	90,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	57,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	33,  // 47: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	75,  // 48: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	40,  // 49: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	37,  // 50: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	82,  // 51: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	82,  // 52: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	85,  // 53: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	84,  // 54: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	82,  // 55: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	9,   // 56: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	0,   // 57: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	91,  // 58: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	91,  // 59: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	39,  // 60: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	4,   // 61: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	82,  // 62: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	82,  // 63: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	42,  // 64: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	4,   // 65: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	43,  // 66: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	82,  // 67: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	86,  // 68: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	59,  // 69: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	43,  // 70: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	46,  // 71: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	47,  // 72: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	82,  // 73: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	49,  // 74: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	50,  // 75: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	92,  // 76: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	93,  // 77: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	86,  // 78: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	85,  // 79: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	52,  // 80: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	53,  // 81: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	82,  // 82: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	76,  // 83: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	82,  // 84: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	58,  // 85: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	93,  // 86: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	85,  // 87: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	84,  // 88: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	6,   // 89: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	77,  // 90: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	6,   // 91: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	57,  // 92: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	56,  // 93: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	84,  // 94: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	57,  // 95: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	82,  // 96: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	39,  // 97: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	91,  // 98: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	82,  // 99: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	86,  // 100: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	86,  // 101: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	86,  // 102: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	57,  // 103: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	60,  // 104: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	91,  // 105: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	82,  // 106: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	57,  // 107: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	86,  // 108: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	57,  // 109: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	60,  // 110: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	87,  // 111: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	78,  // 112: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	79,  // 113: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	7,   // 114: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	94,  // 115: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	86,  // 116: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	80,  // 117: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	49,  // 118: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	49,  // 119: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	95,  // 120: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	68,  // 121: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	8,   // 122: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	38,  // 123: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	31,  // 124: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	38,  // 125: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	38,  // 126: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	86,  // 127: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	93,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	60,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	32,  // 47: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	89,  // 48: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	89,  // 49: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	53,  // 50: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	88,  // 51: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	53,  // 52: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	36,  // 53: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	78,  // 54: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	43,  // 55: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	40,  // 56: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	85,  // 57: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	85,  // 58: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	88,  // 59: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	87,  // 60: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	85,  // 61: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	9,   // 62: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	0,   // 63: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
+	94,  // 64: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	94,  // 65: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	42,  // 66: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	4,   // 67: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	85,  // 68: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	85,  // 69: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	45,  // 70: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	4,   // 71: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	46,  // 72: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	85,  // 73: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	89,  // 74: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	62,  // 75: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	46,  // 76: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	49,  // 77: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	50,  // 78: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	85,  // 79: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	52,  // 80: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	53,  // 81: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	95,  // 82: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	96,  // 83: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	89,  // 84: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	88,  // 85: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	55,  // 86: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	56,  // 87: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	85,  // 88: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	79,  // 89: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	85,  // 90: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	61,  // 91: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	96,  // 92: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	88,  // 93: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	87,  // 94: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	6,   // 95: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	80,  // 96: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	6,   // 97: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	60,  // 98: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	59,  // 99: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	87,  // 100: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	60,  // 101: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	85,  // 102: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	42,  // 103: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	94,  // 104: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	85,  // 105: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	89,  // 106: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	89,  // 107: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	89,  // 108: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	60,  // 109: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	63,  // 110: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	94,  // 111: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	85,  // 112: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	60,  // 113: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	89,  // 114: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	60,  // 115: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	63,  // 116: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	90,  // 117: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	81,  // 118: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	82,  // 119: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	7,   // 120: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	97,  // 121: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	89,  // 122: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	83,  // 123: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	52,  // 124: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	52,  // 125: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	98,  // 126: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	71,  // 127: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	8,   // 128: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	41,  // 129: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	31,  // 130: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	41,  // 131: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	41,  // 132: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	89,  // 133: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	134, // [134:134] is the sub-list for method output_type
+	134, // [134:134] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -6416,15 +6758,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[52].OneofWrappers = []any{}
 	file_switchyard_v1_payload_proto_msgTypes[55].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   81,
+			NumMessages:   84,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -408,7 +408,13 @@ type Instance struct {
 	// How often a node took it and gave no sign that it had started it.
 	Suspicions int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Number of the first instance of the batch that it is dispatched in; absent: it is by itself.
-	Lead          *int32 `protobuf:"varint,14,opt,name=lead,proto3,oneof" json:"lead,omitempty"`
+	Lead *int32 `protobuf:"varint,14,opt,name=lead,proto3,oneof" json:"lead,omitempty"`
+	// Run whose result was reused in place of running it; empty: none.
+	CachedFrom string `protobuf:"bytes,15,opt,name=cached_from,json=cachedFrom,proto3" json:"cached_from,omitempty"`
+	// Run that an instance of a task of type "run" has started.
+	ChildRun string `protobuf:"bytes,16,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
+	// A person holds it back.
+	Held          bool `protobuf:"varint,17,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -539,6 +545,27 @@ func (x *Instance) GetLead() int32 {
 		return *x.Lead
 	}
 	return 0
+}
+
+func (x *Instance) GetCachedFrom() string {
+	if x != nil {
+		return x.CachedFrom
+	}
+	return ""
+}
+
+func (x *Instance) GetChildRun() string {
+	if x != nil {
+		return x.ChildRun
+	}
+	return ""
+}
+
+func (x *Instance) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
 }
 
 // Attempt is one execution of a task that has ended.
@@ -1281,7 +1308,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
-	"\x06_count\"\xb7\x04\n" +
+	"\x06_count\"\x89\x05\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -1301,7 +1328,11 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"suspicions\x18\r \x01(\x05R\n" +
 	"suspicions\x12\x17\n" +
-	"\x04lead\x18\x0e \x01(\x05H\x00R\x04lead\x88\x01\x01B\a\n" +
+	"\x04lead\x18\x0e \x01(\x05H\x00R\x04lead\x88\x01\x01\x12\x1f\n" +
+	"\vcached_from\x18\x0f \x01(\tR\n" +
+	"cachedFrom\x12\x1b\n" +
+	"\tchild_run\x18\x10 \x01(\tR\bchildRun\x12\x12\n" +
+	"\x04held\x18\x11 \x01(\bR\x04heldB\a\n" +
 	"\x05_lead\"\xe5\x02\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
+// starts it, and the others find it open.
+func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, putBackTimeout)
+	defer cancel()
+	for {
+		desc, v, err := g.reader.settled(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+			return nil, wrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
+		}
+		again, err := againOf(v, req.Msg.GetFrom())
+		if err != nil {
+			return nil, err
+		}
+		generation := v.run.GetGeneration() + 1
+		err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
+		switch code := codeOf(err); {
+		case err == nil:
+			g.recent.add(id)
+			return connect.NewResponse(&v1.RetryRunResponse{Id: id, Generation: generation}), nil
+		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
+			return nil, fmt.Errorf("start run %s again: %w", id, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("start run %s again: %w", id, err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// againOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
+// named, everything that did not complete.
+func againOf(v *view, from []string) (*v1.Again, error) {
+	id := v.run.GetId()
+	if len(from) > 0 {
+		from = slices.Compact(slices.Sorted(slices.Values(from)))
+		for _, task := range from {
+			if v.tasks[task] == nil {
+				return nil, v.noTask(task)
+			}
+		}
+		return &v1.Again{From: from}, nil
+	}
+	if v.run.GetState() == "completed" {
+		return nil, wrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
+	}
+	for _, t := range v.tasks {
+		switch t.task.GetState() {
+		case "completed", "stopped":
+		default:
+			return &v1.Again{Failed: true}, nil
+		}
+	}
+	return nil, wrongState("every task of run %s has completed; name the tasks to do again from", id)
+}
+
+// noTask is the error for a task that the run does not have.
+func (v *view) noTask(task string) error {
+	return notFound("run %s has no task %q; %s", v.run.GetId(), task, nearNames(task, v.names))
+}
+
+// RerunRun starts a new run with the definition that another one was started with, and its input where the
+// request has no other.
+func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	desc, err := g.reader.describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	first, err := g.reader.input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return nil, err
+	}
+	input := merged(first.GetInput(), req.Msg.GetInput())
+	if input, err = definition.Input(first.GetDefinition(), input); err != nil {
+		return nil, definitionError(err)
+	}
+	if err := checkInput(input); err != nil {
+		return nil, err
+	}
+	in := &v1.RunInput{
+		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
+	}
+	fresh, _, err := g.start(ctx, in, "")
+	if err != nil {
+		return nil, fmt.Errorf("start run %s anew: %w", id, err)
+	}
+	return connect.NewResponse(&v1.RerunRunResponse{Id: fresh}), nil
+}
+
+// merged is an input with some values replaced; neither argument is changed.
+func merged(input, values *structpb.Struct) *structpb.Struct {
+	if len(values.GetFields()) == 0 {
+		return input
+	}
+	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	if input != nil {
+		all = proto.CloneOf(input)
+	}
+	if all.Fields == nil {
+		all.Fields = map[string]*structpb.Value{}
+	}
+	maps.Copy(all.Fields, values.GetFields())
+	return all
+}

@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestControl pauses and resumes a run, and has its tasks held, released, cancelled, approved and rejected.
+func TestControl(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "controlled", "a", "b", "c", "d")
+	ctx, c := t.Context(), f.client
+	if _, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: "last", Reason: "lunch"})); err != nil {
+		t.Fatal(err)
+	}
+	if run := f.get(t, id); run.GetState() != "paused" || run.GetError() != "lunch" {
+		t.Errorf("the run is %v", run)
+	}
+	_, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: id}))
+	wantCode(t, "pause twice", err, connect.CodeFailedPrecondition)
+	eventually(t, "lists show it paused", func() bool { return f.listed(t, id) == "paused" })
+	if _, err := c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id})); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "lists show it running", func() bool { return f.listed(t, id) == "running" })
+
+	if _, err := c.HoldTask(ctx, connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: "a", Reason: "not yet"})); err != nil {
+		t.Fatal(err)
+	}
+	if task := f.get(t, id).GetTasks()["a"]; !task.GetHeld() || task.GetError() != "not yet" {
+		t.Errorf("a is %v", task)
+	}
+	_, holdErr := c.HoldTask(ctx, connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: "aa"}))
+	wantCode(t, "hold an unknown task", holdErr, connect.CodeNotFound)
+	if holdErr == nil || !strings.Contains(holdErr.Error(), "did you mean a?") {
+		t.Errorf("the error is %v", holdErr)
+	}
+	_, releaseErr := c.ReleaseTask(ctx, connect.NewRequest(&v1.ReleaseTaskRequest{Id: id, Task: "a"}))
+	_, cancelErr := c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
+	_, approveErr := c.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: id, Task: "c", Reason: "well done"}))
+	_, rejectErr := c.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: id, Task: "d"}))
+	if err := errors.Join(releaseErr, cancelErr, approveErr, rejectErr); err != nil {
+		t.Fatal(err)
+	}
+	tasks := f.get(t, id).GetTasks()
+	if tasks["a"].GetHeld() || tasks["b"].GetState() != "cancelled" || tasks["c"].GetState() != "completed" || tasks["c"].GetError() != "well done" || tasks["d"].GetState() != "rejected" {
+		t.Errorf("the tasks are %v", tasks)
+	}
+	_, err = c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
+	wantCode(t, "cancel what has ended", err, connect.CodeFailedPrecondition)
+	end(t, id, "rejected")
+	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id}))
+	wantCode(t, "resume a run that has ended", err, connect.CodeFailedPrecondition)
+	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: "nope-1"}))
+	wantCode(t, "resume an unknown run", err, connect.CodeNotFound)
+
+	if run := f.get(t, id); run.GetState() != "rejected" || run.GetReason() != "approval" {
+		t.Errorf("the run is %s, %s", run.GetState(), run.GetReason())
+	}
+	for state, want := range map[string]int{"rejected": 1, "failed": 0} {
+		eventually(t, "it is listed as rejected alone", func() bool {
+			ids, _ := f.list(t, &v1.ListRunsRequest{Name: "controlled", State: state})
+			return len(ids) == want
+		})
+	}
+}
+
+// listed is the state in which lists show a run.
+func (f *fixture) listed(t *testing.T, id string) string {
+	t.Helper()
+	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range res.Msg.GetItems() {
+		if run.GetId() == id {
+			return run.GetState()
+		}
+	}
+	return ""
+}
+
+// TestManyCommands has more requests at once than a run may have in flight.
+func TestManyCommands(t *testing.T) {
+	f := start(t)
+	var tasks []string
+	for i := range 40 {
+		tasks = append(tasks, fmt.Sprintf("t%d", i))
+	}
+	id := f.submit(t, "crowded", tasks...)
+	defer end(t, id, "completed")
+	var wg sync.WaitGroup
+	for _, task := range tasks {
+		wg.Go(func() {
+			if _, err := f.client.CancelTask(context.WithoutCancel(t.Context()), connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: task})); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for name, task := range f.get(t, id).GetTasks() {
+		if task.GetState() != "cancelled" || !slices.Contains(tasks, name) {
+			t.Errorf("%s is %s", name, task.GetState())
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// fanInterval is the shortest time between two lists of the logs of a task that has fanned out.
+const fanInterval = 500 * time.Millisecond
+
+// fan finds the logs of the instances and batches of a task that has fanned out, or of the one instance that is
+// wanted. There may be very many, so they are listed and not told by the run.
+type fan struct {
+	task string
+	info *v1.Task
+	// seen are the logs that have been found, listed says that there was a list.
+	seen   map[logs.Attempt]bool
+	listed bool
+	// ended: the one instance that is wanted has ended, as far as the run tells about it alone.
+	ended bool
+	// final: there will be no more. changed: there may be more since the last list, which was made at.
+	final, changed bool
+	at             time.Time
+	// took is how long the last list took.
+	took time.Duration
+}
+
+// learnFan takes in what has changed in a task that has fanned out.
+func (f *follower) learnFan(changed taskNews) {
+	of := f.fans[changed.name]
+	if of == nil {
+		of = &fan{task: changed.name, seen: map[logs.Attempt]bool{}}
+		f.fans[changed.name] = of
+		delete(f.tails, changed.name) // from before it fanned out
+	}
+	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
+		for _, i := range changed.instances {
+			if int(i.GetIndex()) == index {
+				of.ended = taskEnded(i.GetState())
+			}
+		}
+	}
+	of.info, of.final, of.changed = changed.task, of.ended || taskEnded(changed.task.GetState()), true
+}
+
+// listFans looks for new logs of tasks that have fanned out.
+func (f *follower) listFans(ctx context.Context) error {
+	for _, of := range f.fans {
+		due := time.Since(of.at) > max(fanInterval, 10*of.took)
+		if !of.changed && of.final || !due && !of.final && of.listed {
+			continue
+		}
+		of.at, of.changed = time.Now(), false
+		if err := f.list(ctx, of); err != nil {
+			return err
+		}
+		of.took = time.Since(of.at)
+	}
+	return nil
+}
+
+// list adds a tail for each new log. Of the attempts of an instance that lie before the first list only the newest is
+// wanted, unless the client has named one; a batch is sent whole.
+func (f *follower) list(ctx context.Context, of *fan) error {
+	var found []logs.Attempt
+	var err error
+	if f.req.GetTask() == "" || f.req.GetTask() == of.task {
+		found, err = logs.Instances(ctx, f.store, f.run, of.task)
+	} else {
+		found, err = logs.Attempts(ctx, f.store, f.run, f.req.GetTask())
+	}
+	if err != nil {
+		return fmt.Errorf("list the logs of task %s: %w", of.task, err)
+	}
+	newest := map[string]logs.Attempt{}
+	for _, a := range found {
+		newest[nameOf(a)] = a
+	}
+	for number, a := range found {
+		switch {
+		case of.seen[a]:
+			continue
+		case a.Batch() && a.Of == "":
+		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
+			continue
+		case f.req.Attempt == nil && !of.listed && newest[nameOf(a)] != a:
+			of.seen[a] = true
+			continue
+		}
+		of.seen[a] = true
+		f.tails[fmt.Sprint(a)] = &tail{task: a.Task, number: number, info: of.info, of: of, queue: []logs.Attempt{a}}
+	}
+	of.listed = true
+	return nil
+}
+
+// nameOf is the task or instance that a log is of.
+func nameOf(a logs.Attempt) string {
+	if a.Of != "" {
+		return a.Of
+	}
+	return a.Task
+}

@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// defaultInstancePage is how many instances a page holds when the request does not say.
+	defaultInstancePage = 1000
+	// instancesAtOnce is how many instances are read at once for a page that is cut by its size.
+	instancesAtOnce = 1000
+)
+
+// ListInstances lists the instances of a task that has fanned out, by number, with their whole results. Those of a
+// large one are with the children of the run that carry them.
+func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
+	id, err := g.resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	task := req.Msg.GetTask()
+	at, err := decodeInstanceToken(req.Msg.GetPageToken(), id, task)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if v.tasks[task] == nil {
+		return nil, v.noTask(task)
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultInstancePage
+	}
+	res, size := &v1.ListInstancesResponse{}, 0
+	for len(res.Items) < limit {
+		some, err := g.reader.instances(ctx, v, task, at, min(limit-len(res.Items), instancesAtOnce))
+		if err != nil {
+			return nil, err
+		}
+		if len(some) == 0 {
+			return connect.NewResponse(res), nil
+		}
+		for _, i := range some {
+			whole := g.fillInstance(ctx, id, task, i)
+			if size += proto.Size(whole); size > taskPageBytes && len(res.Items) > 0 {
+				res.NextPageToken = encodeInstanceToken(id, task, int(i.instance.GetIndex()))
+				return connect.NewResponse(res), nil
+			}
+			res.Items = append(res.Items, whole)
+			at = int(i.instance.GetIndex()) + 1
+		}
+	}
+	if at < int(v.tasks[task].task.GetCount()) {
+		res.NextPageToken = encodeInstanceToken(id, task, at)
+	}
+	return connect.NewResponse(res), nil
+}
+
+// instances returns instances of a task from a number on, by number, at most so many; none: there are no more. What
+// the view does not hold the run is asked for, or the child that it names.
+func (r *reader) instances(ctx context.Context, v *view, task string, from, limit int) ([]*instanceView, error) {
+	t := v.tasks[task]
+	var found []*instanceView
+	for from < int(t.task.GetCount()) && len(found) < limit {
+		if i := t.instance(from); i != nil {
+			found = append(found, i)
+			from++
+			continue
+		}
+		if len(found) > 0 {
+			break // the rest with the next call
+		}
+		asked, next, err := r.askHolder(ctx, v, task, from, limit)
+		if err != nil {
+			return nil, fmt.Errorf("read the instances of task %s of run %s: %w", task, v.run.GetId(), err)
+		}
+		if len(asked) == 0 && next <= from {
+			break
+		}
+		found, from = asked, max(next, from)
+	}
+	return found, nil
+}
+
+// askHolder asks the workflow that holds an instance for it and those after it.
+func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limit int) (found []*instanceView, next int, err error) {
+	holder := v.run.GetId()
+	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
+	answer, err := r.queryInstances(ctx, holder, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	if answer.GetChild() != "" {
+		holder = answer.GetChild()
+		if answer, err = r.queryInstances(ctx, holder, req); err != nil {
+			return nil, 0, err
+		}
+	}
+	running, err := r.runningIn(ctx, holder)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, i := range answer.GetInstances() {
+		brief := briefInstance(i)
+		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == "assigned" {
+			brief.State, brief.AssignedAt, brief.StartedAt = "running", at.assigned, at.started
+		}
+		found = append(found, &instanceView{
+			instance: i, brief: brief, record: answer.GetRecords()[i.GetIndex()], claim: answer.GetClaims()[i.GetIndex()],
+		})
+	}
+	return found, int(answer.GetNext()), nil
+}
+
+// runningIn are the attempts that run for a workflow, by task or instance.
+func (r *reader) runningIn(ctx context.Context, workflow string) (map[string]runningAttempt, error) {
+	desc, err := r.client.DescribeWorkflowExecution(ctx, workflow, "")
+	if err != nil {
+		return nil, err
+	}
+	running := map[string]runningAttempt{}
+	for id, attempt := range runningAttempts(desc.GetPendingActivities()) {
+		name, _, _ := names.ParseAttemptID(id)
+		running[name] = attempt
+	}
+	return running, nil
+}
+
+func (r *reader) queryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	value, err := r.client.QueryWorkflow(ctx, workflow, "", names.InstancesQuery, req)
+	if err != nil {
+		return nil, err
+	}
+	var answer v1.InstancesResponse
+	if err := value.Get(&answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}

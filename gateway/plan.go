@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// plansAtOnce is how many kinds of tasks the placement queue is asked about at once, and maxPlanAsks how often for
+	// one plan.
+	plansAtOnce = 64
+	maxPlanAsks = 16
+	// planNodeBytes is what the nodes of a plan may take; of the tasks after that there is only the line.
+	planNodeBytes = 2 << 20
+)
+
+// PlanRun says what a run of a definition would do, and starts nothing.
+func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
+	in, err := g.prepare(ctx, req.Msg.GetSubmit())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := packed(in); err != nil {
+		return nil, err
+	}
+	def := in.GetDefinition()
+	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput()}
+	levels := map[string]int32{}
+	for _, name := range definition.Order(def) {
+		task := def.GetTasks()[name]
+		for _, parent := range task.GetDependsOn() {
+			levels[name] = max(levels[name], levels[parent]+1)
+		}
+		res.Tasks = append(res.Tasks, &v1.PlannedTask{
+			Task: name, Type: task.GetType(), Level: levels[name], DependsOn: task.GetDependsOn(),
+			StartsWhen: startsWhen(task), Instances: plannedInstances(task),
+		})
+	}
+	if err := g.planPlacement(ctx, in, res.Tasks); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+// triggers are what `when` says, in words.
+var triggers = map[string]string{
+	"all_success":  "all its parents have succeeded",
+	"all_done":     "all its parents have ended",
+	"always":       "all its parents have ended",
+	"all_failed":   "all its parents have failed",
+	"one_success":  "all its parents have ended and one has succeeded",
+	"one_failed":   "all its parents have ended and one has failed",
+	"none_failed":  "all its parents have ended and none has failed",
+	onFailureRun:   "all its parents have ended, whatever has become of them",
+	conditionAlone: "all its parents have ended",
+}
+
+// What starts a task that says nothing with `when`.
+const (
+	onFailureRun   = "run"
+	conditionAlone = "condition"
+)
+
+// startsWhen says in words what decides whether a task runs; empty: that its parents have ended, and none has failed
+// and one has succeeded.
+func startsWhen(task *v1.TaskDefinition) string {
+	kind := task.GetWhen()
+	switch {
+	case kind != "":
+	case task.GetCondition() != "" && len(task.GetDependsOn()) > 0:
+		kind = conditionAlone
+	case task.GetOnFailure() == onFailureRun:
+		kind = onFailureRun
+	}
+	var parts []string
+	if kind != "" {
+		parts = append(parts, triggers[kind])
+	}
+	if task.GetCondition() != "" {
+		parts = append(parts, task.GetCondition()+" is true")
+	}
+	return strings.Join(parts, " and ")
+}
+
+// plannedInstances is the number of instances of a task, or what gives it; empty: it is not fanned out.
+func plannedInstances(task *v1.TaskDefinition) string {
+	fan, ok := definition.Fan(task)
+	switch {
+	case !ok:
+		return ""
+	case fan.Expression == "":
+		return strconv.Itoa(fan.Count)
+	case fan.Foreach:
+		return "one for each of " + fan.Expression
+	}
+	return fan.Expression
+}
+
+// planPlacement asks the placement queue where each of the tasks could run now. Of tasks that want the same of a node
+// it asks about one.
+func (g *Gateway) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1.PlannedTask) error {
+	var asks []*v1.TaskRequest
+	kinds := map[string][]*v1.PlannedTask{}
+	var order []string
+	for _, t := range tasks {
+		if !needsNode(t.GetType()) {
+			t.Placement = "needs no node"
+			continue
+		}
+		req := g.taskRequest(t.GetTask(), in.GetDefinition().GetTasks()[t.GetTask()], in.GetOptions())
+		kind, err := kindOf(req)
+		if err != nil {
+			return err
+		}
+		if kinds[kind] == nil {
+			asks, order = append(asks, req), append(order, kind)
+		}
+		kinds[kind] = append(kinds[kind], t)
+	}
+	run := names.NewRunID(in.GetDefinition().GetName())
+	size, asked := 0, 0
+	for range maxPlanAsks {
+		if asked == len(asks) {
+			break
+		}
+		said, err := g.askPlacement(ctx, &v1.ExplainRequest{RunId: run, More: asks[asked:min(len(asks), asked+plansAtOnce)]})
+		if err != nil {
+			return err
+		}
+		for _, one := range said.GetMore() {
+			for _, t := range kinds[order[asked]] {
+				t.Placement = whereTo(one)
+				if size += proto.Size(one); size < planNodeBytes {
+					t.Nodes = one.GetNodes()
+				}
+			}
+			asked++
+		}
+	}
+	for _, kind := range order[asked:] {
+		for _, t := range kinds[kind] {
+			t.Placement = fmt.Sprintf("not looked at: the tasks want %d different things of a node", len(order))
+		}
+	}
+	return nil
+}
+
+// kindOf is the same for tasks of which the placement queue would say the same.
+func kindOf(req *v1.TaskRequest) (string, error) {
+	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources()}
+	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
+	return string(key), err
+}
+
+// whereTo says in a line where a task could run now, or why nowhere.
+func whereTo(said *v1.ExplainResponse) string {
+	fit := 0
+	for _, n := range said.GetNodes() {
+		if n.GetFeasible() {
+			fit++
+		}
+	}
+	if fit == 0 && said.GetReason() != "" {
+		return said.GetReason()
+	}
+	return fmt.Sprintf("%d of %d nodes", fit, len(said.GetNodes()))
+}

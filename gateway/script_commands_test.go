@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// handleCommands takes the updates of people, and the query for instances.
+func (s *script) handleCommands(ctx workflow.Context) error {
+	for name, paused := range map[string]bool{names.PauseUpdate: true, names.ResumeUpdate: false} {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(ctx workflow.Context, req *v1.RunCommand) error {
+			s.status.Revision++
+			s.status.Run.State, s.status.Run.Error = "running", req.GetReason()
+			if paused {
+				s.status.Run.State = "paused"
+			}
+			return workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: s.status.Run.State})
+		}, workflow.UpdateHandlerOptions{Validator: func(*v1.RunCommand) error {
+			if (s.status.Run.State == "paused") == paused {
+				return temporal.NewNonRetryableApplicationError("the run is "+s.status.Run.State, names.TaskStateError, nil)
+			}
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	for name, f := range map[string]func(*v1.Task){
+		names.HoldUpdate:       func(t *v1.Task) { t.Held = true },
+		names.ReleaseUpdate:    func(t *v1.Task) { t.Held = false },
+		names.CancelTaskUpdate: func(t *v1.Task) { t.State = "cancelled" },
+		names.ApproveUpdate:    func(t *v1.Task) { t.State = "completed" },
+		names.RejectUpdate:     func(t *v1.Task) { t.State = "rejected" },
+	} {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(_ workflow.Context, req *v1.TaskCommand) error {
+			task := proto.CloneOf(s.status.Run.Tasks[req.GetTask()])
+			f(task)
+			task.Error = req.GetReason()
+			s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): task}}})
+			return nil
+		}, workflow.UpdateHandlerOptions{Validator: func(req *v1.TaskCommand) error { return s.mayCommand(name, req) }})
+		if err != nil {
+			return err
+		}
+	}
+	return workflow.SetQueryHandler(ctx, names.InstancesQuery, s.instances)
+}
+
+func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
+	task := s.status.Run.Tasks[req.GetTask()]
+	if task == nil {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
+	}
+	if task.GetState() != "pending" {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is %s", req.GetTask(), task.GetState()), names.TaskStateError, nil)
+	}
+	return nil
+}
+
+// childFrom is the first instance that is not with the scripted run itself but with a child.
+const childFrom = 4
+
+// instances answers the query for the instances from 2 on: the run tells two at a time, up to childFrom.
+func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	if req.GetFrom() >= childFrom {
+		return &v1.InstancesResponse{Child: names.FanOutID(s.status.Run.GetId(), 0, req.GetTask(), childFrom)}, nil
+	}
+	return answerInstances(req, childFrom), nil
+}
+
+func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
+	res := &v1.InstancesResponse{Next: min(req.GetFrom()+min(req.GetLimit(), 2), to), Records: map[int32]string{}, Claims: map[int32]int32{}}
+	for i := req.GetFrom(); i < res.Next; i++ {
+		res.Instances = append(res.Instances, &v1.Instance{Index: i, State: "assigned", Node: fmt.Sprintf("n%d", i)})
+		res.Claims[i] = 7
+	}
+	return res
+}
+
+// scriptedFanOut stands in for a child that carries the instances of a part, until it is told to end.
+func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
+	part := in.GetPart()
+	err := workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+		return answerInstances(req, part.GetTo()), nil
+	})
+	if err != nil {
+		return err
+	}
+	workflow.GetSignalChannel(ctx, endSignal).Receive(ctx, nil)
+	return nil
+}

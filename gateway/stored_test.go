@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// TestStoredWorkflows takes a stored definition through its life, and starts a run of it.
+func TestStoredWorkflows(t *testing.T) {
+	f := start(t)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := switchyardv1connect.NewWorkflowServiceClient(&http.Client{Transport: transport}, f.server.URL(), connect.WithProtoJSON())
+	put := func(text string, replace bool) (*connect.Response[v1.PutWorkflowResponse], error) {
+		return c.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{
+			Source: &v1.PutWorkflowRequest_Document{Document: text}, Replace: replace,
+		}))
+	}
+	text := "description: \"it is: kept\"\n" + document("kept", "a")
+	if res, err := put(text, false); err != nil || res.Msg.GetName() != "kept" || res.Msg.GetReplaced() {
+		t.Fatal(res, err)
+	}
+	_, err := put(text, false)
+	wantCode(t, "put twice", err, connect.CodeAlreadyExists)
+	if res, err := put(text+"  b: { type: shell, spec: { command: 'true' } }\n", true); err != nil || !res.Msg.GetReplaced() {
+		t.Fatal(res, err)
+	}
+	_, err = put(strings.Replace(text, "shell", "shel", 1), true)
+	wantCode(t, "put a bad one", err, connect.CodeInvalidArgument)
+	if problems := problemsOf(t, err); problems[0].GetLine() == 0 {
+		t.Errorf("the problems are %v", problems)
+	}
+	got, err := c.GetWorkflow(t.Context(), connect.NewRequest(&v1.GetWorkflowRequest{Name: "kept"}))
+	if err != nil || len(got.Msg.GetDefinition().GetTasks()) != 2 || got.Msg.GetUpdatedAt() == "" {
+		t.Fatal(got, err)
+	}
+
+	for _, name := range []string{"kept-b", "kept-a"} {
+		if _, err := put(document(name, "a"), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "they are listed, page by page", func() bool {
+		var all []string
+		token := ""
+		for {
+			page, err := c.ListWorkflows(t.Context(), connect.NewRequest(&v1.ListWorkflowsRequest{PageSize: 1, PageToken: token}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range page.Msg.GetItems() {
+				if strings.HasPrefix(w.GetName(), "kept") {
+					all = append(all, w.GetName()+" "+w.GetDescription())
+				}
+			}
+			if token = page.Msg.GetNextPageToken(); token == "" {
+				return slices.Equal(all, []string{"kept it is: kept", "kept-a ", "kept-b "})
+			}
+		}
+	})
+
+	run, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "kept"}}))
+	if err != nil || run.Msg.GetName() != "kept" {
+		t.Fatal(run, err)
+	}
+	if tasks := f.get(t, run.Msg.GetId()).GetTasks(); len(tasks) != 2 {
+		t.Errorf("its tasks are %v", tasks)
+	}
+	end(t, run.Msg.GetId(), "completed")
+
+	if _, err := c.DeleteWorkflow(t.Context(), connect.NewRequest(&v1.DeleteWorkflowRequest{Name: "kept"})); err != nil {
+		t.Fatal(err)
+	}
+	_, deleteErr := c.DeleteWorkflow(t.Context(), connect.NewRequest(&v1.DeleteWorkflowRequest{Name: "kept"}))
+	_, getErr := c.GetWorkflow(t.Context(), connect.NewRequest(&v1.GetWorkflowRequest{Name: "kept"}))
+	_, runErr := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "kept"}}))
+	for what, err := range map[string]error{"delete": deleteErr, "get": getErr, "submit": runErr} {
+		wantCode(t, what+" what is not there", err, connect.CodeNotFound)
+	}
+}
+
+// TestLargeDefinition runs a document of 1 MiB, of which its defaults make much more.
+func TestLargeDefinition(t *testing.T) {
+	f := start(t)
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: huge\ndefaults: { type: shell, env: { A: \"%s\" } }\ntasks:\n", strings.Repeat("\\u0001", 2000))
+	for i := range 600 {
+		fmt.Fprintf(&b, "  t%d: { spec: { command: 'echo %s' } }\n", i, strings.Repeat(strconv.Itoa(i*7919), 1600/len(strconv.Itoa(i*7919))))
+	}
+	if b.Len() < 900_000 || b.Len() > 1<<20 {
+		t.Fatalf("the document has %d bytes", b.Len())
+	}
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: b.String()}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := f.inputOf(t, res.Msg.GetId())
+	if n := len(in.GetDefinition().GetTasks()); n != 600 || len(in.GetDefinition().GetTasks()["t9"].GetEnv()["A"]) != 2000 {
+		t.Errorf("it has %d tasks", n)
+	}
+	if err := temporalClient.TerminateWorkflow(t.Context(), res.Msg.GetId(), "", "the test is over"); err != nil {
+		t.Fatal(err)
+	}
+}
