@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -64,13 +65,16 @@ func (y *Yard) ask(document any, args ...string) error {
 
 // run is the JSON of a run, as far as a drill looks at it.
 type run struct {
-	ID    string             `json:"id"`
-	State string             `json:"state"`
-	Error string             `json:"error"`
-	Tasks map[string]runTask `json:"tasks"`
+	ID         string             `json:"id"`
+	State      string             `json:"state"`
+	Error      string             `json:"error"`
+	Generation int                `json:"generation"`
+	Tasks      map[string]runTask `json:"tasks"`
 }
 
+// runTask is a task of a run, or an instance of one.
 type runTask struct {
+	Type       string `json:"type"`
 	State      string `json:"state"`
 	Reason     string `json:"reason"`
 	Error      string `json:"error"`
@@ -78,9 +82,14 @@ type runTask struct {
 	Attempt    int    `json:"attempt"`
 	Suspicions int    `json:"suspicions"`
 	Result     struct {
-		ExitCode int    `json:"exitCode"`
-		Stdout   string `json:"stdout"`
+		ExitCode int            `json:"exitCode"`
+		Stdout   string         `json:"stdout"`
+		Output   map[string]any `json:"output"`
 	} `json:"result"`
+	// Count is the number of instances; nil: it has none.
+	Count    *int   `json:"count"`
+	ChildRun string `json:"childRun"`
+	Held     bool   `json:"held"`
 }
 
 // ended tells whether a run, or a task, is over.
@@ -110,7 +119,9 @@ func (y *Yard) submit(d definition) (string, error) {
 	var res struct {
 		ID string `json:"id"`
 	}
-	if err := y.ask(&res, "submit", file.Name(), "--heartbeat-timeout", y.Scale.Heartbeat.String()); err != nil {
+	// A gateway that dies may have started the run before.
+	key := filepath.Base(file.Name())
+	if err := y.ask(&res, "submit", file.Name(), "--idempotency-key", key, "--heartbeat-timeout", y.Scale.Heartbeat.String()); err != nil {
 		return "", err
 	}
 	if res.ID == "" {
@@ -124,6 +135,34 @@ func (y *Yard) get(id string) (*run, error) {
 	var r run
 	return &r, y.ask(&r, "runs", "get", id)
 }
+
+// instances returns the instances of a task by their names, all of them.
+func (y *Yard) instances(id, task string) (map[string]runTask, error) {
+	var list struct {
+		Items []struct {
+			Index int `json:"index"`
+			runTask
+		} `json:"items"`
+		Next string `json:"nextPageToken"`
+	}
+	if err := y.ask(&list, "runs", "instances", id, task, "--limit", strconv.Itoa(maxInstances)); err != nil {
+		return nil, err
+	}
+	if list.Next != "" {
+		return nil, fmt.Errorf("task %s of %s has more than %d instances", task, id, maxInstances)
+	}
+	found := map[string]runTask{}
+	for _, i := range list.Items {
+		found[instance(task, i.Index)] = i.runTask
+	}
+	return found, nil
+}
+
+// maxInstances is the most instances that a task of a drill has.
+const maxInstances = 10_000
+
+// instance is the name of an instance of a task.
+func instance(task string, number int) string { return fmt.Sprintf("%s[%d]", task, number) }
 
 // awaitEnd waits until a run is over.
 func (y *Yard) awaitEnd(id string) (r *run, err error) {

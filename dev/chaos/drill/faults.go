@@ -60,7 +60,12 @@ func (f *faults) killWorker() error {
 	if err := f.yard.pause(f.between(0, f.yard.Scale.Heartbeat)); err != nil {
 		return err
 	}
-	return f.yard.startWorker(w)
+	if err := f.yard.startWorker(w); err != nil {
+		return err
+	}
+	// A worker that finds no server when it starts gives up.
+	_, err := f.yard.process(w).expect(f.yard.ctx, "Node")
+	return err
 }
 
 func (f *faults) stopWorker() error {

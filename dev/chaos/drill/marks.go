@@ -15,9 +15,11 @@ type mark struct {
 	what      string
 	run, task string
 	attempt   int
-	claim     int
+	row       string // claim as the process has it, such as "t/c1"; of an instance in a batch it is that of the batch
+	claim     int    // number of it
 	node      string
 	pid       int
+	ticks     int // done so far
 }
 
 // marks returns what the attempts of a task have written, in the order in which they wrote it.
@@ -45,12 +47,13 @@ func (y *Yard) marks(run, task string) ([]mark, error) {
 
 func parseMark(line string) (mark, error) {
 	f := strings.Fields(line)
-	if len(f) != 8 {
+	if len(f) != 9 {
 		return mark{}, fmt.Errorf("%q is none", line)
 	}
-	var numbers [4]int64
-	for i, field := range []int{0, 4, 5, 7} {
-		n, err := strconv.ParseInt(f[field], 10, 64)
+	_, claim, _ := strings.Cut(f[5], "/c")
+	var numbers [5]int64
+	for i, number := range []string{f[0], f[4], claim, f[7], f[8]} {
+		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			return mark{}, fmt.Errorf("%q: %w", line, err)
 		}
@@ -58,11 +61,11 @@ func parseMark(line string) (mark, error) {
 	}
 	return mark{
 		at: time.Unix(0, numbers[0]), what: f[1], run: f[2], task: f[3],
-		attempt: int(numbers[1]), claim: int(numbers[2]), node: f[6], pid: int(numbers[3]),
+		attempt: int(numbers[1]), row: f[5], claim: int(numbers[2]), node: f[6], pid: int(numbers[3]), ticks: int(numbers[4]),
 	}, nil
 }
 
-// execution is what the marks say of one claim of a task.
+// execution is what the marks say of one claim of a task or an instance.
 type execution struct {
 	claim, attempt int
 	node           string
@@ -81,12 +84,12 @@ func (y *Yard) executions(run, task string) ([]execution, error) {
 		return nil, err
 	}
 	var found []*execution
-	byClaim := map[int]*execution{}
+	byRow := map[string]*execution{}
 	for _, m := range marks {
-		e := byClaim[m.claim]
+		e := byRow[m.row]
 		if e == nil {
 			e = &execution{claim: m.claim, attempt: m.attempt, node: m.node, start: m.at}
-			byClaim[m.claim] = e
+			byRow[m.row] = e
 			found = append(found, e)
 		}
 		e.lastSign = m.at

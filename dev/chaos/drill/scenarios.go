@@ -34,6 +34,14 @@ func Scenarios() []Scenario {
 		{Name: "old-claim", Says: "a report of an older claim arrives when a newer one has started", run: oldClaim},
 		{Name: "drain", Says: "drains under load", run: drains},
 		{Name: "leave", Says: "SIGTERM to a worker is a drain", run: leave},
+		{Name: "kill-batch", Says: "kill -9 of a worker in the middle of batches", run: killBatch},
+		{Name: "kill-fanout", Says: "kill -9 of a worker, the gateway and the server in a large fan-out", run: killFanOut},
+		{Name: "kill-counting", Says: "kill -9 of the worker of a task that keeps a checkpoint", run: killCounting},
+		{Name: "kill-holders", Says: "kill -9 of gateway, server and worker while tasks and runs wait for locks", run: killHolders},
+		{Name: "kill-waiting", Says: "kill -9 of everything while runs wait for people", run: killWaiting, patient: true},
+		{Name: "kill-retry", Says: "kill -9 of the gateway while a run is retried", run: killRetry, patient: true},
+		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
+		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
 }
 

@@ -68,7 +68,7 @@ func (s Soak) run(y *Yard) error {
 	users.Wait()
 	t.write(y)
 	y.report("faults: %v", faults.counts)
-	return errors.Join(faultErr, t.err())
+	return errors.Join(faultErr, t.err(), y.atMost(1, t.mutex, "mutex"), y.inTurn(soakTurns, t.children))
 }
 
 func done(c <-chan struct{}) bool {
@@ -80,7 +80,7 @@ func done(c <-chan struct{}) bool {
 	}
 }
 
-// soakRun runs a random workflow to its end.
+// soakRun runs a random workflow to its end. One that fails is retried.
 func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
 	d := y.random(name, dice)
 	id, err := y.submit(d)
@@ -88,6 +88,13 @@ func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
 		return outcome{broken: err}
 	}
 	r, err := y.awaitEnd(id)
+	retries := 0
+	for ; err == nil && r.State == "failed" && retries < soakRetries; retries++ {
+		if err := y.retry(r); err != nil {
+			return outcome{broken: err}
+		}
+		r, err = y.awaitEnd(id)
+	}
 	if err != nil {
 		return outcome{stuck: fmt.Errorf("run %s: %w", id, err)}
 	}
@@ -101,35 +108,91 @@ func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
 	if len(r.Tasks) != len(d.Tasks) {
 		v.lost = append(v.lost, fmt.Errorf("run %s has %d tasks, not %d", id, len(r.Tasks), len(d.Tasks)))
 	}
-	return outcome{verdict: v}
+	if r.Generation != retries {
+		v.doubled = append(v.doubled, fmt.Errorf("run %s was retried %d times and is in generation %d", id, retries, r.Generation))
+	}
+	o := outcome{verdict: v, retries: retries}
+	for name, task := range r.Tasks {
+		if d.Tasks[name].Mutex != "" {
+			o.mutex = append(o.mutex, place{id, name})
+		}
+		if task.ChildRun != "" {
+			o.children = append(o.children, task.ChildRun)
+		}
+	}
+	return o
 }
 
-// random is a workflow of chains and fan-outs, of tasks that take 0.1 to 5 s and
-// of which some fail at first.
+const (
+	// soakRetries is how often a run of the soak is retried; faults fail its tasks, too.
+	soakRetries = 20
+	// soakTurns is how many child runs of the soak may be under way at once.
+	soakTurns = 3
+)
+
+// retry has a run go on that has failed. A gateway that died meanwhile may have seen to it.
+func (y *Yard) retry(failed *run) error {
+	_, err := y.must("runs", "retry", failed.ID)
+	if err == nil {
+		return nil
+	}
+	if r, getErr := y.get(failed.ID); getErr == nil && r.Generation > failed.Generation {
+		return nil
+	}
+	return err
+}
+
+// random is a workflow of layers of tasks that take 0.1 to 5 s. Some fail at first, or once and for all, some fan
+// out, some want the same mutex, some are runs of another workflow.
 func (y *Yard) random(name string, dice *rand.Rand) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	var before []string
 	for layer := range 1 + dice.IntN(4) {
 		var names []string
 		for i := range 1 + dice.IntN(5) {
-			j := job{ticks: 1 + dice.IntN(4), tick: 0.1, after: before}
-			switch dice.IntN(10) {
-			case 0:
-				j.ticks, j.tick = 10, 0.5
-			case 1:
-				j.fails = 1 + dice.IntN(2)
-			case 2:
-				j.tree = true
-			}
-			name := fmt.Sprintf("l%d-%d", layer, i)
-			names = append(names, name)
-			d.Tasks[name] = y.task(j)
+			task := fmt.Sprintf("l%d-%d", layer, i)
+			names = append(names, task)
+			d.Tasks[task] = y.randomTask(name+"-"+task, before, dice)
 		}
 		before = names
 	}
-	// Faults spend attempts too.
-	for _, t := range d.Tasks {
-		t.Retry["maxRetries"] = 50
-	}
 	return d
+}
+
+func (y *Yard) randomTask(name string, before []string, dice *rand.Rand) taskSpec {
+	j := job{ticks: 1 + dice.IntN(4), tick: 0.1, after: before}
+	switch dice.IntN(16) {
+	case 0:
+		j.ticks, j.tick = 10, 0.5
+	case 1:
+		j.fails = 1 + dice.IntN(2)
+	case 2:
+		j.tree = true
+	case 3:
+		j.instances = 1 + dice.IntN(8)
+	case 4:
+		j.ticks, j.instances, j.batch = 1, 10+dice.IntN(20), 5
+	case 5:
+		j.ticks, j.instances, j.batch, j.fails = 0, 10+dice.IntN(20), "auto", dice.IntN(2)
+	case 6:
+		j.mutex = "soak"
+	case 7:
+		j.counts, j.ticks = true, 20
+	case 8:
+		j.once = y.gate(name)
+		t := y.task(j)
+		t.Retry["maxRetries"] = 0
+		return t
+	case 9:
+		child := y.crowd("soak-child", 1, job{ticks: j.ticks})
+		child.Tasks["after"] = y.task(job{after: namesOf(child)})
+		for _, t := range child.Tasks {
+			t.Retry["maxRetries"] = 50
+		}
+		child.Concurrency = map[string]any{"maxRuns": soakTurns}
+		return childRun(child, before...)
+	}
+	t := y.task(j)
+	t.Retry["maxRetries"] = 50 // faults spend attempts, too
+	return t
 }

@@ -7,15 +7,21 @@ import (
 
 // outcome is how a run of the soak ended.
 type outcome struct {
-	verdict *verdict
-	stuck   error // it did not end
-	broken  error // nothing can be said of it
+	verdict  *verdict
+	retries  int      // of the run as a whole
+	mutex    []place  // tasks that want the same mutex
+	children []string // runs of the same workflow that it has started
+	stuck    error    // it did not end
+	broken   error    // nothing can be said of it
 }
 
 // tally counts outcomes. It is safe for concurrent use.
 type tally struct {
 	mu                    sync.Mutex
 	runs, tasks, repeated int
+	retries               int
+	mutex                 []place
+	children              []string
 	lost, doubled         []error
 	stuck, broken         []error
 }
@@ -32,6 +38,9 @@ func (t *tally) add(o outcome) {
 	default:
 		t.tasks += o.verdict.tasks
 		t.repeated += o.verdict.repeated
+		t.retries += o.retries
+		t.mutex = append(t.mutex, o.mutex...)
+		t.children = append(t.children, o.children...)
 		t.lost = append(t.lost, o.verdict.lost...)
 		t.doubled = append(t.doubled, o.verdict.doubled...)
 	}
@@ -40,6 +49,7 @@ func (t *tally) add(o outcome) {
 func (t *tally) write(y *Yard) {
 	y.report("runs %d, tasks %d: lost %d, doubled %d, stuck %d; done again after a kill %d, not known %d",
 		t.runs, t.tasks, len(t.lost), len(t.doubled), len(t.stuck), t.repeated, len(t.broken))
+	y.report("retries of runs %d, child runs %d, tasks under one mutex %d", t.retries, len(t.children), len(t.mutex))
 }
 
 func (t *tally) err() error {

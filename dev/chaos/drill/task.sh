@@ -1,20 +1,24 @@
-# What every task of a drill runs. Each attempt writes a file of marks, one line each, that no other task writes:
+# What every task of a drill runs. Each attempt writes a file of marks, one line each, that no other task or instance writes:
 #
-#	<time in ns> <what> <run> <task> <attempt> <claim> <node> <pid>
+#	<time in ns> <what> <run> <task or instance> <attempt> <claim> <node> <pid> <ticks>
 #
 # start, tick (still alive), child (a process that it left in the background), term (SIGTERM arrived), fail, end; and
-# overlap: a process of an earlier claim was alive when this one started.
+# overlap: a process of an earlier claim was alive when this one started. The claim is that of SWITCHYARD_CLAIM without
+# the run: all instances of a batch have the same.
 #
 # Settings, from the environment of the task: CHAOS_DIR; CHAOS_TICKS, how many ticks to work; CHAOS_TICK, the length of
 # one in seconds; CHAOS_GATE, a file that must exist before the task ends; CHAOS_TREE, leave processes that are hard to
-# end; CHAOS_FAILS, number of attempts that fail.
-file="$CHAOS_DIR/marks/$SWITCHYARD_RUN_ID.$SWITCHYARD_TASK"
-claim=${SWITCHYARD_CLAIM##*/c}
+# end; CHAOS_FAILS, number of attempts that fail; CHAOS_ONCE, a file without which the task fails, after it has made it;
+# CHAOS_COUNTS, go on from the tick that the checkpoint names.
+name=${SWITCHYARD_TASK_ID##*/}
+file="$CHAOS_DIR/marks/$SWITCHYARD_RUN_ID.$name"
+claim=${SWITCHYARD_CLAIM#*/}
+n=0
 
 mark() {
 	# A signal to the group ends date as well.
 	until now=$(date +%s%N) && [ -n "$now" ]; do :; done
-	echo "$now $1 $SWITCHYARD_RUN_ID $SWITCHYARD_TASK $SWITCHYARD_ATTEMPT $claim $SWITCHYARD_NODE ${2:-$$}" >>"$file"
+	echo "$now $1 $SWITCHYARD_RUN_ID $name $SWITCHYARD_ATTEMPT $claim $SWITCHYARD_NODE ${2:-$$} $n" >>"$file"
 }
 
 case $1 in
@@ -30,11 +34,12 @@ deaf)
 esac
 
 if [ -e "$file" ]; then
-	while read -r _ what run task _ old _ pid; do
+	while read -r _ what run task _ old _ pid _; do
 		case $what in
 		start | child)
 			# The claim in the environment tells the process from another that got its number later.
-			if [ "$old" != "$claim" ] && tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SWITCHYARD_CLAIM=$run/$task/c$old"; then
+			if [ "$old" != "$claim" ] && [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
+				grep -Fxc -e "SWITCHYARD_CLAIM=$run/$old" -e "SWITCHYARD_TASK_ID=$run/$task")" = 2 ]; then
 				mark overlap "$pid"
 			fi
 			;;
@@ -43,21 +48,29 @@ if [ -e "$file" ]; then
 fi
 
 trap 'mark term; exit 143' TERM
+if [ -n "$CHAOS_COUNTS" ] && [ -s "$SWITCHYARD_CHECKPOINT" ]; then
+	read -r n <"$SWITCHYARD_CHECKPOINT"
+fi
 mark start
 if [ -n "$CHAOS_TREE" ]; then
 	sh "$CHAOS_DIR/task.sh" deaf &
 	setsid sh "$CHAOS_DIR/task.sh" child &
 	(setsid sh -c 'sh "$CHAOS_DIR/task.sh" child &' &)
 fi
-n=0
 while [ "$n" -lt "${CHAOS_TICKS:-0}" ] || { [ -n "$CHAOS_GATE" ] && [ ! -e "$CHAOS_GATE" ]; }; do
 	sleep "${CHAOS_TICK:-0.1}"
-	mark tick
 	n=$((n + 1))
+	mark tick
+	if [ -n "$CHAOS_COUNTS" ]; then
+		# Whoever reads it must not find half of it.
+		echo "$n" >"$SWITCHYARD_LOCAL_TEMP_DIR/count"
+		mv "$SWITCHYARD_LOCAL_TEMP_DIR/count" "$SWITCHYARD_CHECKPOINT"
+	fi
 done
-if [ "$SWITCHYARD_ATTEMPT" -lt "${CHAOS_FAILS:-0}" ]; then
+if [ "$SWITCHYARD_ATTEMPT" -lt "${CHAOS_FAILS:-0}" ] || { [ -n "$CHAOS_ONCE" ] && [ ! -e "$CHAOS_ONCE" ]; }; then
 	mark fail
+	[ -z "$CHAOS_ONCE" ] || : >"$CHAOS_ONCE"
 	exit 3
 fi
 mark end
-echo "by $SWITCHYARD_NODE $claim"
+echo "by $SWITCHYARD_NODE ${claim##*/c}"

@@ -19,17 +19,79 @@ type verdict struct {
 
 func (v *verdict) err() error { return errors.Join(append(v.lost, v.doubled...)...) }
 
-// judge compares a run that has ended with what its attempts did.
+// judge compares a run that has ended with what its attempts did, those of the runs that it has started included.
 func (y *Yard) judge(r *run) (*verdict, error) {
-	v := &verdict{tasks: len(r.Tasks)}
+	v := &verdict{}
+	return v, y.judgeRun(v, r)
+}
+
+func (y *Yard) judgeRun(v *verdict, r *run) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
-		executions, err := y.executions(r.ID, name)
-		if err != nil {
-			return nil, err
+		task := r.Tasks[name]
+		v.tasks++
+		var err error
+		switch {
+		case task.Type == "approval":
+		case task.ChildRun != "":
+			err = y.judgeChild(v, fmt.Sprintf("task %s of %s", name, r.ID), task)
+		case task.Count != nil:
+			err = y.judgeInstances(v, r, name)
+		default:
+			err = y.judgeTask(v, r, name, task)
 		}
-		v.judge(fmt.Sprintf("task %s of %s", name, r.ID), r.Tasks[name], executions, y.diedWith)
+		if err != nil {
+			return err
+		}
 	}
-	return v, nil
+	return nil
+}
+
+func (y *Yard) judgeTask(v *verdict, r *run, name string, task runTask) error {
+	executions, err := y.executions(r.ID, name)
+	if err == nil {
+		v.judge(fmt.Sprintf("task %s of %s", name, r.ID), task, executions, y.diedWith)
+	}
+	return err
+}
+
+// judgeInstances looks at a task that has fanned out: each of its instances is there, and when it has completed each
+// of them has.
+func (y *Yard) judgeInstances(v *verdict, r *run, name string) error {
+	task := r.Tasks[name]
+	instances, err := y.instances(r.ID, name)
+	if err != nil {
+		return err
+	}
+	for i := range *task.Count {
+		one, there := instances[instance(name, i)]
+		v.tasks++
+		switch {
+		case !there:
+			v.lost = append(v.lost, fmt.Errorf("instance %s of %s is not listed", instance(name, i), r.ID))
+			continue
+		case task.State == "completed" && one.State != "completed":
+			v.lost = append(v.lost, fmt.Errorf("instance %s of %s is %s in a task that is completed", instance(name, i), r.ID, one.State))
+		}
+		if err := y.judgeTask(v, r, instance(name, i), one); err != nil {
+			return err
+		}
+	}
+	if len(instances) > *task.Count {
+		v.lost = append(v.lost, fmt.Errorf("task %s of %s has %d instances and says %d", name, r.ID, len(instances), *task.Count))
+	}
+	return nil
+}
+
+// judgeChild looks at the run that a task has started.
+func (y *Yard) judgeChild(v *verdict, name string, task runTask) error {
+	child, err := y.get(task.ChildRun)
+	if err != nil {
+		return err
+	}
+	if ended(task.State) && (task.State == "completed") != (child.State == "completed") {
+		v.lost = append(v.lost, fmt.Errorf("%s is %s and its run %s is %s", name, task.State, child.ID, child.State))
+	}
+	return y.judgeRun(v, child)
 }
 
 // judge looks at one task. executions are in the order in which they started;

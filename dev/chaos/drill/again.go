@@ -1,0 +1,85 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+)
+
+// killRetry retries a run that has failed, and kills the gateway just then: at
+// first when it has answered, then while it is asked.
+func killRetry(y *Yard) error {
+	if err := y.start("a", "b"); err != nil {
+		return err
+	}
+	d := definition{Name: "again", Tasks: map[string]taskSpec{
+		"first":  y.task(job{}),
+		"fails":  y.task(job{fails: 1, after: []string{"first"}}),
+		"beside": y.task(job{ticks: 5, after: []string{"first"}}),
+		"last":   y.task(job{after: []string{"fails"}}),
+	}}
+	for i, ask := range []func(id string) error{y.retryAndKill, y.killAndRetry} {
+		once := y.gate(fmt.Sprint("once-", i))
+		d.Tasks["fails"] = y.task(job{once: once, after: []string{"first"}})
+		d.Tasks["fails"].Retry["maxRetries"] = 0
+		id, err := y.submit(d)
+		if err != nil {
+			return err
+		}
+		r, err := y.awaitEnd(id)
+		if err != nil {
+			return err
+		}
+		if r.State != "failed" || r.Tasks["last"].State != "skipped" {
+			return fmt.Errorf("run %s is %s, and its last task %s", id, r.State, r.Tasks["last"].State)
+		}
+		if err := ask(id); err != nil {
+			return err
+		}
+		if r, err = y.finished(id); err != nil {
+			return err
+		}
+		if r.Generation != 1 {
+			return fmt.Errorf("run %s was retried once and is in generation %d", id, r.Generation)
+		}
+		for task, want := range map[string]int{"first": 1, "beside": 1, "fails": 2, "last": 1} {
+			executions, err := y.executions(id, task)
+			if err != nil {
+				return err
+			}
+			if len(executions) != want {
+				return fmt.Errorf("task %s of %s was executed %d times, not %d", task, id, len(executions), want)
+			}
+		}
+	}
+	return nil
+}
+
+// retryAndKill kills the gateway when it has said that the run goes on.
+func (y *Yard) retryAndKill(id string) error {
+	if _, err := y.must("runs", "retry", id); err != nil {
+		return err
+	}
+	return errors.Join(y.kill(gatewayName(0)), y.restartGateway(0))
+}
+
+// killAndRetry kills the gateway while it is asked. Whoever asks is not told what
+// became of it, and looks before asking again.
+func (y *Yard) killAndRetry(id string) error {
+	asked := make(chan error, 1)
+	go func() {
+		_, err := y.command(0, "runs", "retry", id)
+		asked <- err
+	}()
+	if err := y.pause(y.Scale.Short / 10); err != nil {
+		return err
+	}
+	if err := errors.Join(y.kill(gatewayName(0)), <-asked, y.restartGateway(0)); err != nil {
+		return err
+	}
+	r, err := y.get(id)
+	if err != nil || r.Generation == 1 {
+		return err
+	}
+	_, err = y.must("runs", "retry", id)
+	return err
+}
