@@ -29,7 +29,7 @@ var arrows = []struct {
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
-	{"activities/metrics", []string{"switchyard/"}, []string{"switchyard/proto"}},
+	{"activities/metrics", []string{"switchyard/"}, nil},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.

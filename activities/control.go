@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
 )
 
 const (
@@ -112,11 +113,16 @@ func (c *Control) SaveCarry(ctx context.Context, run string, generation int32, c
 	return kept, flush()
 }
 
-// LoadCarry returns a part that SaveCarry has stored.
+// LoadCarry returns a part that SaveCarry has stored, packed: all parts together go into
+// one workflow task, and as JSON the state of 10,000 tasks is more than that may hold.
 func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
 	var part v1.RunCarry
 	if err := c.load(ctx, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
-	return &part, nil
+	packed, err := definition.PackMessage(&part)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RunCarry{Packed: packed}, nil
 }

@@ -6,15 +6,19 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
 )
 
 func newControl(t *testing.T) *Control {
@@ -56,10 +60,7 @@ func TestCarryThroughTheStore(t *testing.T) {
 	got := proto.CloneOf(kept)
 	got.Stored = nil
 	for _, key := range kept.GetStored() {
-		part, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
-		if err != nil {
-			t.Fatal(err)
-		}
+		part, _ := loadCarry(t, c, key)
 		if size := proto.Size(part); size > 300<<10 {
 			t.Errorf("a part of %d bytes", size)
 		}
@@ -67,6 +68,53 @@ func TestCarryThroughTheStore(t *testing.T) {
 	}
 	if !proto.Equal(got, carry) {
 		t.Error("what comes back is not what was saved")
+	}
+}
+
+// loadCarry returns a stored part of a state, and what it takes in a history.
+func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size int) {
+	t.Helper()
+	answer, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := protojson.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part = &v1.RunCarry{}
+	if err := definition.UnpackMessage(answer.GetPacked(), part); err != nil {
+		t.Fatal(err)
+	}
+	return part, len(text)
+}
+
+// The state of a run of 10,000 tasks comes back in one workflow task, of which
+// Temporal takes 4 MB.
+func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	carry := &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}
+	at := func(i int) *timestamppb.Timestamp {
+		return timestamppb.New(time.Unix(1, 0).Add(time.Duration(i*i) * 977 * time.Nanosecond))
+	}
+	for i := range 10_000 {
+		carry.Tasks[fmt.Sprintf("task-%05d", i)] = &v1.TaskCarry{Claim: 1, Task: &v1.Task{
+			State: "completed", Node: "node-1", Result: &v1.TaskResult{Stdout: "1\n"}, AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i),
+			Attempts: []*v1.Attempt{{Claim: 1, Node: "node-1", State: "completed", AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i)}},
+		}}
+	}
+	kept, err := c.SaveCarry(t.Context(), "r-1", 0, carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, key := range kept.GetStored() {
+		_, bytes := loadCarry(t, c, key)
+		size += bytes
+	}
+	if size > 2<<20 {
+		t.Errorf("%d parts take %d bytes", len(kept.GetStored()), size)
 	}
 }
 

@@ -91,7 +91,11 @@ func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.Execute
 func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	if req.GetAdopt() {
 		if a := n.attempts.find(keyOf(req, membersOf(req))); a != nil {
-			return a.attend(ctx, a.attach(d.token))
+			left := a.attach(d.token)
+			if req.GetStop() {
+				a.stop(errCancelled)
+			}
+			return a.attend(ctx, left)
 		}
 		return n.orphan(ctx, d.heartbeat, req)
 	}

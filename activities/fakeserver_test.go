@@ -30,11 +30,19 @@ type server struct {
 	mu     sync.Mutex
 	answer func(n int, p *v1.ExecuteProgress) error // of the n-th beat, from 0
 	beats  []*v1.ExecuteProgress
+	// closed are the tokens of activities that it has the answers of, and newest the last
+	// token that it has heard of.
+	closed map[string]bool
+	newest string
 }
 
-func (s *server) RecordActivityHeartbeat(_ context.Context, _ []byte, details ...any) error {
+func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed[string(token)] {
+		return serviceerror.NewNotFound("no such activity")
+	}
+	s.newest = string(token)
 	p := details[0].(*v1.ExecuteProgress)
 	s.beats = append(s.beats, p)
 	if s.answer == nil {
@@ -48,6 +56,23 @@ func (s *server) say(answer func(n int, p *v1.ExecuteProgress) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
+}
+
+// close has the server know the activity of a token no more.
+func (s *server) close(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.closed = map[string]bool{}
+	}
+	s.closed[token] = true
+}
+
+// hears is the last token that the server has heard of.
+func (s *server) hears() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
 }
 
 // heard returns the beats so far.
@@ -113,8 +138,13 @@ type execution struct {
 }
 
 func (b *bench) start(ctx context.Context, req *v1.ExecuteRequest) *execution {
+	return b.startAs(ctx, "token", req)
+}
+
+// startAs starts an activity that has a token.
+func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteRequest) *execution {
 	e := &execution{b: b, done: make(chan struct{})}
-	d := delivery{token: []byte("token"), queue: "node:n:cpu", sent: time.Now().Add(-b.late), heartbeat: b.heartbeat, stopping: b.stopping}
+	d := delivery{token: []byte(token), queue: "node:n:cpu", sent: time.Now().Add(-b.late), heartbeat: b.heartbeat, stopping: b.stopping}
 	go func() {
 		defer close(e.done)
 		e.res, e.err = b.executeFrom(ctx, d, req)

@@ -87,6 +87,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 		{Task: "wide", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: outputs}}},
 		{Task: "empty", FanOut: &v1.FanOutView{Count: 2}},
 		{Task: "small", FanOut: &v1.FanOutView{Count: 1, Outputs: &v1.Items{List: list(t, `[{"b":2}]`)}}},
+		{Task: "huge", FanOut: &v1.FanOutView{Count: 2, Error: "larger than 8 MiB together"}},
 	}
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "completed", "")
@@ -95,7 +96,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 		t.Fatalf("%v in %v", err, res)
 	}
 	wanted := object(t, `{"own":1,"item":["x",1],"index":2,"count":5,"context":{"channel":"beta"},"inputs":{"who":"me"},
-		"plain":{"x":1},"quiet":{},"kept":{"deep":true},"wide":[{"a":1},null],"empty":[{},{}],"small":[{"b":2}]}`).AsMap()
+		"plain":{"x":1},"quiet":{},"kept":{"deep":true},"wide":[{"a":1},null],"empty":[{},{}],"small":[{"b":2}],"huge":null}`).AsMap()
 	if diff := cmp.Diff(any(wanted), got); diff != "" {
 		t.Errorf("the input (-want +got):\n%s", diff)
 	}

@@ -46,6 +46,7 @@ type Placement struct {
 	mu      sync.Mutex
 	queue   *placement.Queue
 	waiters map[string]*waiter // by run
+	told    map[string]*told   // by run
 	changed chan struct{}      // has room for one: deadlines may have moved
 }
 
@@ -84,6 +85,7 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 		sweeps:  cmp.Or(o.SweepInterval, defaultSweepInterval),
 		queue:   queue,
 		waiters: map[string]*waiter{},
+		told:    map[string]*told{},
 		changed: make(chan struct{}, 1),
 	}
 }
@@ -91,7 +93,10 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 // Place is a local activity: it takes the requests and releases of a run and
 // answers with what the run has been given so far.
 func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
-	execution := activity.GetInfo(ctx).WorkflowExecution.RunID
+	return p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
+}
+
+func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.valid() {
@@ -107,8 +112,11 @@ func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceR
 	}
 	p.queue.Release(req.GetRunId(), req.GetReleased())
 	p.queue.Request(req.GetRunId(), req.GetRequests())
+	p.queue.Repeat(req.GetRunId(), p.unheard(req))
 	p.pass()
-	return p.take(req.GetRunId()), nil
+	res := p.take(req.GetRunId())
+	p.note(req.GetRunId(), res)
+	return res, nil
 }
 
 // AwaitPlacement returns when the queue has something new for a run. A queue
@@ -169,6 +177,7 @@ func (p *Placement) Forget(run string) {
 		delete(p.waiters, run)
 		poke(w.news)
 	}
+	delete(p.told, run)
 	p.pass()
 }
 

@@ -3,6 +3,7 @@ package activities
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -101,5 +102,45 @@ func TestExplainSeveral(t *testing.T) {
 			t.Error("the answer is not cut")
 		}
 		asked += len(res.GetMore())
+	}
+}
+
+// A workflow task that fails after Place takes the answer with it: its next
+// attempt, which says what the run has heard, is told again.
+func TestLostAnswersAreToldAgain(t *testing.T) {
+	t.Parallel()
+	node := placement.Node{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	ask := func(req *v1.PlaceRequest, want ...string) *v1.PlaceResponse {
+		t.Helper()
+		req.RunId = "r"
+		res, err := p.answer("x", req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range res.GetAssigned() {
+			got = append(got, a.GetTask())
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("told of %v, want %v", got, want)
+		}
+		return res
+	}
+	first := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}, {Task: "u", Claim: 1, Type: "shell"}}})
+	p.SetNodes([]placement.Node{node})
+	done := []*v1.ClaimRef{{Task: "s", Claim: 1}}
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u") // lost
+	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u")
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: again.GetNumber()})
+
+	// A run that knows of another queue has heard nothing of this one; what it has given back it is not told of.
+	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Heard: again.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Epoch: "other", Heard: more.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Heard: again.GetNumber()})
+	p.Forget("r")
+	if len(p.told) > 0 {
+		t.Error("a run that is forgotten is remembered")
 	}
 }

@@ -144,6 +144,9 @@ func (w *work) closeLog(ctx context.Context) {
 
 // close gives back what is left of it.
 func (w *work) close() {
+	if w.keeper != nil {
+		w.keeper.stop() // after a fault it has not been
+	}
 	if w.ws == nil {
 		return
 	}

@@ -59,13 +59,33 @@ func command(req interface {
 	return &v1.TaskCommand{Task: req.GetTask(), Reason: req.GetReason()}
 }
 
-// control resolves what was typed for a run and has that carry out an update.
+// control resolves what was typed for a run and has that carry out an update, or
+// the child of it that carries the instance which the update is about.
 func (g *Gateway) control(ctx context.Context, text, update string, arg any) (id string, err error) {
 	id, err = g.resolve(ctx, text)
 	if err != nil {
 		return "", err
 	}
-	return id, g.update(ctx, id, update, arg)
+	err = g.update(ctx, id, update, arg)
+	if about, ok := arg.(*v1.TaskCommand); ok && codeOf(err) == connect.CodeNotFound {
+		if child := g.childWith(ctx, id, about.GetTask()); child != "" {
+			return id, g.update(ctx, child, update, arg)
+		}
+	}
+	return id, err
+}
+
+// childWith is the child of a run that carries an instance; empty: there is none.
+func (g *Gateway) childWith(ctx context.Context, id, instance string) string {
+	task, index, ok := names.ParseInstanceName(instance)
+	if !ok {
+		return ""
+	}
+	answer, err := g.reader.queryInstances(ctx, id, &v1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
+	if err != nil {
+		g.log.Debug("a run does not say who carries an instance", "run", id, "instance", instance, "error", err)
+	}
+	return answer.GetChild()
 }
 
 func answered[M any](msg *M, err error) (*connect.Response[M], error) {

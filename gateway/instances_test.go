@@ -149,6 +149,40 @@ func TestGetAsksTheChildren(t *testing.T) {
 	if want := []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6"}; !slices.Equal(nodes, want) {
 		t.Errorf("the instances are on %q", nodes)
 	}
+	// What is to be done to one is the child's to do.
+	for instance, known := range map[string]bool{"each[5]": true, "each[1]": false, "each[7]": false} {
+		_, err := f.client.HoldTask(t.Context(), connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: instance}))
+		if known && err != nil {
+			t.Errorf("hold %s: %v", instance, err)
+		} else if !known {
+			wantCode(t, "hold "+instance, err, connect.CodeNotFound)
+		}
+	}
+}
+
+// TestDeadLetterOfAChild refuses to put an instance back that no open workflow could take, and leaves the run alone.
+func TestDeadLetterOfAChild(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "far", "each")
+	defer end(t, id, "completed")
+	fanOut(t, id, "each", "completed", deadInChild+1, map[string]int32{"completed": deadInChild, "dead_letter": 1})
+	child := names.FanOutID(id, 0, "each", childFrom)
+	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
+		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: deadInChild + 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer signal(t, child, endSignal, nil)
+	for _, task := range []string{"", "each", "each[9]"} {
+		_, err := f.client.RetryDeadLetter(t.Context(), connect.NewRequest(&v1.RetryDeadLetterRequest{Run: id, Task: task}))
+		wantCode(t, "put back "+task, err, connect.CodeFailedPrecondition)
+		if err == nil || !strings.Contains(err.Error(), "from task each") {
+			t.Errorf("put back %q: %v", task, err)
+		}
+	}
+	if run := f.get(t, id); run.GetGeneration() != 0 || run.GetTasks()["each"].GetState() != "completed" {
+		t.Errorf("the run is %v", run)
+	}
 }
 
 // TestInstancesAreCutOff shows what had not ended of a run that was terminated as cancelled.

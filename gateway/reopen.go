@@ -48,6 +48,9 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 		if err != nil {
 			return nil, err
 		}
+		if chosen, err = ownLetters(id, chosen); err != nil {
+			return nil, err
+		}
 		tasks := namesOf(chosen)
 		generation := v.run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
@@ -73,6 +76,21 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 		case <-time.After(retryPause):
 		}
 	}
+}
+
+// ownLetters are the dead letters that the workflow of the run itself can put back. Those of a large fan-out are with
+// children of it, which have ended with their last instance: they come back with their task.
+func ownLetters(id string, letters []subject) ([]subject, error) {
+	var own []subject
+	for _, about := range letters {
+		if about.one == nil || about.of.instance(int(about.one.instance.GetIndex())) == about.one {
+			own = append(own, about)
+		}
+	}
+	if len(own) == 0 && len(letters) > 0 {
+		return nil, wrongState("run %s: %s is one of too many instances to be put back by itself; retry the run when it has ended, from task %s if that has completed", id, letters[0].name, letters[0].task)
+	}
+	return own, nil
 }
 
 // putBack asks the workflow of an open run to put tasks back and returns those

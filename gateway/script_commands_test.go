@@ -66,6 +66,9 @@ func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
 // childFrom is the first instance that is not with the scripted run itself but with a child.
 const childFrom = 4
 
+// deadInChild is an instance that is a dead letter with a child.
+const deadInChild = 9
+
 // instances answers the query for the instances from 2 on: the run tells two at a time, up to childFrom.
 func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	if req.GetFrom() >= childFrom {
@@ -77,7 +80,11 @@ func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 	res := &v1.InstancesResponse{Next: min(req.GetFrom()+min(req.GetLimit(), 2), to), Records: map[int32]string{}, Claims: map[int32]int32{}}
 	for i := req.GetFrom(); i < res.Next; i++ {
-		res.Instances = append(res.Instances, &v1.Instance{Index: i, State: "assigned", Node: fmt.Sprintf("n%d", i)})
+		state := "assigned"
+		if i == deadInChild {
+			state = "dead_letter"
+		}
+		res.Instances = append(res.Instances, &v1.Instance{Index: i, State: state, Node: fmt.Sprintf("n%d", i)})
 		res.Claims[i] = 7
 	}
 	return res
@@ -88,6 +95,15 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	part := in.GetPart()
 	err := workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 		return answerInstances(req, part.GetTo()), nil
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandler(ctx, names.HoldUpdate, func(_ workflow.Context, req *v1.TaskCommand) error {
+		if _, index, ok := names.ParseInstanceName(req.GetTask()); !ok || int32(index) >= part.GetTo() {
+			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
+		}
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -70,6 +71,54 @@ func TestAgainWhatFailed(t *testing.T) {
 		}
 	}
 	replay(t, "again-from", workflows.Limits{}, h.history(""))
+}
+
+// A large fan-out keeps its completed instances, too, those of parts in which others failed included. They are found
+// where they were, and no claim is used again.
+func TestAgainALargeFanOut(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	c := y.crew(t, script{"each": {{Output: "n=0"}, {Output: "n=1"}, {Output: "n=2"}, {Output: "n=3"}, {Output: "n=4"}, fake.Exit(1), {Output: "n=5"}}})
+	c.start("n")
+	in := c.input(`{name: large, tasks: {
+		whole: {type: shell, spec: {command: x}, parallel: 6},
+		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1, retry: {maxRetries: 0}},
+		last: {type: shell, spec: {command: x}, dependsOn: [each, whole], when: all_success, condition: "size(parent.each.outputs) == 6 && size(parent.whole.outputs) == 6 && parent.each.outputs[4].n >= '4'"}}}`)
+	h := c.submit(in)
+	want(t, h.wait(), "failed", map[string]string{"whole": "completed", "each": "failed instances", "last": "skipped"})
+	h = h.anew(in, 1, &v1.Again{Failed: true})
+	second := h.wait()
+	want(t, second, "completed", map[string]string{"each": "completed", "last": "completed"})
+	if n := c.calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 7, "last": 1}) {
+		t.Errorf("executions: %v", n)
+	}
+	if got := fmt.Sprint(second.Tasks["each"].GetCounts()); got != "map[completed:6]" {
+		t.Errorf("each: %s", got)
+	}
+	for from, generation := range map[int]int32{0: 0, 4: 1} {
+		child := h.page(h.id, &v1.InstancesRequest{Task: "each", From: int32(from)}).GetChild()
+		if child != names.FanOutID(h.id, generation, "each", from) {
+			t.Errorf("instances from %d are in %s", from, child)
+		}
+		if child := h.page(h.id, &v1.InstancesRequest{Task: "whole", From: int32(from)}).GetChild(); child != names.FanOutID(h.id, 0, "whole", from) {
+			t.Errorf("instances of the whole from %d are in %s", from, child)
+		}
+	}
+	res := h.page(names.FanOutID(h.id, 1, "each", 4), &v1.InstancesRequest{Task: "each", From: 4})
+	if len(res.GetInstances()) != 2 || res.GetClaims()[4] != 1 || res.GetClaims()[5] != 2 {
+		t.Errorf("instances: %v", res)
+	}
+	replay(t, "again-large", inParts, h.history(""))
+	replay(t, "again-large-part", inParts, (&handle{crew: c, id: names.FanOutID(h.id, 1, "each", 4)}).history(""))
+
+	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
+	want(t, h.wait(), "completed", map[string]string{"each": "completed", "last": "completed"})
+	if n := c.calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 13, "last": 2}) {
+		t.Errorf("executions: %v", n)
+	}
+	if res := h.page(names.FanOutID(h.id, 2, "each", 4), &v1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
+		t.Errorf("instances: %v", res)
+	}
 }
 
 // A cancelled run is done again from where it was.

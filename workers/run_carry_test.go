@@ -74,6 +74,38 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
+// A batch that waits for a node in one execution is another one in the next, which
+// has nobody else's place.
+func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60, HandoverWait: time.Hour}})
+	c := y.crew(t, script{"each": {{Block: true}, {}}})
+	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
+	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 4}}}`))
+	c.running("each")
+	command := func(update, instance string) {
+		t.Helper()
+		if err := h.update(update, &v1.TaskCommand{Task: instance}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The node has two batches. Of those that wait, others become the first.
+	h.until("each", func(x *v1.Task) bool { return x.GetCounts()["assigned"] == 6 })
+	for _, instance := range []string{"each[6]", "each[9]"} {
+		command(names.HoldUpdate, instance)
+		command(names.ReleaseUpdate, instance)
+	}
+	for len(h.history("")) < 80 {
+		command(names.HoldUpdate, "each[19]")
+		command(names.ReleaseUpdate, "each[19]")
+	}
+	c.fake.Release("each")
+	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
+	if n := len(h.executions()); n < 2 || c.calls()["each"] != 20 {
+		t.Errorf("%d executions of the run, %d of instances", n, c.calls()["each"])
+	}
+}
+
 // A context that is large goes to the tasks through the store.
 func TestLargeContext(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,7 @@ func TestCache(t *testing.T) {
 	document := fmt.Sprintf(`{name: cached-%d, tasks: {
 		a: {type: shell, spec: {command: x}, cache: {key: "'v' + workflow.input.version", ttl: 1h}},
 		bad: {type: shell, spec: {command: x}, cache: {key: "'v'"}, continueOnError: true, retry: {maxRetries: 0}},
+		each: {type: shell, spec: {command: x}, foreach: [p, q], cache: {key: "'v'"}},
 		b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "parent.a.output.n == '1' && workflow.context.seen == '1'"}}}`, len(c.label))
 	version := func(v string) *v1.RunInput {
 		in := c.input(document)
@@ -62,6 +63,9 @@ func TestCache(t *testing.T) {
 	want(t, run, "completed", map[string]string{"a": "completed", "b": "completed", "bad": "failed"})
 	if a := run.Tasks["a"]; a.GetCachedFrom() != first.id || a.GetResult().GetStdout() != "slow" {
 		t.Errorf("a is %v", a)
+	}
+	if each := run.Tasks["each"].GetInstances(); len(each) != 2 || each[1].GetCachedFrom() != first.id {
+		t.Errorf("the instances are %v", each)
 	}
 	if n := c.calls(); n["a"] != 1 || n["bad"] != 2 || n["b"] != 2 {
 		t.Errorf("executions: %v", n)

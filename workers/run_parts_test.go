@@ -89,6 +89,27 @@ func TestLargeFanOutFails(t *testing.T) {
 	}
 }
 
+// An instance that a person cancels is a failure of the task, as in a small fan-out.
+func TestInstanceOfALargeFanOutIsCancelled(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	c := y.crew(t, script{"each": {{Block: true}, {}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: large, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1},
+		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`))
+	c.running("each")
+	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 0)}
+	if err := child.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "each[0]"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"each": "failed instances", "below": "skipped upstream"})
+	if each := run.Tasks["each"]; each.GetCounts()["cancelled"] != 1 || each.GetError() != "1 of 6 instances were cancelled" {
+		t.Errorf("each: %v", each)
+	}
+}
+
 // A run that is cancelled, or ended from outside, takes its parts with it.
 func TestLargeFanOutIsCancelled(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,8 @@ func (r *run) reject(i int, c *v1.TaskCommand) {
 // judged ends a task that waited for a person. Who it was and why are its output.
 func (r *run) judged(i int, c *v1.TaskCommand, ended dag.Ended) {
 	output := &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	for key, text := range map[string]string{"by": c.GetBy(), "reason": c.GetReason()} { //workflowcheck:ignore (a map again)
+	//workflowcheck:ignore (a map again)
+	for key, text := range map[string]string{"by": c.GetBy(), "reason": c.GetReason()} {
 		if text != "" {
 			output.Fields[key] = structpb.NewStringValue(text)
 		}

@@ -170,7 +170,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	b.hold(4, true)
 	carry := b.carry(core)
 
-	next := &run{graph: b.graph, in: &v1.RunInput{Definition: &v1.Definition{}}, id: "fan-1"}
+	next := &run{graph: b.graph, in: &v1.RunInput{Definition: &v1.Definition{}}, id: "fan-1", limits: Limits{}.withDefaults()}
 	next.in.Carry = carry
 	if err := next.restoreCore(carry, carry.GetTasks()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -35,6 +36,9 @@ func (r *run) mustContinueAsNew() bool {
 // anew, and requests that wait for a node are made again by the next execution.
 // It returns nil when something has happened after all.
 func (r *run) continueAsNew() error {
+	if r.leavePlacement() {
+		return nil
+	}
 	r.flushEvents()
 	r.leaveLocks()
 	if r.gather(); len(r.events) > 0 {
@@ -72,6 +76,27 @@ func (r *run) continueAsNew() error {
 	})
 }
 
+// leavePlacement takes back the requests that the next execution may not make again,
+// because there others may have their turn, or the batches are other ones: a place
+// that the queue has found for such a request would be nobody's for ever. It says
+// whether the queue has still to be told of something.
+func (r *run) leavePlacement() bool {
+	left := false
+	for i := range r.core.Len() {
+		if u := r.units[i]; u != nil && u.lead == i && r.waitsForNode(i, u.claim) && r.takesTurns(i) {
+			r.suspend(u, reasonHandover, "the run goes on in another execution")
+			left = true
+		}
+	}
+	return left || r.placement.pausing && len(r.placement.released) > 0
+}
+
+// takesTurns says that what is asked for of a task depends on what else waits.
+func (r *run) takesTurns(i int) bool {
+	a := r.admissible(i)
+	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || r.in.GetDefinition().GetMaxParallel() > 0
+}
+
 // news says whether something has happened that the state does not hold which is
 // about to be left.
 func (r *run) news() bool {
@@ -89,7 +114,7 @@ func (r *run) carry() *v1.RunCarry {
 	c.EventParts = r.log.parts
 	for _, m := range r.remotes {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts = m.parts
+			t.Parts, t.PartsBefore = m.parts, m.before
 		}
 	}
 	r.carryAttempts(c)
@@ -110,7 +135,8 @@ func (r *run) carry() *v1.RunCarry {
 func (r *run) restore(carry *v1.RunCarry) error {
 	tasks := map[string]*v1.TaskCarry{}
 	take := func(part *v1.RunCarry) {
-		for name, t := range part.GetTasks() { //workflowcheck:ignore (into a map again)
+		//workflowcheck:ignore (into a map again)
+		for name, t := range part.GetTasks() {
 			tasks[name] = t
 		}
 		if part.GetContext() != nil {
@@ -123,6 +149,12 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		var part v1.RunCarry
 		if err := workflow.ExecuteLocalActivity(ctx, names.LoadCarryActivity, &v1.LoadCarryRequest{Key: key}).Get(ctx, &part); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
+		}
+		if packed := part.GetPacked(); len(packed) > 0 {
+			r.spend(len(packed))
+			if err := definition.UnpackMessage(packed, &part); err != nil {
+				return fmt.Errorf("load the state of the run: %w", err)
+			}
 		}
 		take(&part)
 	}
@@ -183,7 +215,8 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 		if part := r.in.GetPart(); part != nil {
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
-		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == dag.StatePending {
+		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == dag.StatePending ||
+			len(t.GetParts()) == 0 && r.isLarge(i, count) { // nobody knows its instances any more
 			continue
 		}
 		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))

@@ -50,11 +50,7 @@ func (r *run) dispatch() {
 			}
 			continue
 		}
-		if r.scheduled += proto.Size(req); r.scheduled > r.limits.ScheduleBytes {
-			// The commands so far are sent before more are made.
-			_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
-			r.scheduled = proto.Size(req)
-		}
+		r.spend(proto.Size(req))
 		r.execute(a, members, req)
 	}
 }

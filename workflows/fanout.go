@@ -20,6 +20,9 @@ const (
 	batchedParts = 10
 	// partsAtOnce is the most parts of a fan-out that are open at once.
 	partsAtOnce = 8
+	// claimsOfGeneration is how many claims the instances of parts have to themselves in each generation of a
+	// run: the run does not know how many of them were used.
+	claimsOfGeneration = 10_000
 )
 
 // remote is a fan-out that is too large for the run: FanOut children carry its
@@ -27,7 +30,9 @@ const (
 type remote struct {
 	task  int
 	total int
-	parts []*v1.PartReport // of each part that was opened its newest report, in order
+	parts []*v1.PartReport // of each part that was opened, or is kept, its newest report, in order
+	// before are the parts of the generations before, of which what completed is kept.
+	before []*v1.PartReport
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
 }
@@ -35,7 +40,7 @@ type remote struct {
 // isLarge says whether so many instances of a task are for children of the run. Tasks that no node
 // carries stay with the run, which knows whom they wait for.
 func (r *run) isLarge(i, count int) bool {
-	t := r.core.Definition(i).GetType()
+	t := r.graph.Definition(i).GetType()
 	return r.in.GetPart() == nil && count > r.limits.Instances && t != typeApproval && t != typeRun
 }
 
@@ -51,9 +56,11 @@ func (r *run) hasRemote(i int) *remote {
 
 // expandLarge has the instances of a task carried through by children.
 func (r *run) expandLarge(i, count int) {
-	r.remotes = slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }) // it is done again
 	m := &remote{task: i, total: count}
-	r.remotes = append(r.remotes, m)
+	if was := r.hasRemote(i); was != nil && was.total == count {
+		m.before = was.parts
+	}
+	r.remotes = append(slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }), m)
 	r.board.rare(i).fan = &fan{total: count, counts: map[string]int32{dag.StatePending: int32(count)}}
 	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Remote: true})
 }
@@ -92,8 +99,13 @@ func (r *run) openParts(m *remote) {
 		}
 		from := len(m.parts) * size
 		to := m.partEnd(len(m.parts), size)
+		before := m.partBefore(from)
+		if before.GetOver() && before.GetCounts()[dag.StateCompleted] == int32(to-from) {
+			m.parts = append(m.parts, before)
+			continue
+		}
 		m.parts = append(m.parts, &v1.PartReport{
-			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot),
+			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(),
 			Counts: map[string]int32{dag.StatePending: int32(to - from)},
 		})
 		share := limit / width
@@ -102,6 +114,18 @@ func (r *run) openParts(m *remote) {
 		}
 		r.openPart(m, from, to, int32(share))
 	}
+	if len(m.before) > 0 && len(m.parts) == parts {
+		r.reportedNothing(m) // all of them may be kept
+	}
+}
+
+// partBefore is how the part from that instance on stood in the generation before; nil: there was none.
+func (m *remote) partBefore(from int) *v1.PartReport {
+	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
+	if k < 0 {
+		return nil
+	}
+	return m.before[k]
 }
 
 // least is the smaller of two limits of which 0 is none.
@@ -154,7 +178,11 @@ func (r *run) partInput(m *remote, from, to int, concurrency int32) *v1.RunInput
 	part := &v1.Part{
 		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(from), To: int32(to), Count: int32(m.total),
 		Items: r.board.items(m.task), Concurrency: concurrency, MaxFailures: task.GetMaxFailures(),
-		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(),
+		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
+	}
+	var again *v1.Again
+	if before := m.partBefore(from); before != nil {
+		part.Before, again = proto.Int32(before.GetGeneration()), &v1.Again{Failed: true}
 	}
 	for _, p := range r.graph.Parents(m.task) {
 		if output := r.parentOutput(p); output != nil {
@@ -166,7 +194,7 @@ func (r *run) partInput(m *remote, from, to int, concurrency int32) *v1.RunInput
 	return &v1.RunInput{
 		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
-		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part,
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
 	}
 }
@@ -189,7 +217,7 @@ func (r *run) hearParts() {
 			workflow.GetLogger(r.ctx).Warn("what a part has for the context is lost", "error", err)
 		}
 		p.ContextUpdate = nil // whatever the order in which reports come, each is merged once
-		if k < 0 || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
+		if k < 0 || p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
 			continue
 		}
 		p.Slot = m.parts[k].GetSlot()
@@ -220,7 +248,8 @@ func (r *run) partGone(m *remote, from int, why string) {
 // failures is how many instances have ended as a failure.
 func (m *remote) failures() (n int32) {
 	for _, p := range m.parts {
-		for state, count := range p.GetCounts() { //workflowcheck:ignore (a sum does not depend on the order)
+		//workflowcheck:ignore (a sum does not depend on the order)
+		for state, count := range p.GetCounts() {
 			switch state {
 			case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled: // what was halted is cancelled
 			default:
@@ -238,7 +267,8 @@ func (r *run) reported(m *remote) {
 	def := r.core.Definition(m.task)
 	counts, known, over := map[string]int32{}, int32(0), true
 	for _, p := range m.parts {
-		for state, n := range p.GetCounts() { //workflowcheck:ignore (sums do not depend on the order)
+		//workflowcheck:ignore (sums do not depend on the order)
+		for state, n := range p.GetCounts() {
 			counts[state] += n
 			known += n
 		}
@@ -267,6 +297,10 @@ func (r *run) reported(m *remote) {
 	}
 }
 
+func (m *remote) partFailed() bool {
+	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == dag.StateFailed })
+}
+
 // ended is how the task ends.
 func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: dag.StateCompleted}
@@ -283,6 +317,10 @@ func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]in
 		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
 	case m.stopped:
 		e.State = dag.StateCancelled
+	case !m.halted && counts[dag.StateCancelled] > 0 && m.partFailed():
+		// By an instance that a person has cancelled; those that a halt has ended are no failures.
+		e.State, e.Reason = dag.StateFailed, "instances"
+		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[dag.StateCancelled], m.total)
 	case counts[dag.StateSkipped] > 0:
 		e.State, e.Reason = dag.StateSkipped, dag.ReasonHalt
 	}
@@ -297,7 +335,7 @@ func (r *run) orderParts(m *remote) {
 			continue
 		}
 		from := int(p.GetFrom())
-		id := names.FanOutID(r.id, r.in.GetGeneration(), p.GetTask(), from)
+		id := names.FanOutID(r.id, p.GetGeneration(), p.GetTask(), from)
 		r.fly(workflow.SignalExternalWorkflow(r.ctx, id, "", names.OrderSignal, order), func(f workflow.Future) {
 			if err := f.Get(r.ctx, nil); err != nil {
 				r.partGone(m, from, err.Error())
@@ -348,16 +386,24 @@ func (r *run) stopParts(i int) bool {
 
 // restoreParts goes on with a large fan-out of the execution before.
 func (r *run) restoreParts(i int, t *v1.TaskCarry) {
-	if len(t.GetParts()) == 0 {
-		return
+	if len(t.GetParts()) == 0 || r.core.Task(i).State == dag.StatePending && len(r.startsWith().From) > 0 {
+		return // there are none, or all of it is done anew
 	}
-	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts()}
+	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts(), before: t.GetPartsBefore()}
 	r.remotes = append(r.remotes, m)
 	r.board.rare(i).fan = &fan{total: m.total, counts: t.GetTask().GetCounts()}
 	if f := r.board.fan(i); f.counts == nil {
 		f.counts = map[string]int32{}
 	}
 	r.board.setItems(i, t.GetItems())
+}
+
+// allParts is how the parts of all large fan-outs stand.
+func (r *run) allParts() (parts []*v1.PartReport) {
+	for _, m := range r.remotes {
+		parts = append(parts, m.parts...)
+	}
+	return parts
 }
 
 // childOf is the workflow that holds the instance that is asked for; empty: this one does, or none does yet.
@@ -368,7 +414,7 @@ func (r *run) childOf(req *v1.InstancesRequest) string {
 		return ""
 	}
 	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) {
-		return names.FanOutID(r.id, r.in.GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom()))
+		return names.FanOutID(r.id, m.parts[k].GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom()))
 	}
 	return ""
 }

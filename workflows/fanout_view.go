@@ -19,7 +19,8 @@ func (r *run) fanOutView(task int) *v1.FanOutView {
 		return f.view
 	}
 	view := &v1.FanOutView{Count: int32(f.total)}
-	for state, n := range f.counts { //workflowcheck:ignore (sums do not depend on the order)
+	//workflowcheck:ignore (sums do not depend on the order)
+	for state, n := range f.counts {
 		switch state {
 		case dag.StateCompleted, dag.StateStopped:
 			view.Completed += n

@@ -130,7 +130,7 @@ func (r *run) askNodes(lease time.Duration) {
 // wasDetached takes it in if that is how the activity of an attempt has ended.
 func (r *run) wasDetached(att *attempt, f workflow.Future) bool {
 	h := &r.handover
-	if !h.begun {
+	if !h.begun && att.leaseUntil.IsZero() {
 		return false
 	}
 	var res v1.ExecuteResponse
@@ -144,6 +144,8 @@ func (r *run) wasDetached(att *attempt, f workflow.Future) bool {
 	h.detached = append(h.detached, att)
 	att.detached, att.leaseUntil = true, now.Add(r.limits.HandoverLease)
 	r.inFlight--
+	// A node may have heard late of what the execution before wanted.
+	h.adopting = h.adopting || !r.draining
 	// Of a batch it is not told which of its instances runs.
 	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
 		r.board.entries[i].startedAt = res.GetStartedAt()
@@ -197,10 +199,7 @@ func (r *run) adoptAttempt(att *attempt) {
 	}
 	att.detached = false
 	req := r.adoptRequest(att)
-	if r.scheduled += proto.Size(req); r.scheduled > r.limits.ScheduleBytes {
-		_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
-		r.scheduled = proto.Size(req)
-	}
+	r.spend(proto.Size(req))
 	r.send(att, req)
 }
 

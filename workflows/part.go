@@ -27,6 +27,37 @@ type reports struct {
 	revision int64
 }
 
+// newCore is the state of a run that begins.
+func (r *run) newCore() *dag.State {
+	if claim := r.in.GetPart().GetClaim(); claim > 0 {
+		return dag.Restore(r.graph, []dag.Record{{State: dag.StatePending, ExitCode: -1, Claim: claim}})
+	}
+	return dag.New(r.graph)
+}
+
+// reopenPart goes on from what the part has left in a generation before. Without that, all of it is done again.
+func (r *run) reopenPart() {
+	part, current := r.in.GetPart(), r.context
+	id := names.FanOutID(r.id, part.GetBefore(), part.GetTask(), int(part.GetFrom()))
+	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state of the part in the generation before"))
+	var carry v1.RunCarry
+	err := workflow.ExecuteLocalActivity(ctx, names.ReopenActivity, &v1.ReopenRequest{RunId: id, Generation: part.GetBefore() + 1}).Get(ctx, &carry)
+	if err == nil {
+		err = r.restore(&carry)
+	}
+	if err != nil {
+		workflow.GetLogger(r.ctx).Warn("what has completed of the part is done again", "error", err)
+		r.beginNew()
+		return
+	}
+	r.context = current
+	r.board.setContext(current)
+	r.log = r.board.log
+	if part.GetPaused() {
+		r.admission.Pause()
+	}
+}
+
 // countPart has the instances of a part know how many there are of the task in all.
 func (r *run) countPart() {
 	if part := r.in.GetPart(); part != nil {
@@ -45,6 +76,8 @@ func (r *run) report() {
 	s, now := &r.reports, workflow.Now(r.ctx)
 	failed := s.failed || r.failedInstance() >= 0
 	switch wait := reportEvery - now.Sub(s.at); {
+	//workflowcheck:ignore (two maps are equal in any order)
+	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
 	case !s.wanted && maps.Equal(s.counts, f.counts):
 	case s.wanted || failed && !s.failed || wait <= 0:
 		s.failed = failed
@@ -64,7 +97,8 @@ func (r *run) report() {
 // failedInstance is the first instance that has failed, while failures are few; -1: none has.
 func (r *run) failedInstance() int {
 	f := r.board.fan(0)
-	for state, n := range f.counts { //workflowcheck:ignore (looks whether there is one)
+	//workflowcheck:ignore (looks whether there is one)
+	for state, n := range f.counts {
 		if n > 0 && dag.Terminal(state) && state != dag.StateCompleted && state != dag.StateStopped && state != dag.StateSkipped && state != dag.StateCancelled {
 			for i := f.first; i < f.first+f.count; i++ {
 				switch s := r.board.entries[i].state; s {
@@ -88,7 +122,7 @@ func (r *run) partReport() *v1.PartReport {
 	// It grows from execution to execution, too.
 	s.revision = max(s.revision+1, now.UnixMicro())
 	p := &v1.PartReport{
-		Task: part.GetTask(), From: part.GetFrom(), Revision: s.revision, Counts: s.counts,
+		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Revision: s.revision, Counts: s.counts,
 		ContextUpdate: s.context,
 	}
 	s.context = nil

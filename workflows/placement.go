@@ -14,6 +14,7 @@ import (
 // a queue that has lost it.
 type placement struct {
 	epoch    string
+	heard    int64 // number of the newest answer of this epoch
 	requests []int // leads of units to ask for in the next call
 	released []*v1.ClaimRef
 	waiting  []int32 // by lead: the claim that waits in the queue, 0 for none
@@ -81,7 +82,7 @@ func (r *run) place() {
 	if p.pausing || !asking && len(p.released) == 0 {
 		return
 	}
-	req := &v1.PlaceRequest{RunId: r.self, Released: p.released}
+	req := &v1.PlaceRequest{RunId: r.self, Released: p.released, Epoch: p.epoch, Heard: p.heard}
 	for _, i := range p.requests {
 		if p.waiting[i] != 0 && asking {
 			req.Requests = append(req.Requests, r.taskRequest(i))
@@ -104,7 +105,7 @@ func (r *run) place() {
 		// Another queue answered; what the old one held is asked for again.
 		r.requestAll()
 	}
-	p.epoch = res.GetEpoch()
+	p.epoch, p.heard = res.GetEpoch(), res.GetNumber()
 	r.placed(&res)
 	if len(p.requests) > 0 {
 		r.place()

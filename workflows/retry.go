@@ -18,7 +18,11 @@ func (r *run) handle() error {
 		if r.board == nil {
 			return nil, errNotBegun
 		}
-		return r.board.answer(req)
+		res, err := r.board.answer(req)
+		if err == nil && req.GetSince() == 0 {
+			res.Parts = r.allParts()
+		}
+		return res, err
 	})
 	if err != nil {
 		return err

@@ -50,11 +50,11 @@ type run struct {
 	attempts    map[int]*attempt // by each member
 	inFlight    int              // activities Execute
 	handover    handover
-	approvals   map[int]bool     // tasks that wait for a person
-	children    map[int]*child   // runs of tasks of type run
-	remotes     []*remote        // fan-outs that children of the run carry through
-	reports     reports          // of a part
-	completed   []dispatchEnd    // whose results are to be kept for later runs
+	approvals   map[int]bool   // tasks that wait for a person
+	children    map[int]*child // runs of tasks of type run
+	remotes     []*remote      // fan-outs that children of the run carry through
+	reports     reports        // of a part
+	completed   []dispatchEnd  // whose results are to be kept for later runs
 	deadlines   map[int]*deadline
 	deadlineAt  time.Time // of the run; zero: it has none
 
@@ -154,17 +154,10 @@ func (r *run) begin() error {
 		}
 		r.log = r.board.log
 		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, fmt.Sprintf("generation %d", r.in.GetGeneration()))
+	case r.in.GetPart() != nil && r.in.GetPart().Before != nil:
+		r.reopenPart()
 	default:
-		r.core = dag.New(r.graph)
-		r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
-		r.log = r.board.log
-		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, "")
-		for i := range r.graph.Len() {
-			r.log.add(now, eventSubmitted, i, "", 0, 0, "")
-		}
-		if r.in.GetPart().GetPaused() {
-			r.admission.Pause()
-		}
+		r.beginNew()
 	}
 	r.board.waits = r.admission.Why
 	r.deadLetters = r.shownDeadLetters()
@@ -173,6 +166,21 @@ func (r *run) begin() error {
 		r.orderAllParts() // what they have told since, and whether they are there
 	}
 	return nil
+}
+
+// beginNew begins a run of which nothing has been done.
+func (r *run) beginNew() {
+	now := workflow.Now(r.root)
+	r.core = r.newCore()
+	r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
+	r.log = r.board.log
+	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, "")
+	for i := range r.graph.Len() {
+		r.log.add(now, eventSubmitted, i, "", 0, 0, "")
+	}
+	if r.in.GetPart().GetPaused() {
+		r.admission.Pause()
+	}
 }
 
 // next waits until something has happened and returns all that has.
@@ -323,9 +331,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.board.end(end, now)
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
-	for _, m := range r.remotes {
-		status.Parts = append(status.Parts, m.parts...)
-	}
+	status.Parts = r.allParts()
 	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the status"))
 	var kept v1.StatusResponse
 	events := r.log.unstored(r.self, r.in.GetGeneration())

@@ -174,7 +174,7 @@ func (b *board) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, erro
 	if !ok {
 		return nil, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask)
 	}
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Next: req.GetFrom()}
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
 	f := b.fan(task)
 	if f == nil || f.count == 0 {
 		return res, nil
@@ -193,6 +193,9 @@ func (b *board) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, erro
 		res.Instances = append(res.Instances, m)
 		if record := b.entries[i].record; record != "" {
 			res.Records[m.Index] = record
+		}
+		if claim := b.entries[i].claim; claim != 0 {
+			res.Claims[m.Index] = claim
 		}
 		res.Next = m.Index + 1
 	}

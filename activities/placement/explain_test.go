@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 	q.Request("r", []*v1.TaskRequest{task})
 	placeAll(t, q, "r")
 	for range 2 {
-		checkExplain(t, q.Explain("r", &v1.TaskRequest{Task: "t"}), &v1.ExplainResponse{Nodes: nodes, Chosen: "b",
+		checkExplain(t, q.Explain("r", &v1.TaskRequest{Task: "t"}), &v1.ExplainResponse{Nodes: nodes, Chosen: "b", Held: true,
 			Reason: "score 75.0: cpu 30.0, memory 30.0, disk 15.0, network 0.0, tasks 0.0"})
 	}
 	if n := q.nodes["b"]; n.tasks != 1 || n.machine.holds != (amount{tasks: 1, milliCores: 1000}) {

@@ -27,6 +27,20 @@ func (q *Queue) repeat(r *request) {
 	q.tell(r)
 }
 
+// Repeat has a run told again at the next Take what it was told of claims. Those
+// that have been released since, or that the queue does not know, are left out.
+func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
+	owner := q.runs[runID]
+	if owner == nil {
+		return
+	}
+	for _, c := range claims {
+		if r := owner.tasks[c.GetTask()]; r != nil && r.claim == c.GetClaim() {
+			q.repeat(r)
+		}
+	}
+}
+
 // Take returns what is new for a run since it last took: tasks that have got a
 // node, and tasks that wait, oldest request first. A task that waits is named when
 // its request is new, when it becomes impossible to meet or stops being so, and when it

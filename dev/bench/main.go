@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"switchyard/activities/executor/shell"
@@ -20,7 +21,7 @@ func main() {
 	stores := flag.String("store", "both", "where Temporal keeps its data: memory, file or both")
 	shape := flag.String("shape", "", "measure only the shapes whose name contains this")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, *rounds, *stores, *shape); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,6 +33,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	fmt.Printf("%s, %d cores, %s/%s, medians of %d rounds\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
 	if only == placementShape {
 		return benchPlacement(rounds)
+	}
+	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
+		return scale(ctx, strings.TrimPrefix(only, ":"))
 	}
 	fmt.Println("| store | shape | Switchyard | hand-written | ratio |")
 	fmt.Println("|---|---|--:|--:|--:|")

@@ -55,6 +55,10 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():                            plenty,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                           plenty,
 
+		// What happens while a workflow task is under way waits for its end; with more than this, the task is failed and done
+		// again. A run with 1,000 attempts in flight passes the stock 100 whenever the machine is busy. Bytes stay bounded.
+		dynamicconfig.MaximumBufferedEventsBatch.Key(): 4_000,
+
 		// Entries, each up to a few hundred KB for a run of a thousand tasks. The stock 128,000 never evicts here.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): 2_000,
 

@@ -16,7 +16,7 @@ const (
 	// packAbove is the size, as JSON, from which on a run's definition is packed. Below it the definition stays
 	// readable in Temporal's Web UI.
 	packAbove = 256 << 10
-	// maxUnpacked bounds what a packed definition may grow to.
+	// maxUnpacked bounds what a packed message may grow to.
 	maxUnpacked = 64 << 20
 )
 
@@ -31,19 +31,11 @@ func Pack(in *v1.RunInput) error {
 	if text, err := protojson.Marshal(part); err != nil || len(text) <= packAbove {
 		return err
 	}
-	data, err := proto.Marshal(part)
+	packed, err := PackMessage(part)
 	if err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	in.Definition, in.Input, in.References, in.Packed = nil, nil, nil, packed.Bytes()
+	in.Definition, in.Input, in.References, in.Packed = nil, nil, nil, packed
 	return nil
 }
 
@@ -53,22 +45,44 @@ func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
 	if len(in.GetPacked()) == 0 {
 		return in, nil
 	}
-	r, err := gzip.NewReader(bytes.NewReader(in.GetPacked()))
-	if err != nil {
-		return nil, fmt.Errorf("unpack the definition: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
-	if err != nil {
-		return nil, fmt.Errorf("unpack the definition: %w", err)
-	}
-	if len(data) > maxUnpacked {
-		return nil, fmt.Errorf("unpack the definition: it takes more than %d bytes", maxUnpacked)
-	}
 	var part v1.RunInput
-	if err := proto.Unmarshal(data, &part); err != nil {
+	if err := UnpackMessage(in.GetPacked(), &part); err != nil {
 		return nil, fmt.Errorf("unpack the definition: %w", err)
 	}
 	whole := proto.CloneOf(in)
 	whole.Definition, whole.Input, whole.References, whole.Packed = part.Definition, part.Input, part.References, nil
 	return whole, nil
+}
+
+// PackMessage compresses a message: as JSON, in which Temporal carries messages, it takes a multiple of it.
+func PackMessage(m proto.Message) ([]byte, error) {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+// UnpackMessage reads what PackMessage has compressed into m. It is deterministic.
+func UnpackMessage(packed []byte, m proto.Message) error {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxUnpacked {
+		return fmt.Errorf("it takes more than %d bytes", maxUnpacked)
+	}
+	return proto.Unmarshal(data, m)
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -52,7 +53,7 @@ func member(members []byte, key string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(value)
+	text, err := plainJSON(value)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -94,9 +95,19 @@ func itemText(item *structpb.Value) string {
 	if text, ok := item.GetKind().(*structpb.Value_StringValue); ok {
 		return text.StringValue
 	}
-	text, err := json.Marshal(item.AsInterface())
+	text, err := plainJSON(item.AsInterface())
 	if err != nil {
 		return "" // instance has failed for it
 	}
 	return string(text)
+}
+
+// plainJSON is JSON on one line in which <, > and & stand as they are, because
+// shells and grep read it too.
+func plainJSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }

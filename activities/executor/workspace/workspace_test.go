@@ -388,7 +388,7 @@ func TestCheckpoint(t *testing.T) {
 func TestItemInTheEnvironment(t *testing.T) {
 	for want, item := range map[string]*structpb.Value{
 		"a b": structpb.NewStringValue("a b"), "": structpb.NewStringValue(""), "3": structpb.NewNumberValue(3), "0.5": structpb.NewNumberValue(0.5),
-		"true": structpb.NewBoolValue(true), "null": structpb.NewNullValue(), `["a",{"b":1}]`: list(t, "a", map[string]any{"b": 1}),
+		"true": structpb.NewBoolValue(true), "null": structpb.NewNullValue(), `["a&b",{"b":1}]`: list(t, "a&b", map[string]any{"b": 1}),
 	} {
 		w := prepare(t, t.TempDir(), Request{Task: "t", Count: 1, Item: item})
 		if got, set := w.Env()["SWITCHYARD_ITEM"]; !set || got != want {

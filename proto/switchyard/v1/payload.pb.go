@@ -264,7 +264,10 @@ type Part struct {
 	// The run is paused.
 	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Claims up to this one may have been given to instances in generations before.
-	Claim         int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Generation in which the part was carried through before: what completed there is kept. Absent: none, or it is done
+	// anew.
+	Before        *int32 `protobuf:"varint,15,opt,name=before,proto3,oneof" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +396,13 @@ func (x *Part) GetPaused() bool {
 func (x *Part) GetClaim() int32 {
 	if x != nil {
 		return x.Claim
+	}
+	return 0
+}
+
+func (x *Part) GetBefore() int32 {
+	if x != nil && x.Before != nil {
+		return *x.Before
 	}
 	return 0
 }
@@ -916,7 +926,9 @@ type RunCarry struct {
 	// How the run is to end although not all of it has: state, reason and error; absent: as it will.
 	Doom *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
 	// When the deadline of this generation of the run is over; absent: it has none.
-	DeadlineAt    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
+	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
+	// A stored part as a workflow reads it back: compressed, in place of all fields.
+	Packed        []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1043,13 @@ func (x *RunCarry) GetDoom() *Run {
 func (x *RunCarry) GetDeadlineAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.DeadlineAt
+	}
+	return nil
+}
+
+func (x *RunCarry) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
 	}
 	return nil
 }
@@ -2290,7 +2309,9 @@ type TaskCarry struct {
 	// What its newest attempt has left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Its attempt runs on and has to be adopted; of a batch, the first instance has it. Absent: nothing of it runs.
-	HandedOver    *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
+	HandedOver *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
+	// Parts of a large fan-out in the generations before, of which what completed is kept.
+	PartsBefore   []*PartReport `protobuf:"bytes,17,rep,name=parts_before,json=partsBefore,proto3" json:"parts_before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2433,6 +2454,13 @@ func (x *TaskCarry) GetCheckpoint() *Checkpoint {
 func (x *TaskCarry) GetHandedOver() *HandedOver {
 	if x != nil {
 		return x.HandedOver
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetPartsBefore() []*PartReport {
+	if x != nil {
+		return x.PartsBefore
 	}
 	return nil
 }
@@ -5971,7 +5999,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"3\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
-	"\x04from\x18\x02 \x03(\tR\x04from\"\x9d\x04\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\"\xc5\x04\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -5989,11 +6017,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
 	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
 	"\x06paused\x18\r \x01(\bR\x06paused\x12\x14\n" +
-	"\x05claim\x18\x0e \x01(\x05R\x05claim\x1aS\n" +
+	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x1b\n" +
+	"\x06before\x18\x0f \x01(\x05H\x00R\x06before\x88\x01\x01\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"O\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\t\n" +
+	"\a_before\"O\n" +
 	"\tPartOrder\x12\x16\n" +
 	"\x06cancel\x18\x01 \x01(\bR\x06cancel\x12\x12\n" +
 	"\x04halt\x18\x02 \x01(\bR\x04halt\x12\x16\n" +
@@ -6034,7 +6064,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xaf\x04\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xc7\x04\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -6051,7 +6081,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	" \x03(\tR\x04held\x12&\n" +
 	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x12;\n" +
 	"\vdeadline_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"deadlineAt\x1aR\n" +
+	"deadlineAt\x12\x16\n" +
+	"\x06packed\x18\r \x01(\fR\x06packed\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -6140,7 +6171,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\x87\x05\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xc5\x05\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -6162,7 +6193,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"checkpoint\x18\x0f \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x12:\n" +
 	"\vhanded_over\x18\x10 \x01(\v2\x19.switchyard.v1.HandedOverR\n" +
-	"handedOver\"\x8b\x02\n" +
+	"handedOver\x12<\n" +
+	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\"\x8b\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -6657,97 +6689,98 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	93,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
 	60,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	32,  // 47: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	89,  // 48: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	89,  // 49: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	53,  // 50: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	88,  // 51: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	53,  // 52: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	36,  // 53: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	78,  // 54: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	43,  // 55: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	40,  // 56: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	85,  // 57: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	85,  // 58: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	88,  // 59: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	87,  // 60: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	85,  // 61: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	9,   // 62: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	0,   // 63: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	94,  // 64: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	94,  // 65: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	42,  // 66: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	4,   // 67: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	85,  // 68: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	85,  // 69: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	45,  // 70: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	4,   // 71: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	46,  // 72: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	85,  // 73: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	89,  // 74: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	62,  // 75: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	46,  // 76: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	49,  // 77: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	50,  // 78: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	85,  // 79: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	52,  // 80: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	53,  // 81: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	95,  // 82: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	96,  // 83: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	89,  // 84: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	88,  // 85: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	55,  // 86: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	56,  // 87: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	85,  // 88: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	79,  // 89: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	85,  // 90: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	61,  // 91: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	96,  // 92: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	88,  // 93: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	87,  // 94: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	6,   // 95: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	80,  // 96: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	6,   // 97: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	60,  // 98: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	59,  // 99: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	87,  // 100: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	60,  // 101: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	85,  // 102: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	42,  // 103: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	94,  // 104: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	85,  // 105: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	89,  // 106: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	89,  // 107: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	89,  // 108: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	60,  // 109: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	63,  // 110: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	94,  // 111: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	85,  // 112: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	60,  // 113: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	89,  // 114: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	60,  // 115: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	63,  // 116: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	90,  // 117: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	81,  // 118: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	82,  // 119: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	7,   // 120: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	97,  // 121: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	89,  // 122: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	83,  // 123: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	52,  // 124: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	52,  // 125: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	98,  // 126: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	71,  // 127: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	8,   // 128: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	41,  // 129: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	31,  // 130: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	41,  // 131: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	41,  // 132: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	89,  // 133: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	134, // [134:134] is the sub-list for method output_type
-	134, // [134:134] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	7,   // 48: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	89,  // 49: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	89,  // 50: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	53,  // 51: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	88,  // 52: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	53,  // 53: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	36,  // 54: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	78,  // 55: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	43,  // 56: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	40,  // 57: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	85,  // 58: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	85,  // 59: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	88,  // 60: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	87,  // 61: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	85,  // 62: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	9,   // 63: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	0,   // 64: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
+	94,  // 65: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	94,  // 66: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	42,  // 67: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	4,   // 68: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	85,  // 69: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	85,  // 70: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	45,  // 71: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	4,   // 72: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	46,  // 73: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	85,  // 74: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	89,  // 75: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	62,  // 76: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	46,  // 77: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	49,  // 78: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	50,  // 79: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	85,  // 80: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	52,  // 81: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	53,  // 82: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	95,  // 83: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	96,  // 84: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	89,  // 85: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	88,  // 86: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	55,  // 87: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	56,  // 88: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	85,  // 89: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	79,  // 90: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	85,  // 91: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	61,  // 92: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	96,  // 93: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	88,  // 94: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	87,  // 95: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	6,   // 96: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	80,  // 97: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	6,   // 98: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	60,  // 99: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	59,  // 100: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	87,  // 101: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	60,  // 102: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	85,  // 103: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	42,  // 104: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	94,  // 105: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	85,  // 106: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	89,  // 107: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	89,  // 108: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	89,  // 109: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	60,  // 110: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	63,  // 111: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	94,  // 112: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	85,  // 113: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	60,  // 114: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	89,  // 115: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	60,  // 116: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	63,  // 117: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	90,  // 118: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	81,  // 119: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	82,  // 120: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	7,   // 121: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	97,  // 122: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	89,  // 123: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	83,  // 124: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	52,  // 125: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	52,  // 126: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	98,  // 127: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	71,  // 128: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	8,   // 129: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	41,  // 130: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	31,  // 131: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	41,  // 132: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	41,  // 133: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	89,  // 134: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	135, // [135:135] is the sub-list for method output_type
+	135, // [135:135] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -6758,6 +6791,7 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
+	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
 	file_switchyard_v1_payload_proto_msgTypes[55].OneofWrappers = []any{}
 	file_switchyard_v1_payload_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}

@@ -1,0 +1,270 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// handoverLimits are those of runs that go through many executions and wait for nothing.
+func handoverLimits() workflows.Limits {
+	return workflows.Limits{HistoryEvents: 60, HandoverWait: 10 * time.Millisecond}
+}
+
+// within is a context that ends when a test has waited for too long.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// chainBeside is a chain of short tasks, with others beside it that take long.
+func chainBeside(n int, beside map[string]*v1.TaskDefinition) *v1.Definition {
+	def := &v1.Definition{Name: "handover", Tasks: beside}
+	for i := range n {
+		name := fmt.Sprintf("t%02d", i)
+		def.Tasks[name] = shellTask()
+		if i > 0 {
+			def.Tasks[name] = shellTask(fmt.Sprintf("t%02d", i-1))
+		}
+	}
+	return def
+}
+
+// A long task runs once while its run goes through several executions, and what it
+// leaves is whole.
+func TestLongTaskHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	c := y.crew(t, script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
+	c.start("n")
+	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask()})))
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	long := h.until("long", func(x *v1.Task) bool { return x.GetState() == "running" })
+	if long.GetStartedAt() == nil || long.GetNode() != c.name("n") {
+		t.Errorf("long is %v", long)
+	}
+	if n := len(h.executions()); n < 3 {
+		t.Errorf("%d executions", n)
+	}
+	c.fake.Release("long")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"long": "completed"})
+	long = run.GetTasks()["long"]
+	if c.calls()["long"] != 1 || long.GetAttempt() != 0 || long.GetResult().GetStdout() != "begun\n" || long.GetResult().GetOutput().GetFields()["n"].GetNumberValue() != 7 {
+		t.Errorf("it ran %d times and left %v", c.calls()["long"], long)
+	}
+	attempts, err := logs.Attempts(t.Context(), c.store, h.id, "long")
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("logs of %d attempts: %v", len(attempts), err)
+	}
+	entries, _, ended, err := logs.Read(t.Context(), c.store, attempts[0], 0)
+	if err != nil || !ended || len(entries) == 0 || string(entries[0].GetData()) != "begun\n" {
+		t.Errorf("the log is %v, ended %v, %v", entries, ended, err)
+	}
+	executions := h.executions()
+	for name, i := range map[string]int{"first": 0, "second": 1, "last": len(executions) - 1} {
+		replay(t, "continued-handover-"+name, handoverLimits(), h.history(executions[i]))
+	}
+}
+
+// A batch goes on, too, and is told one by one as ever.
+func TestBatchIsHandedOver(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	c := y.crew(t, script{"each": {{}, {Block: true}, {}}})
+	c.start("n")
+	each := shellTask()
+	each.Parallel, each.Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
+	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"each": each})))
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	eventually(t, "the batch is adopted", h.spawned)
+	c.fake.Release("each")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed"})
+	if n := len(h.executions()); c.calls()["each"] != 3 || n < 3 || run.GetTasks()["each"].GetCounts()["completed"] != 3 {
+		t.Errorf("%d executions of the run, %d of the task: %v", n, c.calls()["each"], run.GetTasks()["each"])
+	}
+}
+
+// What holds a lock keeps it, what counts for a limit goes on counting, and what waits for
+// that begins when the attempt has ended.
+func TestLimitsHoldAcrossTheHandover(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	c := y.crew(t, script{"first": {{Block: true}}})
+	c.start("n")
+	mutex := names.NewRunID("lock")
+	first, second := shellTask(), shellTask("t10")
+	first.Mutex, second.Mutex = mutex, mutex
+	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"first": first, "second": second})))
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, s := c.calls()["second"], h.status(&v1.StatusRequest{}).GetRun().GetTasks()["second"].GetState(); n != 0 || s != "queued" {
+		t.Errorf("the second ran %d times, is %s", n, s)
+	}
+	if n := len(h.executions()); n < 3 {
+		t.Errorf("%d executions", n)
+	}
+	c.fake.Release("first")
+	want(t, h.wait(), "completed", map[string]string{"first": "completed", "second": "completed"})
+}
+
+// A run that is cancelled stops what it has handed over, whenever that comes.
+func TestCancelOfHandedOver(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	c := y.crew(t, script{"long": {{Block: true}}})
+	c.start("n")
+	for round := range 4 {
+		h := c.submit(c.inputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": shellTask()})))
+		eventually(t, "another execution", func() bool {
+			d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
+			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		})
+		if round%2 == 0 {
+			h.signal(nil)
+			want(t, h.wait(), "cancelled", map[string]string{"long": "cancelled"})
+		} else {
+			if err := h.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "long"}); err != nil {
+				t.Fatal(err)
+			}
+			want(t, h.wait(), "completed", map[string]string{"long": "cancelled", "t39": "completed"})
+		}
+		if err := c.fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["long"] == 0 }); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.calls()["long"]; n != round+1 {
+			t.Errorf("it ran %d times in %d runs", n, round+1)
+		}
+	}
+}
+
+// A node that cannot be asked holds the run up for as long as its attempts are not
+// known to be lost, and what the others were asked to detach goes on. What is cut off
+// between two executions has ended before it is repeated.
+func TestNodeIsCutOffAtTheHandover(t *testing.T) {
+	t.Parallel()
+	limits := handoverLimits()
+	limits.HandoverLease = 8 * time.Second
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
+	c.start("n")
+	l := c.distant("far")
+	near, far := shellTask(), shellTask()
+	near.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+	far.Constraints = &v1.Constraints{AllowedNodes: []string{c.name("far"), c.name("m")}}
+	far.Retry = &v1.RetryPolicy{BackoffMs: new(int32)}
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"near": near, "far": far})
+	for name, task := range def.GetTasks() {
+		if name != "far" {
+			task.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+		}
+	}
+	in := c.inputOf(def)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
+	h := c.submit(in)
+	c.running("near")
+	c.running("far")
+	c.running("t05")
+	eventually(t, "the server knows that they run", h.spawned)
+	c.start("m")
+	l.cut()
+	c.fake.Release("t05")
+	both := false
+	err := c.fake.Await(within(t), func(calls []fake.Call, running map[string]int) bool {
+		n := 0
+		for _, call := range calls {
+			if call.Task == "far" {
+				n++
+				both = both || n > 1 && running["far"] > 1
+			}
+		}
+		return n > 1 && running["far"] == 1
+	})
+	if err != nil || both {
+		t.Fatalf("ran on two nodes: %v, %v", both, err)
+	}
+	l.mend()
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.fake.Release("near")
+	c.fake.Release("far")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"near": "completed", "far": "completed"})
+	if c.calls()["near"] != 1 || c.calls()["far"] != 2 || len(h.executions()) < 2 {
+		t.Errorf("near ran %d times, far %d, in %d executions", c.calls()["near"], c.calls()["far"], len(h.executions()))
+	}
+}
+
+// What was detached by a node that is then cut off has ended before the task starts elsewhere.
+func TestNodeIsCutOffWhileDetached(t *testing.T) {
+	t.Parallel()
+	limits := handoverLimits()
+	limits.HandoverLease = 12 * time.Second
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
+	c.start("n")
+	holds, distant := c.distant("holds"), c.distant("long")
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"holds": shellTask(), "long": shellTask()})
+	zero := int32(0)
+	for name, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+		task.Retry = &v1.RetryPolicy{BackoffMs: &zero}
+		if name == "holds" || name == "long" {
+			task.Constraints = &v1.Constraints{AllowedNodes: []string{c.name(name), c.name("m")}}
+		}
+	}
+	in := c.inputOf(def)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
+	h := c.submit(in)
+	for _, task := range []string{"long", "holds", "t05"} {
+		c.running(task)
+	}
+	eventually(t, "the server knows that they run", h.spawned)
+	c.start("m")
+	holds.cut()
+	c.fake.Release("t05")
+	// The run waits for the node that is silent, with the attempt of the other detached.
+	eventually(t, "it is detached", func() bool {
+		for _, a := range h.described().GetPendingActivities() {
+			if strings.HasPrefix(a.GetActivityId(), "long#") {
+				return false
+			}
+		}
+		return true
+	})
+	distant.cut()
+	both := false
+	err := c.fake.Await(within(t), func(calls []fake.Call, running map[string]int) bool {
+		n := 0
+		for _, call := range calls {
+			if call.Task == "long" {
+				n++
+			}
+		}
+		both = both || running["long"] > 1
+		return n > 1 && running["long"] == 1
+	})
+	if err != nil || both {
+		t.Fatalf("ran on two nodes: %v, %v", both, err)
+	}
+	distant.mend()
+	holds.mend()
+	c.fake.Release("long")
+	c.fake.Release("holds")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"long": "completed", "holds": "completed"})
+	if n := c.calls(); n["long"] != 2 || n["holds"] != 2 {
+		t.Errorf("they ran %d and %d times", n["long"], n["holds"])
+	}
+}
