@@ -173,8 +173,7 @@ func problemsOf(refused *connect.Error) error {
 
 // pages calls take for each page of a run, which holds some of its tasks, in the
 // order of their names. There is at least one.
-func (a *api) pages(ctx context.Context, id string, take func(*v1.Run) error) error {
-	req := &v1.GetRunRequest{Id: id}
+func (a *api) pages(ctx context.Context, req *v1.GetRunRequest, take func(*v1.Run) error) error {
 	for {
 		page, err := call(ctx, a, a.calls.GetRun, req)
 		if err != nil {
@@ -192,10 +191,10 @@ func (a *api) pages(ctx context.Context, id string, take func(*v1.Run) error) er
 }
 
 // run returns a run with those of its tasks that keep wants.
-func (a *api) run(ctx context.Context, id string, keep func(*v1.Task) bool) (*v1.Run, error) {
+func (a *api) run(ctx context.Context, req *v1.GetRunRequest, keep func(*v1.Task) bool) (*v1.Run, error) {
 	var run *v1.Run
 	tasks := map[string]*v1.Task{}
-	err := a.pages(ctx, id, func(page *v1.Run) error {
+	err := a.pages(ctx, req, func(page *v1.Run) error {
 		if run == nil {
 			run = page
 		}
@@ -213,5 +212,7 @@ func (a *api) run(ctx context.Context, id string, keep func(*v1.Task) bool) (*v1
 	return run, nil
 }
 
-// all keeps every task.
-func all(*v1.Task) bool { return true }
+// brief returns a run with all its tasks, without what they have printed and left as output.
+func (a *api) brief(ctx context.Context, id string) (*v1.Run, error) {
+	return a.run(ctx, &v1.GetRunRequest{Id: id, Brief: true}, func(*v1.Task) bool { return true })
+}

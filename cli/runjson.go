@@ -227,7 +227,7 @@ func indented(text []byte, prefix string) []byte {
 
 // writeRun writes a run that comes from a gateway page by page.
 func (a *api) writeRun(ctx context.Context, id string, rw *runWriter) error {
-	if err := a.pages(ctx, id, rw.page); err != nil {
+	if err := a.pages(ctx, &v1.GetRunRequest{Id: id}, rw.page); err != nil {
 		return err
 	}
 	return rw.end()

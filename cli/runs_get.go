@@ -28,7 +28,7 @@ func newRunsGet(sys *system) *cobra.Command {
 		case formatJSONL:
 			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout, line: true})
 		}
-		run, err := a.run(ctx, args[0], all)
+		run, err := a.brief(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ Graphviz.
 		return err
 	}
 	ofRun := onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		run, err := a.run(ctx, args[0], all)
+		run, err := a.brief(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type timeline struct {
 // timeline reads the life of a run. It holds the tasks, and of a large fan-out
 // only sums.
 func (a *api) timeline(ctx context.Context, id string, cells int, now time.Time) (*timeline, error) {
-	run, err := a.run(ctx, id, all)
+	run, err := a.brief(ctx, id)
 	if err != nil {
 		return nil, err
 	}

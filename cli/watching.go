@@ -116,7 +116,7 @@ func (w *watching) finish(ctx context.Context, board *tui.Board) error {
 	style := w.sys.progressStyle()
 	var lines []string
 	if board.Run().GetState() == "failed" {
-		run, err := w.api.run(ctx, w.id, tui.Failed)
+		run, err := w.api.run(ctx, &v1.GetRunRequest{Id: w.id}, tui.Failed)
 		if err != nil {
 			return err
 		}

@@ -162,16 +162,6 @@ func (r *reader) unstoredEvents(ctx context.Context, id string) (events []*v1.Ev
 }
 
 func (r *reader) queryEvents(ctx context.Context, id string, offset int) (*v1.EventsResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	req := &v1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}
-	value, err := r.client.QueryWorkflow(ctx, id, "", names.EventsQuery, req)
-	if err != nil {
-		return nil, err
-	}
-	var answer v1.EventsResponse
-	if err := value.Get(&answer); err != nil {
-		return nil, err
-	}
-	return &answer, nil
+	answer := &v1.EventsResponse{}
+	return answer, r.query(ctx, id, names.EventsQuery, &v1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}, answer)
 }

@@ -50,7 +50,7 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	size := 0
 	for names := v.names[start:]; len(names) > 0; {
 		n := min(len(names), resultsAtOnce)
-		for i, task := range g.fillAll(ctx, v, names[:n]) {
+		for i, task := range g.fillAll(ctx, v, names[:n], req.Msg.GetBrief()) {
 			size += proto.Size(task)
 			// What does not fit is read once more with the next page.
 			if len(res.Run.Tasks) == limit || size > taskPageBytes && len(res.Run.Tasks) > 0 {
@@ -64,18 +64,18 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	return connect.NewResponse(res), nil
 }
 
-// fillAll returns tasks of a run with their whole results.
-func (g *Gateway) fillAll(ctx context.Context, v *view, tasks []string) []*v1.Task {
+// fillAll returns tasks of a run with their whole results, or briefly, without streams and outputs.
+func (g *Gateway) fillAll(ctx context.Context, v *view, tasks []string, brief bool) []*v1.Task {
 	all := make([]*v1.Task, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(resultsAtOnce)
 	for i, name := range tasks {
-		if t := v.tasks[name]; t.record == "" && t.task.GetCount() == 0 {
-			all[i] = g.fill(ctx, v, name)
+		if t := v.tasks[name]; (t.record == "" || brief) && t.task.GetCount() == 0 {
+			all[i] = g.fill(ctx, v, name, brief)
 			continue
 		}
 		group.Go(func() error {
-			all[i] = g.fill(ctx, v, name)
+			all[i] = g.fill(ctx, v, name, brief)
 			return nil
 		})
 	}
@@ -85,16 +85,20 @@ func (g *Gateway) fillAll(ctx context.Context, v *view, tasks []string) []*v1.Ta
 
 // fill returns a task with its whole result, which is in the store where the
 // workflow holds only part of it. Without the record the part has to do.
-func (g *Gateway) fill(ctx context.Context, v *view, name string) *v1.Task {
+func (g *Gateway) fill(ctx context.Context, v *view, name string, brief bool) *v1.Task {
 	run, t := v.run.GetId(), v.tasks[name]
 	task := shallow(t.task)
 	task.State, task.AssignedAt, task.StartedAt, task.Counts = t.brief.State, t.brief.AssignedAt, t.brief.StartedAt, t.brief.Counts
-	task.Result = g.result(ctx, run, name, task.Result, t.record)
+	if brief {
+		task.Result = t.brief.GetResult()
+	} else {
+		task.Result = g.result(ctx, run, name, task.Result, t.record)
+	}
 	size := 0
 	for _, i := range g.firstInstances(ctx, v, name) {
 		switch {
 		case i == nil:
-		case size > wholeInstanceBytes:
+		case brief || size > wholeInstanceBytes:
 			task.Instances = append(task.Instances, i.brief)
 		default:
 			whole := g.fillInstance(ctx, run, name, i)

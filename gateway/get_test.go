@@ -53,6 +53,15 @@ func TestGetPages(t *testing.T) {
 			t.Errorf("pages of %d: %d pages with %s", size, n, got)
 		}
 	}
+	res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id, Brief: true}))
+	if err != nil || res.Msg.GetNextPageToken() != "" || len(res.Msg.GetRun().GetTasks()) != len(tasks) {
+		t.Fatalf("briefly: %v, error %v", res, err)
+	}
+	for name, task := range res.Msg.GetRun().GetTasks() {
+		if task.GetState() != "completed" || task.GetResult().GetStdout() != "" || task.GetResult().GetOutput() != nil {
+			t.Errorf("task %s is not brief: %v", name, task)
+		}
+	}
 }
 
 func TestGetTokens(t *testing.T) {

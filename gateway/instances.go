@@ -137,15 +137,6 @@ func (r *reader) runningIn(ctx context.Context, workflow string) (map[string]run
 }
 
 func (r *reader) queryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	value, err := r.client.QueryWorkflow(ctx, workflow, "", names.InstancesQuery, req)
-	if err != nil {
-		return nil, err
-	}
-	var answer v1.InstancesResponse
-	if err := value.Get(&answer); err != nil {
-		return nil, err
-	}
-	return &answer, nil
+	answer := &v1.InstancesResponse{}
+	return answer, r.query(ctx, workflow, names.InstancesQuery, req, answer)
 }

@@ -52,8 +52,8 @@ func (r *reader) describe(ctx context.Context, id string) (*description, error) 
 func (r *reader) ask(ctx context.Context, id string, since int64) ([]*v1.StatusResponse, error) {
 	var answers []*v1.StatusResponse
 	for {
-		answer, err := r.query(ctx, id, since)
-		if err != nil {
+		answer := &v1.StatusResponse{}
+		if err := r.query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since}, answer); err != nil {
 			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
 		}
 		answers = append(answers, answer)
@@ -67,20 +67,6 @@ func (r *reader) ask(ctx context.Context, id string, since int64) ([]*v1.StatusR
 		}
 		since = answer.GetRevision()
 	}
-}
-
-func (r *reader) query(ctx context.Context, id string, since int64) (*v1.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	value, err := r.client.QueryWorkflow(ctx, id, "", names.StatusQuery, &v1.StatusRequest{Since: since})
-	if err != nil {
-		return nil, err
-	}
-	var answer v1.StatusResponse
-	if err := value.Get(&answer); err != nil {
-		return nil, err
-	}
-	return &answer, nil
 }
 
 // read reads all of a run. A run that does not answer is asked again for a while. The view is shared: nobody changes it.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,8 @@ type view struct {
 	tasks map[string]*taskView
 	names []string // of the tasks, sorted
 	total int32    // tasks that the run has
+	// states are the tasks by state.
+	states map[string]int32
 
 	version int64 // of the newest look
 	// Versions of the newest change, and of that of context and input.
@@ -42,7 +45,7 @@ type taskView struct {
 
 func newView(id string) *view {
 	workflow, _ := names.WorkflowOfRun(id)
-	return &view{run: &v1.Run{Id: id, Name: workflow}, tasks: map[string]*taskView{}}
+	return &view{run: &v1.Run{Id: id, Name: workflow}, tasks: map[string]*taskView{}, states: map[string]int32{}}
 }
 
 // update takes in what the workflow said, in its order, and which attempts run.
@@ -77,6 +80,7 @@ func (v *view) update(answers []*v1.StatusResponse, running map[string]runningAt
 			}
 		}
 		if brief := briefOf(name, t, running); !proto.Equal(brief, t.brief) {
+			v.recount(t.brief, brief)
 			t.brief, t.version, v.newest = brief, v.version, v.version
 		}
 	}
@@ -127,6 +131,7 @@ func (v *view) absorb(a *v1.StatusResponse, touched changes) {
 	if run.GetGeneration() != v.run.GetGeneration() || a.GetRevision() < v.revision {
 		// Another execution under the same id: nothing of the old one holds.
 		clear(v.tasks)
+		clear(v.states)
 		v.names = nil
 	}
 	v.revision, v.total = a.GetRevision(), a.GetTaskCount()
@@ -210,11 +215,15 @@ func briefResult(res *v1.TaskResult) *v1.TaskResult {
 	}
 }
 
-// counts are the tasks by state.
-func (v *view) counts() map[string]int32 {
-	counts := map[string]int32{}
-	for _, t := range v.tasks {
-		counts[t.brief.GetState()]++
+// recount counts a task by its state, and no more by that of what was shown of it; nil: nothing was.
+func (v *view) recount(was, is *v1.Task) {
+	if was != nil {
+		if v.states[was.GetState()]--; v.states[was.GetState()] == 0 {
+			delete(v.states, was.GetState())
+		}
 	}
-	return counts
+	v.states[is.GetState()]++
 }
+
+// counts are the tasks by state.
+func (v *view) counts() map[string]int32 { return maps.Clone(v.states) }

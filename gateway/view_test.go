@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"testing"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -33,6 +34,13 @@ func TestViewNews(t *testing.T) {
 				return
 			}
 			seen = n.version
+			counts := map[string]int32{}
+			for _, task := range v.tasks {
+				counts[task.brief.GetState()]++
+			}
+			if !maps.Equal(n.counts, counts) {
+				t.Fatalf("the counts are %v, want %v", n.counts, counts)
+			}
 			for _, m := range watchMessages(n) {
 				tasks, context := shown.Tasks, shown.Context
 				shown = proto.CloneOf(m.GetRun())
@@ -121,7 +129,7 @@ func TestViewGenerations(t *testing.T) {
 		t.Errorf("the tasks are %v", v.names)
 	}
 	v.update([]*v1.StatusResponse{answer(1, 2, "newer")}, nil)
-	if len(v.tasks) != 1 || v.names[0] != "newer" || v.revision != 2 {
+	if len(v.tasks) != 1 || v.names[0] != "newer" || v.revision != 2 || v.counts()["failed"] != 1 {
 		t.Errorf("the tasks are %v", v.names)
 	}
 }

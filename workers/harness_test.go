@@ -62,6 +62,9 @@ func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
 func (y *yard) stop() (err error) {
 	y.stops.Do(func() {
 		if y.control != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			err = y.replayAll(ctx)
 			y.control.Stop()
 		}
 		if y.conn != nil {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -144,17 +142,7 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 // replay has the workflows go through a history again, and records it when asked to.
 func replay(t *testing.T, name string, limits workflows.Limits, events []*historypb.HistoryEvent) {
 	t.Helper()
-	r := worker.NewWorkflowReplayer()
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
-	// The ids of children begin with that of the run.
-	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
-	err := r.ReplayWorkflowHistoryWithOptions(nil, &historypb.History{Events: events},
-		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
-	if err != nil {
+	if err := (ControlConfig{limits: limits}).replayHistory(events); err != nil {
 		t.Errorf("history %s: %v", name, err)
 	}
 	if *record == "" {

@@ -81,7 +81,7 @@ func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60, HandoverWait: time.Hour}})
 	c := y.crew(t, script{"each": {{Block: true}, {}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
-	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 4}}}`))
+	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 3}}}`))
 	c.running("each")
 	command := func(update, instance string) {
 		t.Helper()
@@ -89,10 +89,12 @@ func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The node has two batches. Of those that wait, others become the first.
-	h.until("each", func(x *v1.Task) bool { return x.GetCounts()["assigned"] == 6 })
-	for _, instance := range []string{"each[6]", "each[9]"} {
+	// The batches of 3 and of 6 wait for the node; then those of 10 and of 13 do.
+	held := []string{"each[9]", "each[3]", "each[6]"}
+	for _, instance := range held {
 		command(names.HoldUpdate, instance)
+	}
+	for _, instance := range held {
 		command(names.ReleaseUpdate, instance)
 	}
 	for len(h.history("")) < 80 {

@@ -3495,7 +3495,9 @@ type GetRunRequest struct {
 	// Most tasks a page holds; 0: 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: `next_page_token` of the page before.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Leave out what tasks and instances have printed and left as output.
+	Brief         bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3549,6 +3551,13 @@ func (x *GetRunRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *GetRunRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 // GetRunResponse is a run with a page of its tasks.
@@ -4444,13 +4453,14 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"updated_at\x18\x03 \x01(\tR\tupdatedAt\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
-	"\x16DeleteWorkflowResponse\"p\n" +
+	"\x16DeleteWorkflowResponse\"\x86\x01\n" +
 	"\rGetRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"^\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\"^\n" +
 	"\x0eGetRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbd\x01\n" +

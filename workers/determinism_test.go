@@ -1,0 +1,84 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// replayHistory has the workflows of a control worker go through a history again.
+func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
+	r := worker.NewWorkflowReplayer()
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	r.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
+	// The ids of children begin with that of the run.
+	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+	return r.ReplayWorkflowHistoryWithOptions(nil, &historypb.History{Events: events},
+		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+}
+
+// replayAll replays what has happened on the server of a yard, so that each test
+// is one of determinism: a run that goes through its history again, in a worker
+// that takes over or for a query, has to come to the same.
+func (y *yard) replayAll(ctx context.Context) error {
+	var wrong []error
+	req := &workflowservice.ListWorkflowExecutionsRequest{}
+	for {
+		res, err := y.conn.ListWorkflow(ctx, req)
+		if err != nil {
+			return fmt.Errorf("list the workflows: %w", err)
+		}
+		for _, e := range res.GetExecutions() {
+			if !y.replayable(e.GetType().GetName()) {
+				continue
+			}
+			id, execution := e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId()
+			events, begun, err := y.events(ctx, id, execution)
+			if err == nil && begun {
+				err = y.config.replayHistory(events)
+			}
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("replay %s, execution %s of %s: %w", e.GetType().GetName(), execution, id, err))
+			}
+		}
+		if req.NextPageToken = res.GetNextPageToken(); len(req.NextPageToken) == 0 {
+			return errors.Join(wrong...)
+		}
+	}
+}
+
+// replayable says that a workflow is one of Switchyard's, not of a test.
+func (y *yard) replayable(name string) bool {
+	switch name {
+	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.OwnerWorkflow, names.ExplainWorkflow:
+		return true
+	}
+	return false
+}
+
+// events are the history of an execution, and whether a first step of it is done.
+func (y *yard) events(ctx context.Context, id, execution string) (events []*historypb.HistoryEvent, begun bool, err error) {
+	it := y.conn.GetWorkflowHistory(ctx, id, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		e, err := it.Next()
+		if err != nil {
+			return nil, false, err
+		}
+		begun = begun || e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+		events = append(events, e)
+	}
+	return events, begun, nil
+}

@@ -1,0 +1,93 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	commandpb "go.temporal.io/api/command/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// A workflow task that fails takes with it what the placement queue has answered
+// in it: the run is told again, and does not wait for ever.
+func TestLostPlacementIsToldAgain(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{})
+	c := y.crew(t, script{"first": {{Block: true}}})
+	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
+	y.control.Stop()
+	var lost atomic.Bool
+	cfg := y.config
+	cfg.Client = lossy(t, y, &lost)
+	control, err := StartControl(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.control = control
+	h := c.submit(c.input(`{name: lost, tasks: {first: {type: shell, priority: 9, spec: {command: x}}, second: {type: shell, spec: {command: x}}}}`))
+	c.running("first")
+	c.fake.Release("first") // with its end the queue is told, and answers that second has a place
+	want(t, h.wait(), "completed", nil)
+	if !lost.Load() {
+		t.Error("nothing was lost")
+	}
+	if calls := c.calls(); calls["first"] != 1 || calls["second"] != 1 {
+		t.Errorf("calls: %v", calls)
+	}
+}
+
+// lossy is a client that fails the first workflow task in which the task "second" is given a node.
+func lossy(t *testing.T, y *yard, lost *atomic.Bool) *Connection {
+	t.Helper()
+	intercept := func(ctx context.Context, method string, req, res any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		done, ok := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
+		if !ok || !places(done.GetCommands(), "second") || !lost.CompareAndSwap(false, true) {
+			return invoke(ctx, method, req, res, cc, opts...)
+		}
+		failed := &workflowservice.RespondWorkflowTaskFailedRequest{
+			TaskToken: done.GetTaskToken(), Namespace: done.GetNamespace(), Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+		}
+		if err := invoke(ctx, workflowservice.WorkflowService_RespondWorkflowTaskFailed_FullMethodName, failed, &workflowservice.RespondWorkflowTaskFailedResponse{}, cc, opts...); err != nil {
+			return err
+		}
+		return status.Error(codes.NotFound, "the workflow task has failed")
+	}
+	cl, err := client.DialContext(t.Context(), client.Options{
+		HostPort: y.server.Address(), Logger: log.NewStructuredLogger(quiet(y.logger)), DataConverter: NewDataConverter(),
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	conn := *y.conn
+	conn.Client = cl
+	return &conn
+}
+
+// places says whether an answer of the placement queue among commands gives a task a node.
+func places(commands []*commandpb.Command, task string) bool {
+	for _, c := range commands {
+		for _, p := range c.GetRecordMarkerCommandAttributes().GetDetails()["result"].GetPayloads() {
+			var res v1.PlaceResponse
+			if protojson.Unmarshal(p.GetData(), &res) != nil {
+				continue // of another activity
+			}
+			if slices.ContainsFunc(res.GetAssigned(), func(a *v1.Assignment) bool { return a.GetTask() == task }) {
+				return true
+			}
+		}
+	}
+	return false
+}
