@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,13 +44,20 @@ func (y *yard) holders(t *testing.T) *holders {
 	return h
 }
 
-// note keeps what a holder has heard, once, however often the workflow is replayed.
-func (h *holders) note(ctx workflow.Context, word, id string, change int) {
-	if workflow.IsReplaying(ctx) {
-		return
-	}
+// note keeps what a holder has heard. It goes by a local activity, because code of
+// a workflow may run again when a workflow task was lost, or only as a replay.
+func (h *holders) note(ctx workflow.Context, word, id string, change int) error {
+	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
+	return workflow.ExecuteLocalActivity(ctx, h.keep, word, id, change).Get(ctx, nil)
+}
+
+// keep keeps each word of a holder once, however often it is told.
+func (h *holders) keep(_ context.Context, word, id string, change int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if slices.Contains(h.heard, id+" "+word) {
+		return nil
+	}
 	h.heard = append(h.heard, id+" "+word)
 	if change > 0 {
 		h.holds[id] = true
@@ -57,6 +65,7 @@ func (h *holders) note(ctx workflow.Context, word, id string, change int) {
 		delete(h.holds, id)
 	}
 	h.most = max(h.most, len(h.holds))
+	return nil
 }
 
 func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest, keep time.Duration) error {
@@ -79,21 +88,29 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 			return fmt.Errorf("told %v", &g)
 		}
 		if g.GetRefused() {
-			h.note(ctx, "refused", id, 0)
+			if err := h.note(ctx, "refused", id, 0); err != nil {
+				return err
+			}
 			return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
 		}
 		if len(g.GetHolders()) == 0 {
 			break
 		}
-		h.note(ctx, "waits for "+g.GetHolders()[0], id, 0)
+		if err := h.note(ctx, "waits for "+g.GetHolders()[0], id, 0); err != nil {
+			return err
+		}
 	}
-	h.note(ctx, "granted", id, 1)
+	if err := h.note(ctx, "granted", id, 1); err != nil {
+		return err
+	}
 	workflow.NewSelector(ctx).
 		AddReceive(workflow.GetSignalChannel(ctx, "go on"), func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }).
 		AddReceive(granted, func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }). // replaced
 		AddFuture(workflow.NewTimer(ctx, keep), func(workflow.Future) {}).
 		Select(ctx)
-	h.note(ctx, "done", id, -1)
+	if err := h.note(ctx, "done", id, -1); err != nil {
+		return err
+	}
 	return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
 }
 
