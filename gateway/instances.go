@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -94,7 +96,7 @@ func (r *reader) instances(ctx context.Context, v *view, task string, from, limi
 
 // askHolder asks the workflow that holds an instance for it and those after it.
 func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limit int) (found []*instanceView, next int, err error) {
-	holder := v.run.GetId()
+	holder, stored := v.run.GetId(), false
 	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
 	answer, err := r.queryInstances(ctx, holder, req)
 	if err != nil {
@@ -102,13 +104,20 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 	}
 	if answer.GetChild() != "" {
 		holder = answer.GetChild()
-		if answer, err = r.queryInstances(ctx, holder, req); err != nil {
+		answer, err = r.storedInstances(ctx, holder, req)
+		stored = err == nil
+		if errors.Is(err, store.ErrNotFound) { // it goes on still
+			answer, err = r.queryInstances(ctx, holder, req)
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 	}
-	running, err := r.runningIn(ctx, holder)
-	if err != nil {
-		return nil, 0, err
+	var running map[string]runningAttempt
+	if !stored {
+		if running, err = r.runningIn(ctx, holder); err != nil {
+			return nil, 0, err
+		}
 	}
 	for _, i := range answer.GetInstances() {
 		brief := briefInstance(i)
@@ -120,6 +129,30 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 		})
 	}
 	return found, int(answer.GetNext()), nil
+}
+
+// storedInstances reads the instances that a child which has ended left in the store: to ask it
+// would have its whole history replayed.
+func (r *reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	_, generation, _, _, ok := names.ParseFanOutID(child)
+	if !ok {
+		return nil, fmt.Errorf("%q is no child of a run", child)
+	}
+	var kept v1.StatusResponse
+	if err := r.store.GetMessage(ctx, store.StatusKey(child, generation), &kept); err != nil {
+		return nil, err
+	}
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
+	for _, i := range kept.GetRun().GetTasks()[req.GetTask()].GetInstances() {
+		if i.GetIndex() < req.GetFrom() || len(res.Instances) == int(req.GetLimit()) {
+			continue
+		}
+		name := names.InstanceName(req.GetTask(), int(i.GetIndex()))
+		res.Instances = append(res.Instances, i)
+		res.Records[i.GetIndex()], res.Claims[i.GetIndex()] = kept.GetRecords()[name], kept.GetClaims()[name]
+		res.Next = i.GetIndex() + 1
+	}
+	return res, nil
 }
 
 // runningIn are the attempts that run for a workflow, by task or instance.

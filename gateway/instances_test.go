@@ -160,6 +160,41 @@ func TestGetAsksTheChildren(t *testing.T) {
 	}
 }
 
+// TestInstancesOfAnEndedChild are read from the store: no workflow that could answer is needed.
+func TestInstancesOfAnEndedChild(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "stored", "each")
+	defer end(t, id, "completed")
+	fanOut(t, id, "each", "running", 7, map[string]int32{"completed": 7})
+	child := names.FanOutID(id, 0, "each", childFrom)
+	task := &v1.Task{State: "completed"}
+	for i := range int32(7 - childFrom) {
+		task.Instances = append(task.Instances, &v1.Instance{Index: childFrom + i, State: "completed", Node: fmt.Sprint("kept", i), Result: &v1.TaskResult{Stdout: "x"}})
+	}
+	record := store.ResultKey(id, 0, "each[5]", 0)
+	if err := f.store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}}); err != nil {
+		t.Fatal(err)
+	}
+	status := &v1.StatusResponse{Run: &v1.Run{Id: child, Tasks: map[string]*v1.Task{"each": task}}, Records: map[string]string{"each[5]": record}}
+	if err := f.store.PutMessage(t.Context(), store.StatusKey(child, 0), status); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int32]string{0: "4 kept0 x|5 kept1 all of it|6 kept2 x", 2: "4 kept0 x|5 kept1 all of it", 1: "4 kept0 x"} {
+		token := encodeInstanceToken(id, "each", childFrom)
+		page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: size, PageToken: token}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, i := range page.Msg.GetItems() {
+			got = append(got, fmt.Sprintf("%d %s %s", i.GetIndex(), i.GetNode(), i.GetResult().GetStdout()))
+		}
+		if all := strings.Join(got, "|"); all != want || (page.Msg.GetNextPageToken() == "") != (size == 0) {
+			t.Errorf("a page of %d: %s, more: %v", size, all, page.Msg.GetNextPageToken() != "")
+		}
+	}
+}
+
 // TestDeadLetterOfAChild refuses to put an instance back that no open workflow could take, and leaves the run alone.
 func TestDeadLetterOfAChild(t *testing.T) {
 	f := start(t)

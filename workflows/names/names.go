@@ -208,6 +208,15 @@ func FanOutID(run string, generation int32, task string, from int) string {
 	return run + "/" + strconv.Itoa(int(generation)) + "/" + InstanceName(task, from)
 }
 
+// ParseFanOutID is the inverse of FanOutID.
+func ParseFanOutID(id string) (run string, generation int32, task string, from int, ok bool) {
+	run, rest, _ := strings.Cut(id, "/")
+	number, instance, _ := strings.Cut(rest, "/")
+	n, err := strconv.ParseInt(number, 10, 32)
+	task, from, ok = ParseInstanceName(instance)
+	return run, int32(n), task, from, ok && err == nil && n >= 0 && run != ""
+}
+
 const storedPrefix = "workflow:"
 
 // StoredWorkflowID returns the id of the schedule that keeps a stored definition.

@@ -84,3 +84,15 @@ func TestKeyedRunID(t *testing.T) {
 		t.Error("name and key run together")
 	}
 }
+
+func TestFanOutIDs(t *testing.T) {
+	id := FanOutID("build-and-deploy-abc123", 2, "each", 4000)
+	if run, generation, task, from, ok := ParseFanOutID(id); !ok || run != "build-and-deploy-abc123" || generation != 2 || task != "each" || from != 4000 {
+		t.Errorf("%s is read as %s, %d, %s, %d, %v", id, run, generation, task, from, ok)
+	}
+	for _, id := range []string{"", "r", "r/1", "r/x/each[1]", "r/-1/each[1]", "/1/each[1]", "r/1/each", "r/1/each[-1]"} {
+		if _, _, _, _, ok := ParseFanOutID(id); ok {
+			t.Errorf("%q is read", id)
+		}
+	}
+}
