@@ -39,6 +39,24 @@ func (g *Gateway) CancelTask(ctx context.Context, req *connect.Request[v1.Cancel
 	return answered(&v1.CancelTaskResponse{Id: id}, err)
 }
 
+// PauseTask suspends a task or instance that runs.
+func (g *Gateway) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.PauseTaskUpdate, command(req.Msg))
+	return answered(&v1.PauseTaskResponse{Id: id}, err)
+}
+
+// ResumeTask lets a suspended task or instance go on.
+func (g *Gateway) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &v1.TaskCommand{Task: req.Msg.GetTask()})
+	return answered(&v1.ResumeTaskResponse{Id: id}, err)
+}
+
+// KillTask kills one task or instance.
+func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.KillTaskUpdate, command(req.Msg))
+	return answered(&v1.KillTaskResponse{Id: id}, err)
+}
+
 // ApproveTask approves a task that waits for it.
 func (g *Gateway) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ApproveUpdate, command(req.Msg))

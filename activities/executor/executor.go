@@ -53,11 +53,89 @@ type Batch interface {
 	Close() error
 }
 
+// Steerer is an Executor whose attempts can be suspended.
+type Steerer interface {
+	Executor
+
+	// Pause suspends the attempt that runs under an id: none of its processes goes on
+	// until Resume, or until ctx of its Run ends. ErrNotRunning says that none does.
+	// To pause twice changes nothing.
+	Pause(ctx context.Context, id string) error
+	// Resume lets a suspended attempt go on. To resume one that is not changes nothing.
+	Resume(ctx context.Context, id string) error
+}
+
+// ErrNotRunning says that no attempt runs under an id, or that it is ending.
+var ErrNotRunning = errors.New("the attempt does not run")
+
+// Survivor is an Executor whose attempts outlive the worker.
+type Survivor interface {
+	Executor
+
+	// Survivors are the attempts that earlier workers have left on this node, those
+	// that have ended since included. They are to be adopted or removed.
+	Survivors(ctx context.Context, node string) ([]Leftover, error)
+	// Adopt is Run of an attempt that has started already. Its writers get all that it
+	// has ever printed, from the start. An attempt of which nothing is there any more is
+	// ErrNotRunning.
+	Adopt(ctx context.Context, a Attempt) (Result, error)
+	// Remove ends what is left of an attempt, and returns when nothing is.
+	Remove(ctx context.Context, l Leftover) error
+}
+
+// Leftover is an attempt that a worker has left on the node.
+type Leftover struct {
+	// ID is that of the Attempt.
+	ID       string
+	Identity Identity
+	// Running is false when it has ended by itself.
+	Running bool
+	// StartedAt is when its program has started; zero: it never has.
+	StartedAt time.Time
+}
+
+// Available is an Executor that cannot always run something.
+type Available interface {
+	Executor
+
+	// Available returns nil when attempts can be started now, else why not, for people.
+	// It answers at once.
+	Available() error
+}
+
+// Identity says whose attempt it is.
+type Identity struct {
+	Run, Task, Node string
+	// Index is the number of an instance; -1: the task is not fanned out.
+	Index int32
+	// Attempt counts from 0, Claim is the number of the dispatch.
+	Attempt, Claim int32
+}
+
+// Limits are what an attempt may take of the machine.
+type Limits struct {
+	// Cores may be a fraction; 0: no limit.
+	Cores float64
+	// Memory is in bytes; 0: no limit.
+	Memory int64
+	// Processes bounds processes and threads; 0: no limit.
+	Processes int64
+}
+
 // Attempt is one execution of a task on this node.
 type Attempt struct {
 	// ID is unique to the dispatch on any node: "<run>/<task>/c<claim>". Whatever the
 	// attempt leaves on the node is marked with it.
-	ID string
+	ID       string
+	Identity Identity
+	Limits   Limits
+	// WorkspaceDir is the attempt's private directory, where the files are that
+	// SWITCHYARD_* variables in Env name; SharedDir is one that all nodes share; empty:
+	// there is none.
+	WorkspaceDir, SharedDir string
+	// Notify takes what the system has to say of the attempt to whoever reads its log,
+	// a line each; nil: nobody does. It may be called before spawned.
+	Notify func(line string)
 	// Spec is the task's spec; the task type says what it holds.
 	Spec *structpb.Struct
 	// Env is the whole environment that is added to that of the node.
@@ -96,6 +174,8 @@ type Result struct {
 	CPUTime time.Duration
 	// PeakMemory is the largest resident set of one of its processes, in bytes; 0: not known.
 	PeakMemory int64
+	// Image is the content address of the container's image; empty: it is no container.
+	Image string
 }
 
 // StartError says that an attempt could not start through a fault of its task.

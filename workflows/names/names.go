@@ -45,6 +45,7 @@ const (
 	SaveSharedActivity     = "SaveShared"
 	LoadProgressActivity   = "LoadProgress"
 	DetachActivity         = "Detach"
+	SteerActivity          = "Steer"
 )
 
 // Signals, queries and updates of the workflow Run.
@@ -60,6 +61,9 @@ const (
 	HoldUpdate       = "hold"
 	ReleaseUpdate    = "release"
 	CancelTaskUpdate = "cancel_task"
+	PauseTaskUpdate  = "pause_task"
+	ResumeTaskUpdate = "resume_task"
+	KillTaskUpdate   = "kill_task"
 	ApproveUpdate    = "approve"
 	RejectUpdate     = "reject"
 

@@ -457,9 +457,13 @@ type TaskDefinition struct {
 	// Counting lock that the attempt holds while it runs.
 	Semaphore *Semaphore `protobuf:"bytes,22,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	// Reuses the result of an earlier run.
-	Cache         *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Cache *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
+	// How long the node of an attempt may be silent before the attempt counts as lost and the task starts elsewhere, such
+	// as "2m"; from 5s to 1h. Empty: 15s. A container outlives its worker that long: a worker that is started again by
+	// then goes on with it.
+	HeartbeatTimeout string `protobuf:"bytes,24,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TaskDefinition) Reset() {
@@ -651,6 +655,13 @@ func (x *TaskDefinition) GetCache() *Cache {
 		return x.Cache
 	}
 	return nil
+}
+
+func (x *TaskDefinition) GetHeartbeatTimeout() string {
+	if x != nil {
+		return x.HeartbeatTimeout
+	}
+	return ""
 }
 
 // Semaphore is a lock that a number of attempts hold at once, over all runs.
@@ -913,12 +924,14 @@ type Resources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// CPU cores; 1 when absent, 0 is not counted. Fractions are allowed.
 	Cores *float64 `protobuf:"fixed64,1,opt,name=cores,proto3,oneof" json:"cores,omitempty"`
-	// Memory in MiB.
+	// Memory in MiB; an attempt that takes more is ended as killed_oom, where the node can tell. 0: no limit.
 	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
 	// Number of GPUs.
 	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
 	// NUMA node to run on; absent: any.
-	NumaNode      *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Most processes and threads of a container or a sandbox; 0: 4,096.
+	MaxProcesses  int32 `protobuf:"varint,5,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +990,13 @@ func (x *Resources) GetGpus() int32 {
 func (x *Resources) GetNumaNode() int32 {
 	if x != nil && x.NumaNode != nil {
 		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *Resources) GetMaxProcesses() int32 {
+	if x != nil {
+		return x.MaxProcesses
 	}
 	return 0
 }
@@ -1122,7 +1142,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\x8b\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xb8\n" +
 	"\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
@@ -1153,7 +1173,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12E\n" +
 	"\x05mutex\x18\x15 \x01(\tB/\xbaH,\xd8\x01\x01r'2%^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$R\x05mutex\x126\n" +
 	"\tsemaphore\x18\x16 \x01(\v2\x18.switchyard.v1.SemaphoreR\tsemaphore\x12*\n" +
-	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x1a6\n" +
+	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x12+\n" +
+	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"o\n" +
@@ -1183,12 +1204,13 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x15max_parallel_per_node\x18\f \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x12maxParallelPerNode\x1aG\n" +
 	"\x19RequiresCapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc7\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf5\x01\n" +
 	"\tResources\x122\n" +
 	"\x05cores\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xb0@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x05cores\x88\x01\x01\x12$\n" +
 	"\tmemory_mb\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmemoryMb\x12\x1d\n" +
 	"\x04gpus\x18\x03 \x01(\x05B\t\xbaH\x06\x1a\x04\x18@(\x00R\x04gpus\x12)\n" +
-	"\tnuma_node\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\bnumaNode\x88\x01\x01B\b\n" +
+	"\tnuma_node\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\bnumaNode\x88\x01\x01\x12,\n" +
+	"\rmax_processes\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\fmaxProcessesB\b\n" +
 	"\x06_coresB\f\n" +
 	"\n" +
 	"_numa_node\"\xfb\x02\n" +

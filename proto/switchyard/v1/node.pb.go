@@ -66,7 +66,9 @@ type NodeSnapshot struct {
 	// The node takes nothing new and hands back what waits there.
 	Draining bool `protobuf:"varint,19,opt,name=draining,proto3" json:"draining,omitempty"`
 	// Somebody plays on the machine: the label "gaming" was added, and its GPUs are in use.
-	Gaming        bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
+	Gaming bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
+	// What containers may do on the node beyond the harmless; absent: nothing.
+	Containers    *ContainerPolicy `protobuf:"bytes,21,opt,name=containers,proto3" json:"containers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -241,6 +243,214 @@ func (x *NodeSnapshot) GetGaming() bool {
 	return false
 }
 
+func (x *NodeSnapshot) GetContainers() *ContainerPolicy {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+// ContainerPolicy is what the containers of tasks may do on a node beyond what cannot harm it.
+type ContainerPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// They may be privileged.
+	Privileged bool `protobuf:"varint,1,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	// They may use the network of the host.
+	HostNetwork bool `protobuf:"varint,2,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
+	// Directories of the host that they may see, with all that lies below.
+	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	// Linux capabilities that they may add, without the prefix "CAP_"; "ALL": any.
+	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContainerPolicy) Reset() {
+	*x = ContainerPolicy{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContainerPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContainerPolicy) ProtoMessage() {}
+
+func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContainerPolicy.ProtoReflect.Descriptor instead.
+func (*ContainerPolicy) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ContainerPolicy) GetPrivileged() bool {
+	if x != nil {
+		return x.Privileged
+	}
+	return false
+}
+
+func (x *ContainerPolicy) GetHostNetwork() bool {
+	if x != nil {
+		return x.HostNetwork
+	}
+	return false
+}
+
+func (x *ContainerPolicy) GetMounts() []*MountRule {
+	if x != nil {
+		return x.Mounts
+	}
+	return nil
+}
+
+func (x *ContainerPolicy) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+// MountRule allows a directory of the host in containers.
+type MountRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absolute path, clean.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// It may be mounted read-only, and not otherwise.
+	ReadOnly      bool `protobuf:"varint,2,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MountRule) Reset() {
+	*x = MountRule{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MountRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MountRule) ProtoMessage() {}
+
+func (x *MountRule) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MountRule.ProtoReflect.Descriptor instead.
+func (*MountRule) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *MountRule) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *MountRule) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
+// ContainerNeeds is what the container of a task needs of a node's ContainerPolicy.
+type ContainerNeeds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It is privileged.
+	Privileged bool `protobuf:"varint,1,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	// It uses the network of the host.
+	HostNetwork bool `protobuf:"varint,2,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
+	// Directories of the host that it is to see.
+	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	// Linux capabilities that it adds, without the prefix "CAP_".
+	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContainerNeeds) Reset() {
+	*x = ContainerNeeds{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContainerNeeds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContainerNeeds) ProtoMessage() {}
+
+func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContainerNeeds.ProtoReflect.Descriptor instead.
+func (*ContainerNeeds) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ContainerNeeds) GetPrivileged() bool {
+	if x != nil {
+		return x.Privileged
+	}
+	return false
+}
+
+func (x *ContainerNeeds) GetHostNetwork() bool {
+	if x != nil {
+		return x.HostNetwork
+	}
+	return false
+}
+
+func (x *ContainerNeeds) GetMounts() []*MountRule {
+	if x != nil {
+		return x.Mounts
+	}
+	return nil
+}
+
+func (x *ContainerNeeds) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
 // NumaSnapshot are the figures of one NUMA node.
 type NumaSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -258,7 +468,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +480,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,7 +493,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -329,7 +539,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -341,7 +551,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -354,7 +564,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -393,7 +603,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +615,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +628,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -459,7 +669,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +681,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +694,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -528,7 +738,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +750,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +763,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -591,7 +801,7 @@ type GpuSnapshot struct {
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +813,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +826,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -684,7 +894,7 @@ type RunningAttempt struct {
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +906,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +919,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -812,7 +1022,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1034,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1047,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Node) GetName() string {
@@ -1000,7 +1210,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1222,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1235,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1067,7 +1277,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1289,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1302,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeRecord) GetName() string {
@@ -1173,7 +1383,7 @@ type NodeRegistration struct {
 
 func (x *NodeRegistration) Reset() {
 	*x = NodeRegistration{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1395,7 @@ func (x *NodeRegistration) String() string {
 func (*NodeRegistration) ProtoMessage() {}
 
 func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1408,7 @@ func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
 func (*NodeRegistration) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeRegistration) GetName() string {
@@ -1257,7 +1467,7 @@ type NodeDrain struct {
 
 func (x *NodeDrain) Reset() {
 	*x = NodeDrain{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1479,7 @@ func (x *NodeDrain) String() string {
 func (*NodeDrain) ProtoMessage() {}
 
 func (x *NodeDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1492,7 @@ func (x *NodeDrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
 func (*NodeDrain) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
@@ -1303,7 +1513,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\a\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\a\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1325,10 +1535,30 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x12reserved_memory_mb\x18\x11 \x01(\x01R\x10reservedMemoryMb\x12/\n" +
 	"\x04numa\x18\x12 \x03(\v2\x1b.switchyard.v1.NumaSnapshotR\x04numa\x12\x1a\n" +
 	"\bdraining\x18\x13 \x01(\bR\bdraining\x12\x16\n" +
-	"\x06gaming\x18\x14 \x01(\bR\x06gaming\x1a?\n" +
+	"\x06gaming\x18\x14 \x01(\bR\x06gaming\x12>\n" +
+	"\n" +
+	"containers\x18\x15 \x01(\v2\x1e.switchyard.v1.ContainerPolicyR\n" +
+	"containers\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
+	"\x0fContainerPolicy\x12\x1e\n" +
+	"\n" +
+	"privileged\x18\x01 \x01(\bR\n" +
+	"privileged\x12!\n" +
+	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
+	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"<\n" +
+	"\tMountRule\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xa9\x01\n" +
+	"\x0eContainerNeeds\x12\x1e\n" +
+	"\n" +
+	"privileged\x18\x01 \x01(\bR\n" +
+	"privileged\x12!\n" +
+	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
+	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
@@ -1435,59 +1665,65 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
-	(*NumaSnapshot)(nil),          // 1: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 2: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 3: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 4: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 5: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 6: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 7: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 8: switchyard.v1.Node
-	(*NodeAmount)(nil),            // 9: switchyard.v1.NodeAmount
-	(*NodeRecord)(nil),            // 10: switchyard.v1.NodeRecord
-	(*NodeRegistration)(nil),      // 11: switchyard.v1.NodeRegistration
-	(*NodeDrain)(nil),             // 12: switchyard.v1.NodeDrain
-	nil,                           // 13: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 14: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*ContainerPolicy)(nil),       // 1: switchyard.v1.ContainerPolicy
+	(*MountRule)(nil),             // 2: switchyard.v1.MountRule
+	(*ContainerNeeds)(nil),        // 3: switchyard.v1.ContainerNeeds
+	(*NumaSnapshot)(nil),          // 4: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 5: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 6: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 7: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 8: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 9: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 10: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 11: switchyard.v1.Node
+	(*NodeAmount)(nil),            // 12: switchyard.v1.NodeAmount
+	(*NodeRecord)(nil),            // 13: switchyard.v1.NodeRecord
+	(*NodeRegistration)(nil),      // 14: switchyard.v1.NodeRegistration
+	(*NodeDrain)(nil),             // 15: switchyard.v1.NodeDrain
+	nil,                           // 16: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 17: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	15, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	13, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	2,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	3,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	4,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	5,  // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	6,  // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	7,  // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	1,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
-	14, // 9: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	9,  // 10: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	9,  // 11: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	9,  // 12: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	9,  // 13: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	15, // 14: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	15, // 15: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	15, // 16: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	15, // 17: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	15, // 18: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 19: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	15, // 20: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	11, // 21: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	15, // 22: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	12, // 23: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	16, // 24: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 25: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	15, // 26: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	18, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	16, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	5,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	6,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	7,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	8,  // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	9,  // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	10, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	4,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	1,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
+	2,  // 10: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	2,  // 11: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	17, // 12: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	12, // 13: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	12, // 14: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	12, // 15: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	12, // 16: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	18, // 17: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	18, // 18: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	18, // 19: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	18, // 20: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	18, // 21: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 22: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	18, // 23: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	14, // 24: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	18, // 25: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	15, // 26: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	19, // 27: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 28: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	18, // 29: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -1495,15 +1731,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
-	file_switchyard_v1_node_proto_msgTypes[6].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[7].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[9].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

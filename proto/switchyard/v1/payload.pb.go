@@ -2574,6 +2574,125 @@ func (x *HandedOver) GetLeaseUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+// SteerRequest is what a person wants of an attempt that runs: the argument of the node's activity Steer.
+type SteerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the attempt.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the dispatch.
+	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// "pause": none of its processes goes on until "resume".
+	Action        string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SteerRequest) Reset() {
+	*x = SteerRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SteerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SteerRequest) ProtoMessage() {}
+
+func (x *SteerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
+func (*SteerRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SteerRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *SteerRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *SteerRequest) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *SteerRequest) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+// SteerResponse says that the attempt has been steered.
+type SteerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The attempt is not on the node, or has ended, or cannot be steered: why, in one line. Empty: it was done.
+	Refused       string `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SteerResponse) Reset() {
+	*x = SteerResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SteerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SteerResponse) ProtoMessage() {}
+
+func (x *SteerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
+func (*SteerResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SteerResponse) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 // DetachRequest asks a node to go on with attempts for which nobody waits for a while.
 type DetachRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2589,7 +2708,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2720,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2733,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -2649,7 +2768,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2780,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2793,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -2699,7 +2818,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2830,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2843,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -2780,7 +2899,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2911,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2924,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Condition) GetTask() string {
@@ -2901,7 +3020,7 @@ type ChildRunRequest struct {
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3032,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3045,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -2993,7 +3112,7 @@ type ChildRunResponse struct {
 
 func (x *ChildRunResponse) Reset() {
 	*x = ChildRunResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3124,7 @@ func (x *ChildRunResponse) String() string {
 func (*ChildRunResponse) ProtoMessage() {}
 
 func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3137,7 @@ func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ChildRunResponse) GetId() string {
@@ -3065,7 +3184,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3196,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3209,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -3161,7 +3280,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3292,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3305,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -3241,7 +3360,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +3372,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +3385,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ParentView) GetState() string {
@@ -3316,7 +3435,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3447,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3460,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -3396,7 +3515,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3527,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3540,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -3464,7 +3583,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3476,7 +3595,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3489,7 +3608,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -3526,7 +3645,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3538,7 +3657,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3551,7 +3670,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -3632,7 +3751,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3763,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3776,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -3698,7 +3817,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3829,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3842,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -3777,7 +3896,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3789,7 +3908,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3802,7 +3921,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -3869,7 +3988,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +4000,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +4013,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -3931,7 +4050,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4062,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4075,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -3993,7 +4112,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4005,7 +4124,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4018,7 +4137,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -4079,14 +4198,16 @@ type TaskRequest struct {
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,9,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
 	// How often in a row a node has refused the task for want of room: from the second time on it waits, 100 ms
 	// doubling to 5 s, before it is placed again.
-	Refusals      int32 `protobuf:"varint,10,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	Refusals int32 `protobuf:"varint,10,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	// What its container needs the node to allow; absent: nothing, or it is no container.
+	Container     *ContainerNeeds `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4098,7 +4219,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4111,7 +4232,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -4184,6 +4305,13 @@ func (x *TaskRequest) GetRefusals() int32 {
 	return 0
 }
 
+func (x *TaskRequest) GetContainer() *ContainerNeeds {
+	if x != nil {
+		return x.Container
+	}
+	return nil
+}
+
 // ClaimRef names a dispatch of a task.
 type ClaimRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4200,7 +4328,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4340,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4353,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -4268,7 +4396,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4408,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4421,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -4358,7 +4486,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4498,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4511,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Assignment) GetTask() string {
@@ -4466,7 +4594,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4606,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4619,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Waiting) GetTask() string {
@@ -4535,7 +4663,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4547,7 +4675,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4560,7 +4688,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -4651,7 +4779,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4791,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4804,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -4917,7 +5045,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5057,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5070,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -5000,7 +5128,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5140,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5153,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -5059,7 +5187,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5071,7 +5199,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5084,7 +5212,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -5151,7 +5279,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5291,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5304,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -5292,7 +5420,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5432,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5445,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -5413,7 +5541,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5553,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5566,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -5503,7 +5631,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5515,7 +5643,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5656,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -5569,7 +5697,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5581,7 +5709,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5594,7 +5722,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -5661,7 +5789,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5673,7 +5801,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5686,7 +5814,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *NodeInput) GetName() string {
@@ -5719,7 +5847,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5731,7 +5859,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5744,7 +5872,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -5764,7 +5892,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5776,7 +5904,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5789,7 +5917,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -5835,7 +5963,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5847,7 +5975,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5860,7 +5988,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -5903,7 +6031,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5915,7 +6043,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5928,7 +6056,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -6205,7 +6333,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x120\n" +
 	"\x05began\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05began\x12;\n" +
 	"\vlease_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"\x8c\x01\n" +
+	"leaseUntil\"g\n" +
+	"\fSteerRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x16\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\")\n" +
+	"\rSteerResponse\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\"\x8c\x01\n" +
 	"\rDetachRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x123\n" +
 	"\battempts\x18\x02 \x03(\v2\x17.switchyard.v1.ClaimRefR\battempts\x12/\n" +
@@ -6328,7 +6463,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
 	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x03R\x05heard\"\x9b\x03\n" +
+	"\x05heard\x18\x05 \x01(\x03R\x05heard\"\xd8\x03\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -6341,7 +6476,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"avoidNodes\x12F\n" +
 	"\x11placement_timeout\x18\t \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12\x1a\n" +
 	"\brefusals\x18\n" +
-	" \x01(\x05R\brefusals\"N\n" +
+	" \x01(\x05R\brefusals\x12;\n" +
+	"\tcontainer\x18\v \x01(\v2\x1d.switchyard.v1.ContainerNeedsR\tcontainer\"N\n" +
 	"\bClaimRef\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
@@ -6538,7 +6674,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -6573,100 +6709,103 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*LoadCarryRequest)(nil),      // 30: switchyard.v1.LoadCarryRequest
 	(*TaskCarry)(nil),             // 31: switchyard.v1.TaskCarry
 	(*HandedOver)(nil),            // 32: switchyard.v1.HandedOver
-	(*DetachRequest)(nil),         // 33: switchyard.v1.DetachRequest
-	(*DetachResponse)(nil),        // 34: switchyard.v1.DetachResponse
-	(*EvaluateRequest)(nil),       // 35: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 36: switchyard.v1.Condition
-	(*ChildRunRequest)(nil),       // 37: switchyard.v1.ChildRunRequest
-	(*ChildRunResponse)(nil),      // 38: switchyard.v1.ChildRunResponse
-	(*ChildRunEndRequest)(nil),    // 39: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 40: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 41: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 42: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 43: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 44: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 45: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 46: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 47: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 48: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 49: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 50: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 51: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 52: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 53: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 54: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 55: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 56: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 57: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 58: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 59: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 60: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 61: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 62: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 63: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 64: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 65: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 66: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 67: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 68: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 69: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 70: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 71: switchyard.v1.ExplainResponse
-	nil,                           // 72: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 73: switchyard.v1.Part.ViewsEntry
-	nil,                           // 74: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 75: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 76: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 77: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 78: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 79: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 80: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 81: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 82: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 83: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 84: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 85: google.protobuf.Struct
-	(*structpb.ListValue)(nil),    // 86: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 87: google.protobuf.Value
-	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
-	(*Run)(nil),                   // 90: switchyard.v1.Run
-	(*Instance)(nil),              // 91: switchyard.v1.Instance
-	(*Event)(nil),                 // 92: switchyard.v1.Event
-	(*Task)(nil),                  // 93: switchyard.v1.Task
-	(*TaskResult)(nil),            // 94: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 95: switchyard.v1.Constraints
-	(*Resources)(nil),             // 96: switchyard.v1.Resources
-	(*NodeRecord)(nil),            // 97: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 98: switchyard.v1.NodeVerdict
+	(*SteerRequest)(nil),          // 33: switchyard.v1.SteerRequest
+	(*SteerResponse)(nil),         // 34: switchyard.v1.SteerResponse
+	(*DetachRequest)(nil),         // 35: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 36: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 37: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 38: switchyard.v1.Condition
+	(*ChildRunRequest)(nil),       // 39: switchyard.v1.ChildRunRequest
+	(*ChildRunResponse)(nil),      // 40: switchyard.v1.ChildRunResponse
+	(*ChildRunEndRequest)(nil),    // 41: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 42: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 43: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 44: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 45: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 46: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 47: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 48: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 49: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 50: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 51: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 52: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 53: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 54: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 55: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 56: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 57: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 58: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 59: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 60: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 61: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 62: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 63: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 64: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 65: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 66: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 67: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 68: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 69: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 70: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 71: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 72: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 73: switchyard.v1.ExplainResponse
+	nil,                           // 74: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 75: switchyard.v1.Part.ViewsEntry
+	nil,                           // 76: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 77: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 78: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 79: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 80: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 81: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 82: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 83: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 84: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 85: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 86: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 87: google.protobuf.Struct
+	(*structpb.ListValue)(nil),    // 88: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 89: google.protobuf.Value
+	(*durationpb.Duration)(nil),   // 90: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 91: google.protobuf.Timestamp
+	(*Run)(nil),                   // 92: switchyard.v1.Run
+	(*Instance)(nil),              // 93: switchyard.v1.Instance
+	(*Event)(nil),                 // 94: switchyard.v1.Event
+	(*Task)(nil),                  // 95: switchyard.v1.Task
+	(*TaskResult)(nil),            // 96: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 97: switchyard.v1.Constraints
+	(*Resources)(nil),             // 98: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 99: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 100: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 101: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	84,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	85,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	72,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	86,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	87,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	74,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	9,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	10,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	4,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	61,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	73,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	63,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	75,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	6,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	86,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	87,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	85,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	74,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	85,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
-	88,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	88,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	89,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	75,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	85,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	90,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	89,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	91,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	76,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	77,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	88,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	89,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	87,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	76,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	87,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	90,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	90,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	91,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	77,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	87,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	92,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	91,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	93,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	78,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	79,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	18,  // 26: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
 	19,  // 27: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
 	16,  // 28: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
@@ -6677,110 +6816,111 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	24,  // 33: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	18,  // 34: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	20,  // 35: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	92,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	92,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	92,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	93,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	93,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	89,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	94,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	94,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	94,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	95,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	95,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	91,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
 	4,   // 42: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	89,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	91,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	7,   // 44: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	93,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	60,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	95,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	62,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	32,  // 47: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	7,   // 48: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	89,  // 49: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	89,  // 50: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	53,  // 51: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	88,  // 52: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	53,  // 53: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	36,  // 54: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	78,  // 55: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	43,  // 56: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	40,  // 57: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	85,  // 58: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	85,  // 59: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	88,  // 60: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	87,  // 61: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	85,  // 62: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	91,  // 49: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	91,  // 50: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	55,  // 51: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	90,  // 52: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	55,  // 53: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	38,  // 54: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	80,  // 55: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	45,  // 56: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	42,  // 57: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	87,  // 58: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	87,  // 59: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	90,  // 60: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	89,  // 61: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	87,  // 62: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
 	9,   // 63: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
 	0,   // 64: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	94,  // 65: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	94,  // 66: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	42,  // 67: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	96,  // 65: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	96,  // 66: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	44,  // 67: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
 	4,   // 68: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	85,  // 69: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	85,  // 70: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	45,  // 71: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	87,  // 69: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	87,  // 70: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	47,  // 71: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
 	4,   // 72: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	46,  // 73: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	85,  // 74: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	89,  // 75: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	62,  // 76: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	46,  // 77: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	49,  // 78: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	50,  // 79: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	85,  // 80: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	52,  // 81: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	53,  // 82: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	95,  // 83: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	96,  // 84: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	89,  // 85: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	88,  // 86: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	55,  // 87: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	56,  // 88: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	85,  // 89: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	79,  // 90: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	85,  // 91: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	61,  // 92: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	96,  // 93: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	88,  // 94: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	87,  // 95: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	6,   // 96: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	80,  // 97: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	6,   // 98: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	60,  // 99: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	59,  // 100: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	87,  // 101: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	60,  // 102: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	85,  // 103: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	42,  // 104: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	94,  // 105: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	85,  // 106: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	89,  // 107: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	89,  // 108: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	89,  // 109: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	60,  // 110: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	63,  // 111: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	94,  // 112: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	85,  // 113: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	60,  // 114: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	89,  // 115: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	60,  // 116: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	63,  // 117: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	90,  // 118: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	81,  // 119: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	82,  // 120: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	7,   // 121: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	97,  // 122: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	89,  // 123: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	83,  // 124: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	52,  // 125: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	52,  // 126: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	98,  // 127: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	71,  // 128: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	8,   // 129: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	41,  // 130: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	31,  // 131: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	41,  // 132: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	41,  // 133: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	89,  // 134: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	135, // [135:135] is the sub-list for method output_type
-	135, // [135:135] is the sub-list for method input_type
-	135, // [135:135] is the sub-list for extension type_name
-	135, // [135:135] is the sub-list for extension extendee
-	0,   // [0:135] is the sub-list for field type_name
+	48,  // 73: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	87,  // 74: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	91,  // 75: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	64,  // 76: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	48,  // 77: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	51,  // 78: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	52,  // 79: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	87,  // 80: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	54,  // 81: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	55,  // 82: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	97,  // 83: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	98,  // 84: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	91,  // 85: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	90,  // 86: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	99,  // 87: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	57,  // 88: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	58,  // 89: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	87,  // 90: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	81,  // 91: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	87,  // 92: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	63,  // 93: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	98,  // 94: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	90,  // 95: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	89,  // 96: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	6,   // 97: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	82,  // 98: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	6,   // 99: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	62,  // 100: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	61,  // 101: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	89,  // 102: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	62,  // 103: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	87,  // 104: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	44,  // 105: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	96,  // 106: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	87,  // 107: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	91,  // 108: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	91,  // 109: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	91,  // 110: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	62,  // 111: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	65,  // 112: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	96,  // 113: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	87,  // 114: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	62,  // 115: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	91,  // 116: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	62,  // 117: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	65,  // 118: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	92,  // 119: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	83,  // 120: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	84,  // 121: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	7,   // 122: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	100, // 123: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	91,  // 124: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	85,  // 125: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	54,  // 126: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	54,  // 127: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	101, // 128: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	73,  // 129: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	8,   // 130: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	43,  // 131: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	31,  // 132: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	43,  // 133: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	43,  // 134: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	91,  // 135: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	136, // [136:136] is the sub-list for method output_type
+	136, // [136:136] is the sub-list for method input_type
+	136, // [136:136] is the sub-list for extension type_name
+	136, // [136:136] is the sub-list for extension extendee
+	0,   // [0:136] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -6792,15 +6932,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[55].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[58].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[57].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[60].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   84,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -703,7 +703,7 @@ type Event struct {
 	// Task or instance ("each[3]") that it is about; empty: the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
-	// dead_lettered, skipped, resumed, held, released, approved, rejected or expanded (into instances).
+	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed or expanded (into instances).
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node that it happened on; empty: none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -1071,7 +1071,9 @@ type TaskResult struct {
 	// CPU time of the task's processes in seconds.
 	CpuSeconds float64 `protobuf:"fixed64,8,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
 	// Peak memory of the task's largest process in MiB.
-	PeakMemoryMb  float64 `protobuf:"fixed64,9,opt,name=peak_memory_mb,json=peakMemoryMb,proto3" json:"peak_memory_mb,omitempty"`
+	PeakMemoryMb float64 `protobuf:"fixed64,9,opt,name=peak_memory_mb,json=peakMemoryMb,proto3" json:"peak_memory_mb,omitempty"`
+	// What the image of its container was, by content: "sha256:...".
+	ImageDigest   string `protobuf:"bytes,10,opt,name=image_digest,json=imageDigest,proto3" json:"image_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1167,6 +1169,13 @@ func (x *TaskResult) GetPeakMemoryMb() float64 {
 		return x.PeakMemoryMb
 	}
 	return 0
+}
+
+func (x *TaskResult) GetImageDigest() string {
+	if x != nil {
+		return x.ImageDigest
+	}
+	return ""
 }
 
 // LogEntry is a piece of what a task printed.
@@ -1347,12 +1356,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xf4\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xfc\x02\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xce\x01\n" +
-	"\x05event\x18\x03 \x01(\tB\xb7\x01\xbaH\xb3\x01r\xb0\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\bexpandedR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xd6\x01\n" +
+	"\x05event\x18\x03 \x01(\tB\xbf\x01\xbaH\xbb\x01r\xb8\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
@@ -1378,7 +1387,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
 	"generation\x12D\n" +
-	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xbf\x02\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xe2\x02\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -1390,7 +1399,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x06signal\x18\a \x01(\tR\x06signal\x12\x1f\n" +
 	"\vcpu_seconds\x18\b \x01(\x01R\n" +
 	"cpuSeconds\x12$\n" +
-	"\x0epeak_memory_mb\x18\t \x01(\x01R\fpeakMemoryMb\"\xab\x01\n" +
+	"\x0epeak_memory_mb\x18\t \x01(\x01R\fpeakMemoryMb\x12!\n" +
+	"\fimage_digest\x18\n" +
+	" \x01(\tR\vimageDigest\"\xab\x01\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +

@@ -2621,6 +2621,327 @@ func (x *CancelTaskResponse) GetId() string {
 	return ""
 }
 
+// PauseTaskRequest suspends a task.
+type PauseTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTaskRequest) Reset() {
+	*x = PauseTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTaskRequest) ProtoMessage() {}
+
+func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTaskRequest.ProtoReflect.Descriptor instead.
+func (*PauseTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *PauseTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PauseTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *PauseTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PauseTaskResponse says that the task is suspended.
+type PauseTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTaskResponse) Reset() {
+	*x = PauseTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTaskResponse) ProtoMessage() {}
+
+func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTaskResponse.ProtoReflect.Descriptor instead.
+func (*PauseTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *PauseTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ResumeTaskRequest resumes a task.
+type ResumeTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTaskRequest) Reset() {
+	*x = ResumeTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTaskRequest) ProtoMessage() {}
+
+func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTaskRequest.ProtoReflect.Descriptor instead.
+func (*ResumeTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ResumeTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ResumeTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// ResumeTaskResponse says that the task goes on.
+type ResumeTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTaskResponse) Reset() {
+	*x = ResumeTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTaskResponse) ProtoMessage() {}
+
+func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTaskResponse.ProtoReflect.Descriptor instead.
+func (*ResumeTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ResumeTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// KillTaskRequest kills a task.
+type KillTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillTaskRequest) Reset() {
+	*x = KillTaskRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillTaskRequest) ProtoMessage() {}
+
+func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
+func (*KillTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *KillTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *KillTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *KillTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// KillTaskResponse says that the task is being killed.
+type KillTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillTaskResponse) Reset() {
+	*x = KillTaskResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillTaskResponse) ProtoMessage() {}
+
+func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
+func (*KillTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *KillTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // ApproveTaskRequest approves a task.
 type ApproveTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2636,7 +2957,7 @@ type ApproveTaskRequest struct {
 
 func (x *ApproveTaskRequest) Reset() {
 	*x = ApproveTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2969,7 @@ func (x *ApproveTaskRequest) String() string {
 func (*ApproveTaskRequest) ProtoMessage() {}
 
 func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2982,7 @@ func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskRequest.ProtoReflect.Descriptor instead.
 func (*ApproveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ApproveTaskRequest) GetId() string {
@@ -2696,7 +3017,7 @@ type ApproveTaskResponse struct {
 
 func (x *ApproveTaskResponse) Reset() {
 	*x = ApproveTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +3029,7 @@ func (x *ApproveTaskResponse) String() string {
 func (*ApproveTaskResponse) ProtoMessage() {}
 
 func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +3042,7 @@ func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskResponse.ProtoReflect.Descriptor instead.
 func (*ApproveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ApproveTaskResponse) GetId() string {
@@ -2746,7 +3067,7 @@ type RejectTaskRequest struct {
 
 func (x *RejectTaskRequest) Reset() {
 	*x = RejectTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +3079,7 @@ func (x *RejectTaskRequest) String() string {
 func (*RejectTaskRequest) ProtoMessage() {}
 
 func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +3092,7 @@ func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskRequest.ProtoReflect.Descriptor instead.
 func (*RejectTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RejectTaskRequest) GetId() string {
@@ -2806,7 +3127,7 @@ type RejectTaskResponse struct {
 
 func (x *RejectTaskResponse) Reset() {
 	*x = RejectTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +3139,7 @@ func (x *RejectTaskResponse) String() string {
 func (*RejectTaskResponse) ProtoMessage() {}
 
 func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +3152,7 @@ func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskResponse.ProtoReflect.Descriptor instead.
 func (*RejectTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RejectTaskResponse) GetId() string {
@@ -2858,7 +3179,7 @@ type ListInstancesRequest struct {
 
 func (x *ListInstancesRequest) Reset() {
 	*x = ListInstancesRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3191,7 @@ func (x *ListInstancesRequest) String() string {
 func (*ListInstancesRequest) ProtoMessage() {}
 
 func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3204,7 @@ func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesRequest.ProtoReflect.Descriptor instead.
 func (*ListInstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListInstancesRequest) GetId() string {
@@ -2927,7 +3248,7 @@ type ListInstancesResponse struct {
 
 func (x *ListInstancesResponse) Reset() {
 	*x = ListInstancesResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3260,7 @@ func (x *ListInstancesResponse) String() string {
 func (*ListInstancesResponse) ProtoMessage() {}
 
 func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3273,7 @@ func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesResponse.ProtoReflect.Descriptor instead.
 func (*ListInstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListInstancesResponse) GetItems() []*Instance {
@@ -2989,7 +3310,7 @@ type PutWorkflowRequest struct {
 
 func (x *PutWorkflowRequest) Reset() {
 	*x = PutWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3322,7 @@ func (x *PutWorkflowRequest) String() string {
 func (*PutWorkflowRequest) ProtoMessage() {}
 
 func (x *PutWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3335,7 @@ func (x *PutWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*PutWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PutWorkflowRequest) GetSource() isPutWorkflowRequest_Source {
@@ -3087,7 +3408,7 @@ type PutWorkflowResponse struct {
 
 func (x *PutWorkflowResponse) Reset() {
 	*x = PutWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3420,7 @@ func (x *PutWorkflowResponse) String() string {
 func (*PutWorkflowResponse) ProtoMessage() {}
 
 func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3433,7 @@ func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*PutWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutWorkflowResponse) GetName() string {
@@ -3140,7 +3461,7 @@ type GetWorkflowRequest struct {
 
 func (x *GetWorkflowRequest) Reset() {
 	*x = GetWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3152,7 +3473,7 @@ func (x *GetWorkflowRequest) String() string {
 func (*GetWorkflowRequest) ProtoMessage() {}
 
 func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3165,7 +3486,7 @@ func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetWorkflowRequest) GetName() string {
@@ -3188,7 +3509,7 @@ type GetWorkflowResponse struct {
 
 func (x *GetWorkflowResponse) Reset() {
 	*x = GetWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3521,7 @@ func (x *GetWorkflowResponse) String() string {
 func (*GetWorkflowResponse) ProtoMessage() {}
 
 func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3534,7 @@ func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetWorkflowResponse) GetDefinition() *Definition {
@@ -3243,7 +3564,7 @@ type ListWorkflowsRequest struct {
 
 func (x *ListWorkflowsRequest) Reset() {
 	*x = ListWorkflowsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3576,7 @@ func (x *ListWorkflowsRequest) String() string {
 func (*ListWorkflowsRequest) ProtoMessage() {}
 
 func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3589,7 @@ func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListWorkflowsRequest) GetPageSize() int32 {
@@ -3298,7 +3619,7 @@ type ListWorkflowsResponse struct {
 
 func (x *ListWorkflowsResponse) Reset() {
 	*x = ListWorkflowsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3631,7 @@ func (x *ListWorkflowsResponse) String() string {
 func (*ListWorkflowsResponse) ProtoMessage() {}
 
 func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3644,7 @@ func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListWorkflowsResponse) GetItems() []*StoredWorkflow {
@@ -3355,7 +3676,7 @@ type StoredWorkflow struct {
 
 func (x *StoredWorkflow) Reset() {
 	*x = StoredWorkflow{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3688,7 @@ func (x *StoredWorkflow) String() string {
 func (*StoredWorkflow) ProtoMessage() {}
 
 func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3701,7 @@ func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredWorkflow.ProtoReflect.Descriptor instead.
 func (*StoredWorkflow) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StoredWorkflow) GetName() string {
@@ -3415,7 +3736,7 @@ type DeleteWorkflowRequest struct {
 
 func (x *DeleteWorkflowRequest) Reset() {
 	*x = DeleteWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3748,7 @@ func (x *DeleteWorkflowRequest) String() string {
 func (*DeleteWorkflowRequest) ProtoMessage() {}
 
 func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3761,7 @@ func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeleteWorkflowRequest) GetName() string {
@@ -3459,7 +3780,7 @@ type DeleteWorkflowResponse struct {
 
 func (x *DeleteWorkflowResponse) Reset() {
 	*x = DeleteWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3792,7 @@ func (x *DeleteWorkflowResponse) String() string {
 func (*DeleteWorkflowResponse) ProtoMessage() {}
 
 func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3805,7 @@ func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{65}
 }
 
 // GetRunRequest asks for a run.
@@ -3504,7 +3825,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[60]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3837,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[60]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3850,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -3573,7 +3894,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[61]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3585,7 +3906,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[61]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3919,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -3632,7 +3953,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[62]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3965,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[62]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3978,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -3701,7 +4022,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[63]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3713,7 +4034,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[63]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +4047,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -3754,7 +4075,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[64]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4087,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[64]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4100,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -3804,7 +4125,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[65]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4137,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[65]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4150,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -3866,7 +4187,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[66]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +4199,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[66]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +4212,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -3919,7 +4240,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[67]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +4252,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[67]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +4265,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -3973,7 +4294,7 @@ type StreamRunLogsRequest struct {
 
 func (x *StreamRunLogsRequest) Reset() {
 	*x = StreamRunLogsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4306,7 @@ func (x *StreamRunLogsRequest) String() string {
 func (*StreamRunLogsRequest) ProtoMessage() {}
 
 func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4319,7 @@ func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *StreamRunLogsRequest) GetId() string {
@@ -4047,7 +4368,7 @@ type StreamRunLogsResponse struct {
 
 func (x *StreamRunLogsResponse) Reset() {
 	*x = StreamRunLogsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4380,7 @@ func (x *StreamRunLogsResponse) String() string {
 func (*StreamRunLogsResponse) ProtoMessage() {}
 
 func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4393,7 @@ func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
@@ -4093,7 +4414,7 @@ type ValidationFailure struct {
 
 func (x *ValidationFailure) Reset() {
 	*x = ValidationFailure{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4105,7 +4426,7 @@ func (x *ValidationFailure) String() string {
 func (*ValidationFailure) ProtoMessage() {}
 
 func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4118,7 +4439,7 @@ func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationFailure.ProtoReflect.Descriptor instead.
 func (*ValidationFailure) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ValidationFailure) GetProblems() []*Problem {
@@ -4151,7 +4472,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4163,7 +4484,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4176,7 +4497,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Problem) GetFile() string {
@@ -4396,6 +4717,23 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"$\n" +
 	"\x12CancelTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"`\n" +
+	"\x10PauseTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"#\n" +
+	"\x11PauseTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"I\n" +
+	"\x11ResumeTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"$\n" +
+	"\x12ResumeTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"_\n" +
+	"\x0fKillTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\"\n" +
+	"\x10KillTaskResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"b\n" +
 	"\x12ApproveTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
@@ -4508,7 +4846,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x12\n" +
 	"\x04hint\x18\x06 \x01(\tR\x04hint\x12\x18\n" +
-	"\asnippet\x18\a \x01(\tR\asnippet2\xda\x0e\n" +
+	"\asnippet\x18\a \x01(\tR\asnippet2\xca\x10\n" +
 	"\n" +
 	"RunService\x12N\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\x12J\n" +
@@ -4530,7 +4868,11 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\bHoldTask\x12\x1e.switchyard.v1.HoldTaskRequest\x1a\x1f.switchyard.v1.HoldTaskResponse\x12T\n" +
 	"\vReleaseTask\x12!.switchyard.v1.ReleaseTaskRequest\x1a\".switchyard.v1.ReleaseTaskResponse\x12Q\n" +
 	"\n" +
-	"CancelTask\x12 .switchyard.v1.CancelTaskRequest\x1a!.switchyard.v1.CancelTaskResponse\x12T\n" +
+	"CancelTask\x12 .switchyard.v1.CancelTaskRequest\x1a!.switchyard.v1.CancelTaskResponse\x12N\n" +
+	"\tPauseTask\x12\x1f.switchyard.v1.PauseTaskRequest\x1a .switchyard.v1.PauseTaskResponse\x12Q\n" +
+	"\n" +
+	"ResumeTask\x12 .switchyard.v1.ResumeTaskRequest\x1a!.switchyard.v1.ResumeTaskResponse\x12K\n" +
+	"\bKillTask\x12\x1e.switchyard.v1.KillTaskRequest\x1a\x1f.switchyard.v1.KillTaskResponse\x12T\n" +
 	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\x12Q\n" +
 	"\n" +
 	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\x12_\n" +
@@ -4564,7 +4906,7 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ListRunEventsRequest)(nil),    // 0: switchyard.v1.ListRunEventsRequest
 	(*ListRunEventsResponse)(nil),   // 1: switchyard.v1.ListRunEventsResponse
@@ -4611,79 +4953,85 @@ var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ReleaseTaskResponse)(nil),     // 42: switchyard.v1.ReleaseTaskResponse
 	(*CancelTaskRequest)(nil),       // 43: switchyard.v1.CancelTaskRequest
 	(*CancelTaskResponse)(nil),      // 44: switchyard.v1.CancelTaskResponse
-	(*ApproveTaskRequest)(nil),      // 45: switchyard.v1.ApproveTaskRequest
-	(*ApproveTaskResponse)(nil),     // 46: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskRequest)(nil),       // 47: switchyard.v1.RejectTaskRequest
-	(*RejectTaskResponse)(nil),      // 48: switchyard.v1.RejectTaskResponse
-	(*ListInstancesRequest)(nil),    // 49: switchyard.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil),   // 50: switchyard.v1.ListInstancesResponse
-	(*PutWorkflowRequest)(nil),      // 51: switchyard.v1.PutWorkflowRequest
-	(*PutWorkflowResponse)(nil),     // 52: switchyard.v1.PutWorkflowResponse
-	(*GetWorkflowRequest)(nil),      // 53: switchyard.v1.GetWorkflowRequest
-	(*GetWorkflowResponse)(nil),     // 54: switchyard.v1.GetWorkflowResponse
-	(*ListWorkflowsRequest)(nil),    // 55: switchyard.v1.ListWorkflowsRequest
-	(*ListWorkflowsResponse)(nil),   // 56: switchyard.v1.ListWorkflowsResponse
-	(*StoredWorkflow)(nil),          // 57: switchyard.v1.StoredWorkflow
-	(*DeleteWorkflowRequest)(nil),   // 58: switchyard.v1.DeleteWorkflowRequest
-	(*DeleteWorkflowResponse)(nil),  // 59: switchyard.v1.DeleteWorkflowResponse
-	(*GetRunRequest)(nil),           // 60: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),          // 61: switchyard.v1.GetRunResponse
-	(*ListRunsRequest)(nil),         // 62: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),        // 63: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),         // 64: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),        // 65: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),        // 66: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),       // 67: switchyard.v1.CancelRunResponse
-	(*StreamRunLogsRequest)(nil),    // 68: switchyard.v1.StreamRunLogsRequest
-	(*StreamRunLogsResponse)(nil),   // 69: switchyard.v1.StreamRunLogsResponse
-	(*ValidationFailure)(nil),       // 70: switchyard.v1.ValidationFailure
-	(*Problem)(nil),                 // 71: switchyard.v1.Problem
-	nil,                             // 72: switchyard.v1.WatchRunResponse.CountsEntry
-	(*Event)(nil),                   // 73: switchyard.v1.Event
-	(*NodeVerdict)(nil),             // 74: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),              // 75: switchyard.v1.DeadLetter
-	(*Node)(nil),                    // 76: switchyard.v1.Node
-	(*durationpb.Duration)(nil),     // 77: google.protobuf.Duration
-	(*Definition)(nil),              // 78: switchyard.v1.Definition
-	(*structpb.Struct)(nil),         // 79: google.protobuf.Struct
-	(*RunOptions)(nil),              // 80: switchyard.v1.RunOptions
-	(*Instance)(nil),                // 81: switchyard.v1.Instance
-	(*Run)(nil),                     // 82: switchyard.v1.Run
-	(*LogEntry)(nil),                // 83: switchyard.v1.LogEntry
+	(*PauseTaskRequest)(nil),        // 45: switchyard.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),       // 46: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskRequest)(nil),       // 47: switchyard.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),      // 48: switchyard.v1.ResumeTaskResponse
+	(*KillTaskRequest)(nil),         // 49: switchyard.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 50: switchyard.v1.KillTaskResponse
+	(*ApproveTaskRequest)(nil),      // 51: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),     // 52: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),       // 53: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),      // 54: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),    // 55: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),   // 56: switchyard.v1.ListInstancesResponse
+	(*PutWorkflowRequest)(nil),      // 57: switchyard.v1.PutWorkflowRequest
+	(*PutWorkflowResponse)(nil),     // 58: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),      // 59: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),     // 60: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),    // 61: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),   // 62: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),          // 63: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),   // 64: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),  // 65: switchyard.v1.DeleteWorkflowResponse
+	(*GetRunRequest)(nil),           // 66: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),          // 67: switchyard.v1.GetRunResponse
+	(*ListRunsRequest)(nil),         // 68: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),        // 69: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),         // 70: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),        // 71: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),        // 72: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),       // 73: switchyard.v1.CancelRunResponse
+	(*StreamRunLogsRequest)(nil),    // 74: switchyard.v1.StreamRunLogsRequest
+	(*StreamRunLogsResponse)(nil),   // 75: switchyard.v1.StreamRunLogsResponse
+	(*ValidationFailure)(nil),       // 76: switchyard.v1.ValidationFailure
+	(*Problem)(nil),                 // 77: switchyard.v1.Problem
+	nil,                             // 78: switchyard.v1.WatchRunResponse.CountsEntry
+	(*Event)(nil),                   // 79: switchyard.v1.Event
+	(*NodeVerdict)(nil),             // 80: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),              // 81: switchyard.v1.DeadLetter
+	(*Node)(nil),                    // 82: switchyard.v1.Node
+	(*durationpb.Duration)(nil),     // 83: google.protobuf.Duration
+	(*Definition)(nil),              // 84: switchyard.v1.Definition
+	(*structpb.Struct)(nil),         // 85: google.protobuf.Struct
+	(*RunOptions)(nil),              // 86: switchyard.v1.RunOptions
+	(*Instance)(nil),                // 87: switchyard.v1.Instance
+	(*Run)(nil),                     // 88: switchyard.v1.Run
+	(*LogEntry)(nil),                // 89: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	73, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	74, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	75, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	76, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	76, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	77, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	76, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	76, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	78, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	79, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	80, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	79, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	80, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	81, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	82, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	82, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	83, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	82, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	82, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	84, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	85, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	86, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
 	26, // 11: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	79, // 12: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	85, // 12: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
 	30, // 13: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	74, // 14: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	79, // 15: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	81, // 16: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	78, // 17: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	78, // 18: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	57, // 19: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	82, // 20: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 21: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	82, // 22: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	72, // 23: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	83, // 24: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	71, // 25: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	80, // 14: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	85, // 15: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	87, // 16: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	84, // 17: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	84, // 18: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	63, // 19: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	88, // 20: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	88, // 21: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	88, // 22: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	78, // 23: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	89, // 24: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	77, // 25: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
 	26, // 26: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	60, // 27: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	62, // 28: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	64, // 29: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	66, // 30: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	68, // 31: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	66, // 27: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 28: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	70, // 29: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	72, // 30: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	74, // 31: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
 	0,  // 32: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
 	2,  // 33: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
 	4,  // 34: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
@@ -4697,57 +5045,63 @@ var file_switchyard_v1_service_proto_depIdxs = []int32{
 	39, // 42: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
 	41, // 43: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
 	43, // 44: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 45: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	47, // 46: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	49, // 47: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	51, // 48: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	53, // 49: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	55, // 50: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	58, // 51: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 52: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 53: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 54: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 55: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 56: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 57: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 58: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 59: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 60: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	61, // 61: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	63, // 62: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	65, // 63: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	67, // 64: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	69, // 65: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 66: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 67: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 68: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 69: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 70: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 71: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 72: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 73: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 74: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 75: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 76: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 77: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 78: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 79: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	48, // 80: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	50, // 81: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	52, // 82: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	54, // 83: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	56, // 84: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	59, // 85: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 86: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 87: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 88: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 89: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 90: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 91: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 92: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 93: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	60, // [60:94] is the sub-list for method output_type
-	26, // [26:60] is the sub-list for method input_type
+	45, // 45: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 46: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 47: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 48: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 49: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 50: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 51: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 52: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 53: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 54: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 55: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 56: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 57: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 58: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 59: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 60: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 61: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 62: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 63: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 64: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 65: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	71, // 66: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	73, // 67: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	75, // 68: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 69: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 70: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 71: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 72: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 73: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 74: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 75: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 76: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 77: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 78: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 79: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 80: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 81: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 82: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 83: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 84: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 85: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 86: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 87: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 88: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 89: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 90: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 91: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 92: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 93: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 94: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 95: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 96: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 97: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 98: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 99: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	63, // [63:100] is the sub-list for method output_type
+	26, // [26:63] is the sub-list for method input_type
 	26, // [26:26] is the sub-list for extension type_name
 	26, // [26:26] is the sub-list for extension extendee
 	0,  // [0:26] is the sub-list for field type_name
@@ -4767,18 +5121,18 @@ func file_switchyard_v1_service_proto_init() {
 		(*SubmitRunRequest_Definition)(nil),
 		(*SubmitRunRequest_Workflow)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[51].OneofWrappers = []any{
+	file_switchyard_v1_service_proto_msgTypes[57].OneofWrappers = []any{
 		(*PutWorkflowRequest_Document)(nil),
 		(*PutWorkflowRequest_Definition)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[68].OneofWrappers = []any{}
+	file_switchyard_v1_service_proto_msgTypes[74].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   73,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

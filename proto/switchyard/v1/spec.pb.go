@@ -31,8 +31,11 @@ type ShellSpec struct {
 	// Directory to run in; a relative one starts at the node's working directory,
 	// which is also the default.
 	WorkingDirectory string `protobuf:"bytes,2,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Runs as a user of its own, with a private /tmp, no way to new privileges, limits for memory, processor and
+	// processes, and what is not the task's own read-only. A node that cannot make a part of this refuses the task.
+	Sandbox       bool `protobuf:"varint,3,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShellSpec) Reset() {
@@ -79,23 +82,59 @@ func (x *ShellSpec) GetWorkingDirectory() string {
 	return ""
 }
 
+func (x *ShellSpec) GetSandbox() bool {
+	if x != nil {
+		return x.Sandbox
+	}
+	return false
+}
+
 // ContainerSpec is the `spec` of a task of type "container".
 type ContainerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Image to run, such as "ubuntu:22.04".
+	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...".
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// Replaces the image's entry point. A string runs with `sh -c`.
+	// What the container runs. A list is given to the image's entry point, in place of the image's own command; a string
+	// runs with the image's `sh -c`, in place of the entry point.
 	Command *structpb.Value `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
-	// Arguments for the command or entry point.
+	// Arguments after the command; after a string they are $1, $2 and so on.
 	Args []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
-	// Directory to run in, inside the container.
+	// Directory to run in, inside the container; empty: the image's own.
 	WorkingDirectory string `protobuf:"bytes,4,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
 	// Labels put on the container.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Directories of the node that the container sees.
+	// Directories of the node that the container sees. The node must allow them.
 	Mounts []*Mount `protobuf:"bytes,6,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Runs with all of the node's privileges.
-	Privileged    bool `protobuf:"varint,7,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	// Runs with all of the node's privileges. The node must allow it.
+	Privileged bool `protobuf:"varint,7,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	// Replaces the image's entry point: a program, or a list of it and its first arguments. Not together with a string as
+	// the command.
+	Entrypoint *structpb.Value `protobuf:"bytes,8,opt,name=entrypoint,proto3" json:"entrypoint,omitempty"`
+	// User to run as, "name", "uid" or "uid:gid"; empty: the image's own.
+	User string `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
+	// Network of the container: "none", "host", which the node must allow, or the name of one that the node has; empty:
+	// the engine's own.
+	Network string `protobuf:"bytes,10,opt,name=network,proto3" json:"network,omitempty"`
+	// Address in that network: one of its own, or "auto" for one that is free. Empty: whichever the engine gives.
+	Ip string `protobuf:"bytes,11,opt,name=ip,proto3" json:"ip,omitempty"`
+	// Linux capabilities that the container gets besides the engine's defaults, such as "NET_ADMIN". The node must allow
+	// them.
+	CapAdd []string `protobuf:"bytes,12,rep,name=cap_add,json=capAdd,proto3" json:"cap_add,omitempty"`
+	// Size of /dev/shm in MiB; 0: the engine's default, 64.
+	ShmSizeMb int32 `protobuf:"varint,13,opt,name=shm_size_mb,json=shmSizeMb,proto3" json:"shm_size_mb,omitempty"`
+	// Limits of the processes, such as nofile.
+	Ulimits []*Ulimit `protobuf:"bytes,14,rep,name=ulimits,proto3" json:"ulimits,omitempty"`
+	// When the image is pulled: "ifNotPresent" (the default), "always" or "never".
+	PullPolicy string `protobuf:"bytes,15,opt,name=pull_policy,json=pullPolicy,proto3" json:"pull_policy,omitempty"`
+	// Name under which the node keeps the credentials for the image's registry. Empty: those of the node's Docker
+	// configuration, if any.
+	RegistryAuth string `protobuf:"bytes,16,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
+	// Archive that the image comes in, as `docker save` writes it: an absolute path on the node, or the URL of an object
+	// in a bucket. It is loaded when the node has no such image, or an older one, and nothing is pulled.
+	ImageTarball string `protobuf:"bytes,17,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
+	// What becomes of the container when it has ended: "" removes it, "onFailure" keeps one that has failed until it is
+	// removed by hand.
+	Keep          string `protobuf:"bytes,18,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +218,147 @@ func (x *ContainerSpec) GetPrivileged() bool {
 	return false
 }
 
+func (x *ContainerSpec) GetEntrypoint() *structpb.Value {
+	if x != nil {
+		return x.Entrypoint
+	}
+	return nil
+}
+
+func (x *ContainerSpec) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetIp() string {
+	if x != nil {
+		return x.Ip
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetCapAdd() []string {
+	if x != nil {
+		return x.CapAdd
+	}
+	return nil
+}
+
+func (x *ContainerSpec) GetShmSizeMb() int32 {
+	if x != nil {
+		return x.ShmSizeMb
+	}
+	return 0
+}
+
+func (x *ContainerSpec) GetUlimits() []*Ulimit {
+	if x != nil {
+		return x.Ulimits
+	}
+	return nil
+}
+
+func (x *ContainerSpec) GetPullPolicy() string {
+	if x != nil {
+		return x.PullPolicy
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetRegistryAuth() string {
+	if x != nil {
+		return x.RegistryAuth
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetImageTarball() string {
+	if x != nil {
+		return x.ImageTarball
+	}
+	return ""
+}
+
+func (x *ContainerSpec) GetKeep() string {
+	if x != nil {
+		return x.Keep
+	}
+	return ""
+}
+
+// Ulimit is one limit of the processes of a container.
+type Ulimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the limit, such as "nofile".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What a process gets; -1: no limit.
+	Soft int64 `protobuf:"varint,2,opt,name=soft,proto3" json:"soft,omitempty"`
+	// What it can raise that to; 0: the same; -1: no limit.
+	Hard          int64 `protobuf:"varint,3,opt,name=hard,proto3" json:"hard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ulimit) Reset() {
+	*x = Ulimit{}
+	mi := &file_switchyard_v1_spec_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ulimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ulimit) ProtoMessage() {}
+
+func (x *Ulimit) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_spec_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ulimit.ProtoReflect.Descriptor instead.
+func (*Ulimit) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Ulimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Ulimit) GetSoft() int64 {
+	if x != nil {
+		return x.Soft
+	}
+	return 0
+}
+
+func (x *Ulimit) GetHard() int64 {
+	if x != nil {
+		return x.Hard
+	}
+	return 0
+}
+
 // Mount makes a directory of the node visible in a container.
 type Mount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -194,7 +374,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[2]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -206,7 +386,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[2]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -219,7 +399,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Mount) GetHostPath() string {
@@ -262,7 +442,7 @@ type VpsSpec struct {
 
 func (x *VpsSpec) Reset() {
 	*x = VpsSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[3]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +454,7 @@ func (x *VpsSpec) String() string {
 func (*VpsSpec) ProtoMessage() {}
 
 func (x *VpsSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[3]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +467,7 @@ func (x *VpsSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpsSpec.ProtoReflect.Descriptor instead.
 func (*VpsSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *VpsSpec) GetImage() string {
@@ -344,7 +524,7 @@ type K8SJobSpec struct {
 
 func (x *K8SJobSpec) Reset() {
 	*x = K8SJobSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[4]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +536,7 @@ func (x *K8SJobSpec) String() string {
 func (*K8SJobSpec) ProtoMessage() {}
 
 func (x *K8SJobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[4]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +549,7 @@ func (x *K8SJobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use K8SJobSpec.ProtoReflect.Descriptor instead.
 func (*K8SJobSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *K8SJobSpec) GetClusterContext() string {
@@ -426,7 +606,7 @@ type SubagentSpec struct {
 
 func (x *SubagentSpec) Reset() {
 	*x = SubagentSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[5]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +618,7 @@ func (x *SubagentSpec) String() string {
 func (*SubagentSpec) ProtoMessage() {}
 
 func (x *SubagentSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[5]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +631,7 @@ func (x *SubagentSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubagentSpec.ProtoReflect.Descriptor instead.
 func (*SubagentSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubagentSpec) GetPrompt() string {
@@ -506,7 +686,7 @@ type ClaudeRelaySpec struct {
 
 func (x *ClaudeRelaySpec) Reset() {
 	*x = ClaudeRelaySpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[6]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +698,7 @@ func (x *ClaudeRelaySpec) String() string {
 func (*ClaudeRelaySpec) ProtoMessage() {}
 
 func (x *ClaudeRelaySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[6]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +711,7 @@ func (x *ClaudeRelaySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaudeRelaySpec.ProtoReflect.Descriptor instead.
 func (*ClaudeRelaySpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClaudeRelaySpec) GetTargetSessionId() string {
@@ -578,7 +758,7 @@ type RunSpec struct {
 
 func (x *RunSpec) Reset() {
 	*x = RunSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +770,7 @@ func (x *RunSpec) String() string {
 func (*RunSpec) ProtoMessage() {}
 
 func (x *RunSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +783,7 @@ func (x *RunSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSpec.ProtoReflect.Descriptor instead.
 func (*RunSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunSpec) GetWorkflow() string {
@@ -639,7 +819,7 @@ type ApprovalSpec struct {
 
 func (x *ApprovalSpec) Reset() {
 	*x = ApprovalSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +831,7 @@ func (x *ApprovalSpec) String() string {
 func (*ApprovalSpec) ProtoMessage() {}
 
 func (x *ApprovalSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +844,7 @@ func (x *ApprovalSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalSpec.ProtoReflect.Descriptor instead.
 func (*ApprovalSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApprovalSpec) GetMessage() string {
@@ -678,10 +858,11 @@ var File_switchyard_v1_spec_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"r\n" +
+	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\x01\n" +
 	"\tShellSpec\x128\n" +
 	"\acommand\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x06\xbaH\x03\xc8\x01\x01R\acommand\x12+\n" +
-	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\"\xec\x02\n" +
+	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\x12\x18\n" +
+	"\asandbox\x18\x03 \x01(\bR\asandbox\"\x8e\x06\n" +
 	"\rContainerSpec\x12\x1d\n" +
 	"\x05image\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\acommand\x12\x12\n" +
@@ -691,10 +872,29 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x06mounts\x18\x06 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\x12\x1e\n" +
 	"\n" +
 	"privileged\x18\a \x01(\bR\n" +
-	"privileged\x1a9\n" +
+	"privileged\x126\n" +
+	"\n" +
+	"entrypoint\x18\b \x01(\v2\x16.google.protobuf.ValueR\n" +
+	"entrypoint\x12\x12\n" +
+	"\x04user\x18\t \x01(\tR\x04user\x12\x18\n" +
+	"\anetwork\x18\n" +
+	" \x01(\tR\anetwork\x12\x0e\n" +
+	"\x02ip\x18\v \x01(\tR\x02ip\x12\x17\n" +
+	"\acap_add\x18\f \x03(\tR\x06capAdd\x12'\n" +
+	"\vshm_size_mb\x18\r \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\tshmSizeMb\x12/\n" +
+	"\aulimits\x18\x0e \x03(\v2\x15.switchyard.v1.UlimitR\aulimits\x12E\n" +
+	"\vpull_policy\x18\x0f \x01(\tB$\xbaH!r\x1fR\x00R\fifNotPresentR\x06alwaysR\x05neverR\n" +
+	"pullPolicy\x12#\n" +
+	"\rregistry_auth\x18\x10 \x01(\tR\fregistryAuth\x12#\n" +
+	"\rimage_tarball\x18\x11 \x01(\tR\fimageTarball\x12&\n" +
+	"\x04keep\x18\x12 \x01(\tB\x12\xbaH\x0fr\rR\x00R\tonFailureR\x04keep\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"q\n" +
+	"\x06Ulimit\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12$\n" +
+	"\x04soft\x18\x02 \x01(\x03B\x10\xbaH\r\"\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04soft\x12$\n" +
+	"\x04hard\x18\x03 \x01(\x03B\x10\xbaH\r\"\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04hard\"z\n" +
 	"\x05Mount\x12$\n" +
 	"\thost_path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bhostPath\x12.\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\rcontainerPath\x12\x1b\n" +
@@ -747,37 +947,40 @@ func file_switchyard_v1_spec_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_spec_proto_rawDescData
 }
 
-var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ShellSpec)(nil),       // 0: switchyard.v1.ShellSpec
 	(*ContainerSpec)(nil),   // 1: switchyard.v1.ContainerSpec
-	(*Mount)(nil),           // 2: switchyard.v1.Mount
-	(*VpsSpec)(nil),         // 3: switchyard.v1.VpsSpec
-	(*K8SJobSpec)(nil),      // 4: switchyard.v1.K8sJobSpec
-	(*SubagentSpec)(nil),    // 5: switchyard.v1.SubagentSpec
-	(*ClaudeRelaySpec)(nil), // 6: switchyard.v1.ClaudeRelaySpec
-	(*RunSpec)(nil),         // 7: switchyard.v1.RunSpec
-	(*ApprovalSpec)(nil),    // 8: switchyard.v1.ApprovalSpec
-	nil,                     // 9: switchyard.v1.ContainerSpec.LabelsEntry
-	nil,                     // 10: switchyard.v1.K8sJobSpec.LabelsEntry
-	(*structpb.Value)(nil),  // 11: google.protobuf.Value
-	(*structpb.Struct)(nil), // 12: google.protobuf.Struct
+	(*Ulimit)(nil),          // 2: switchyard.v1.Ulimit
+	(*Mount)(nil),           // 3: switchyard.v1.Mount
+	(*VpsSpec)(nil),         // 4: switchyard.v1.VpsSpec
+	(*K8SJobSpec)(nil),      // 5: switchyard.v1.K8sJobSpec
+	(*SubagentSpec)(nil),    // 6: switchyard.v1.SubagentSpec
+	(*ClaudeRelaySpec)(nil), // 7: switchyard.v1.ClaudeRelaySpec
+	(*RunSpec)(nil),         // 8: switchyard.v1.RunSpec
+	(*ApprovalSpec)(nil),    // 9: switchyard.v1.ApprovalSpec
+	nil,                     // 10: switchyard.v1.ContainerSpec.LabelsEntry
+	nil,                     // 11: switchyard.v1.K8sJobSpec.LabelsEntry
+	(*structpb.Value)(nil),  // 12: google.protobuf.Value
+	(*structpb.Struct)(nil), // 13: google.protobuf.Struct
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
-	11, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	11, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
-	9,  // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
-	2,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	2,  // 4: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	11, // 5: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	10, // 6: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	12, // 7: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	12, // 8: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	12, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
+	12, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	10, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
+	3,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
+	12, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
+	2,  // 5: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
+	3,  // 6: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
+	12, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	11, // 8: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	13, // 9: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	13, // 10: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }
@@ -791,7 +994,7 @@ func file_switchyard_v1_spec_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_spec_proto_rawDesc), len(file_switchyard_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

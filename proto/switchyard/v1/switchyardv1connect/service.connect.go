@@ -82,6 +82,12 @@ const (
 	RunServiceReleaseTaskProcedure = "/switchyard.v1.RunService/ReleaseTask"
 	// RunServiceCancelTaskProcedure is the fully-qualified name of the RunService's CancelTask RPC.
 	RunServiceCancelTaskProcedure = "/switchyard.v1.RunService/CancelTask"
+	// RunServicePauseTaskProcedure is the fully-qualified name of the RunService's PauseTask RPC.
+	RunServicePauseTaskProcedure = "/switchyard.v1.RunService/PauseTask"
+	// RunServiceResumeTaskProcedure is the fully-qualified name of the RunService's ResumeTask RPC.
+	RunServiceResumeTaskProcedure = "/switchyard.v1.RunService/ResumeTask"
+	// RunServiceKillTaskProcedure is the fully-qualified name of the RunService's KillTask RPC.
+	RunServiceKillTaskProcedure = "/switchyard.v1.RunService/KillTask"
 	// RunServiceApproveTaskProcedure is the fully-qualified name of the RunService's ApproveTask RPC.
 	RunServiceApproveTaskProcedure = "/switchyard.v1.RunService/ApproveTask"
 	// RunServiceRejectTaskProcedure is the fully-qualified name of the RunService's RejectTask RPC.
@@ -165,6 +171,13 @@ type RunServiceClient interface {
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
+	// Suspends a task or instance that runs: none of its processes goes on. That time does not count against its timeout.
+	// One that does not run, or cannot be suspended, is FailedPrecondition.
+	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
+	// Lets a suspended task or instance go on. One that is not suspended is FailedPrecondition.
+	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
+	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
+	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 	// Approves a task of type approval that waits for it.
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
@@ -302,6 +315,24 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("CancelTask")),
 			connect.WithClientOptions(opts...),
 		),
+		pauseTask: connect.NewClient[v1.PauseTaskRequest, v1.PauseTaskResponse](
+			httpClient,
+			baseURL+RunServicePauseTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("PauseTask")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeTask: connect.NewClient[v1.ResumeTaskRequest, v1.ResumeTaskResponse](
+			httpClient,
+			baseURL+RunServiceResumeTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ResumeTask")),
+			connect.WithClientOptions(opts...),
+		),
+		killTask: connect.NewClient[v1.KillTaskRequest, v1.KillTaskResponse](
+			httpClient,
+			baseURL+RunServiceKillTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("KillTask")),
+			connect.WithClientOptions(opts...),
+		),
 		approveTask: connect.NewClient[v1.ApproveTaskRequest, v1.ApproveTaskResponse](
 			httpClient,
 			baseURL+RunServiceApproveTaskProcedure,
@@ -345,6 +376,9 @@ type runServiceClient struct {
 	holdTask        *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
 	releaseTask     *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
 	cancelTask      *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
+	pauseTask       *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
+	resumeTask      *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
+	killTask        *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
 	approveTask     *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
 	rejectTask      *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
 	listInstances   *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
@@ -445,6 +479,21 @@ func (c *runServiceClient) CancelTask(ctx context.Context, req *connect.Request[
 	return c.cancelTask.CallUnary(ctx, req)
 }
 
+// PauseTask calls switchyard.v1.RunService.PauseTask.
+func (c *runServiceClient) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
+	return c.pauseTask.CallUnary(ctx, req)
+}
+
+// ResumeTask calls switchyard.v1.RunService.ResumeTask.
+func (c *runServiceClient) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
+	return c.resumeTask.CallUnary(ctx, req)
+}
+
+// KillTask calls switchyard.v1.RunService.KillTask.
+func (c *runServiceClient) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	return c.killTask.CallUnary(ctx, req)
+}
+
 // ApproveTask calls switchyard.v1.RunService.ApproveTask.
 func (c *runServiceClient) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
 	return c.approveTask.CallUnary(ctx, req)
@@ -506,6 +555,13 @@ type RunServiceHandler interface {
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
+	// Suspends a task or instance that runs: none of its processes goes on. That time does not count against its timeout.
+	// One that does not run, or cannot be suspended, is FailedPrecondition.
+	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
+	// Lets a suspended task or instance go on. One that is not suspended is FailedPrecondition.
+	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
+	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
+	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 	// Approves a task of type approval that waits for it.
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
@@ -639,6 +695,24 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("CancelTask")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServicePauseTaskHandler := connect.NewUnaryHandler(
+		RunServicePauseTaskProcedure,
+		svc.PauseTask,
+		connect.WithSchema(runServiceMethods.ByName("PauseTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceResumeTaskHandler := connect.NewUnaryHandler(
+		RunServiceResumeTaskProcedure,
+		svc.ResumeTask,
+		connect.WithSchema(runServiceMethods.ByName("ResumeTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceKillTaskHandler := connect.NewUnaryHandler(
+		RunServiceKillTaskProcedure,
+		svc.KillTask,
+		connect.WithSchema(runServiceMethods.ByName("KillTask")),
+		connect.WithHandlerOptions(opts...),
+	)
 	runServiceApproveTaskHandler := connect.NewUnaryHandler(
 		RunServiceApproveTaskProcedure,
 		svc.ApproveTask,
@@ -698,6 +772,12 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceReleaseTaskHandler.ServeHTTP(w, r)
 		case RunServiceCancelTaskProcedure:
 			runServiceCancelTaskHandler.ServeHTTP(w, r)
+		case RunServicePauseTaskProcedure:
+			runServicePauseTaskHandler.ServeHTTP(w, r)
+		case RunServiceResumeTaskProcedure:
+			runServiceResumeTaskHandler.ServeHTTP(w, r)
+		case RunServiceKillTaskProcedure:
+			runServiceKillTaskHandler.ServeHTTP(w, r)
 		case RunServiceApproveTaskProcedure:
 			runServiceApproveTaskHandler.ServeHTTP(w, r)
 		case RunServiceRejectTaskProcedure:
@@ -787,6 +867,18 @@ func (UnimplementedRunServiceHandler) ReleaseTask(context.Context, *connect.Requ
 
 func (UnimplementedRunServiceHandler) CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.CancelTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.PauseTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ResumeTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.KillTask is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {

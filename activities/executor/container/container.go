@@ -1,0 +1,66 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Options say how an Executor works.
+type Options struct {
+	// Host is the engine's address, such as "unix:///run/docker.sock"; empty: that of
+	// DOCKER_HOST, or the engine's usual one.
+	Host string
+	// Policy is what containers may do beyond the harmless; nil: nothing.
+	Policy *v1.ContainerPolicy
+	// RegistryAuth are files with credentials for registries, by the names that specs
+	// call them by.
+	RegistryAuth map[string]string
+	// OpenTarball opens the object that a URL names and says when it was changed last;
+	// nil: only files of the node can be loaded.
+	OpenTarball func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
+	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Executor runs container tasks. One is enough for all nodes of a process.
+type Executor struct {
+	docker *client.Client
+	opts   Options
+	logger *slog.Logger
+}
+
+// New returns an Executor; whoever made it calls Close after the last Run has returned.
+// The engine need not be there yet.
+func New(o Options) (*Executor, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	opts := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	if o.Host != "" {
+		opts = append(opts, client.WithHost(o.Host))
+	}
+	docker, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{docker: docker, opts: o, logger: o.Logger}, nil
+}
+
+// Type is "container".
+func (e *Executor) Type() string { return "container" }
+
+// Close gives up the connections to the engine.
+func (e *Executor) Close() error { return e.docker.Close() }
+
+// Run runs the attempt's container.
+func (e *Executor) Run(context.Context, executor.Attempt, func()) (executor.Result, error) {
+	return executor.Result{}, errors.ErrUnsupported
+}
