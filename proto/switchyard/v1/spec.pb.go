@@ -301,9 +301,9 @@ type Ulimit struct {
 	// Name of the limit, such as "nofile".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What a process gets; -1: no limit.
-	Soft int64 `protobuf:"varint,2,opt,name=soft,proto3" json:"soft,omitempty"`
+	Soft int32 `protobuf:"varint,2,opt,name=soft,proto3" json:"soft,omitempty"`
 	// What it can raise that to; 0: the same; -1: no limit.
-	Hard          int64 `protobuf:"varint,3,opt,name=hard,proto3" json:"hard,omitempty"`
+	Hard          int32 `protobuf:"varint,3,opt,name=hard,proto3" json:"hard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,14 +345,14 @@ func (x *Ulimit) GetName() string {
 	return ""
 }
 
-func (x *Ulimit) GetSoft() int64 {
+func (x *Ulimit) GetSoft() int32 {
 	if x != nil {
 		return x.Soft
 	}
 	return 0
 }
 
-func (x *Ulimit) GetHard() int64 {
+func (x *Ulimit) GetHard() int32 {
 	if x != nil {
 		return x.Hard
 	}
@@ -893,8 +893,8 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"q\n" +
 	"\x06Ulimit\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12$\n" +
-	"\x04soft\x18\x02 \x01(\x03B\x10\xbaH\r\"\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04soft\x12$\n" +
-	"\x04hard\x18\x03 \x01(\x03B\x10\xbaH\r\"\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04hard\"z\n" +
+	"\x04soft\x18\x02 \x01(\x05B\x10\xbaH\r\x1a\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04soft\x12$\n" +
+	"\x04hard\x18\x03 \x01(\x05B\x10\xbaH\r\x1a\v(\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01R\x04hard\"z\n" +
 	"\x05Mount\x12$\n" +
 	"\thost_path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bhostPath\x12.\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\rcontainerPath\x12\x1b\n" +
