@@ -25,6 +25,7 @@ type nodeFlags struct {
 	offlineAfter time.Duration
 	drainTimeout time.Duration // its value before the flags are read is the default
 	gaming       gamingFlags
+	containers   containerFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -38,6 +39,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
 	n.gaming.add(f)
+	n.containers.add(f)
 }
 
 // addSome adds the flags of a command that runs several nodes.
@@ -66,6 +68,10 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	containers, err := n.containers.config()
+	if err != nil {
+		return nil, err
+	}
 	base := "local"
 	if n.name != "" {
 		base = n.name
@@ -82,14 +88,15 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		nodes = append(nodes, nodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir,
-			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
 		})
 	}
 	return nodes, nil
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load", "store"}
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+	"allow-mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store"}
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

@@ -106,6 +106,8 @@ type Available interface {
 // Identity says whose attempt it is.
 type Identity struct {
 	Run, Task, Node string
+	// Fleet tells nodes of one name apart that are of different fleets; empty: it is not known.
+	Fleet string
 	// Index is the number of an instance; -1: the task is not fanned out.
 	Index int32
 	// Attempt counts from 0, Claim is the number of the dispatch.
@@ -183,7 +185,9 @@ type StartError struct {
 	// ExitCode is what a shell would exit with: 127 for a command that is not
 	// found, 126 for one that cannot be run.
 	ExitCode int
-	Err      error
+	// BadSpec says that the spec is at fault, with its templates replaced: no other attempt could start.
+	BadSpec bool
+	Err     error
 }
 
 func (e *StartError) Error() string { return e.Err.Error() }

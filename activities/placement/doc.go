@@ -24,6 +24,6 @@
 // each time, the best of a sample is taken.
 //
 // The package is pure: it starts no goroutine, does no I/O and takes its clock
-// and its randomness as parameters. It may import proto, workflows/names and the
-// standard library, and knows nothing of Temporal.
+// and its randomness as parameters. It may import proto, workflows/names,
+// workflows/policy and the standard library, and knows nothing of Temporal.
 package placement

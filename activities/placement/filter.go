@@ -90,6 +90,12 @@ func traitFilters() []filter {
 			func(v *view) bool { return len(v.missingCapabilities()) == 0 },
 			func(v *view) phrase { return v.capabilityPhrase() },
 		},
+		{"containers",
+			func(v *view) bool { return len(v.refusals()) == 0 },
+			func(v *view) phrase {
+				return phrase{verb: does, object: "not allow " + strings.Join(v.refusals(), ", nor ")}
+			},
+		},
 		{"offline",
 			func(v *view) bool { return v.n.state != names.NodeOffline },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },

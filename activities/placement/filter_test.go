@@ -2,6 +2,7 @@ package placement
 
 import (
 	"testing"
+	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -139,6 +140,14 @@ func TestFilters(t *testing.T) {
 			node: aNode("a", numaNodes(2, 2, 4096), holding(1, 1.5, 0))},
 		"NUMA node in use by what is bound to another": {change: onNUMA(0),
 			node: aNode("a", numaNodes(2, 2, 4096), holding(1, 1.5, 0))},
+		"container that needs nothing": {change: needing(&v1.ContainerNeeds{}), node: aNode("a")},
+		"privileged container": {change: needing(&v1.ContainerNeeds{Privileged: true}), static: true, node: aNode("a"),
+			reason: "a does not allow privileged containers (switchyard worker --allow-privileged)"},
+		"privileged container, allowed": {change: needing(&v1.ContainerNeeds{Privileged: true}),
+			node: aNode("a", allowing(&v1.ContainerPolicy{Privileged: true}))},
+		"mount to write, allowed to read": {static: true, node: aNode("a", allowing(&v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/d", ReadOnly: true}}})),
+			change: needing(&v1.ContainerNeeds{HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/d/e"}}}),
+			reason: "a does not allow the host's network (switchyard worker --allow-host-network), nor mounting /d/e without readOnly: true (switchyard worker --allow-mount /d/e)"},
 		"maxParallelPerNode": {node: aNode("a", running("r", "1", 1), running("r", "2", 1)),
 			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 }),
 			reason: "a has 2 tasks of this run, the most allowed"},
@@ -164,5 +173,42 @@ func TestFilters(t *testing.T) {
 				t.Errorf("placed on %q, reason %q", nodes["t"], reasons["t"])
 			}
 		})
+	}
+}
+
+func needing(n *v1.ContainerNeeds) func(*v1.TaskRequest) {
+	return func(r *v1.TaskRequest) { r.Container = n }
+}
+
+func allowing(p *v1.ContainerPolicy) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) { n.Containers = p }
+}
+
+// TestContainersGoWhereTheyAreAllowed holds that requests that differ in what they need
+// alone are told apart, and nodes that differ in what they allow alone, and that a node
+// that comes to allow more is looked at again.
+func TestContainersGoWhereTheyAreAllowed(t *testing.T) {
+	clock := newClock()
+	allowed := &v1.ContainerPolicy{Capabilities: []string{"NET_ADMIN"}, Mounts: []*v1.MountRule{{Path: "/data", ReadOnly: true}}}
+	q := newQueue(clock, aNode("a"), aNode("b", allowing(allowed)))
+	q.Request("r", []*v1.TaskRequest{
+		aTask("harmless", func(r *v1.TaskRequest) { r.Constraints.TargetNode = "a" }),
+		aTask("reads", needing(&v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x", ReadOnly: true}}})),
+		aTask("admin", needing(&v1.ContainerNeeds{Capabilities: []string{"NET_ADMIN"}})),
+		aTask("writes", needing(&v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x"}}})),
+	})
+	nodes, reasons := placeAll(t, q, "r")
+	if nodes["harmless"] != "a" || nodes["reads"] != "b" || nodes["admin"] != "b" || nodes["writes"] != "" {
+		t.Fatalf("placed %v", nodes)
+	}
+	want := "no node could ever fit: a does not allow mounting /data/x (switchyard worker --allow-mount /data/x); " +
+		"b does not allow mounting /data/x without readOnly: true (switchyard worker --allow-mount /data/x)"
+	if reasons["writes"] != want {
+		t.Errorf("reason\n got %q\nwant %q", reasons["writes"], want)
+	}
+	clock.add(time.Second)
+	q.SetNodes(live(aNode("a", allowing(&v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/data"}}})), aNode("b", allowing(allowed))))
+	if nodes, _ := placeAll(t, q, "r"); nodes["writes"] != "a" {
+		t.Errorf("placed %v", nodes)
 	}
 }

@@ -70,6 +70,15 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 		number(uint64(len(p.GetCpus())))
 		number(math.Float64bits(p.GetMemoryTotalMb()))
 	}
+	allowed := s.GetContainers()
+	flag(allowed.GetPrivileged())
+	flag(allowed.GetHostNetwork())
+	list(allowed.GetCapabilities())
+	number(uint64(len(allowed.GetMounts())))
+	for _, m := range allowed.GetMounts() {
+		text(m.GetPath())
+		flag(m.GetReadOnly())
+	}
 	flag(s.GetGaming())
 	flag(offline)
 	return b

@@ -21,6 +21,7 @@ type shape struct {
 	taskType    string
 	constraints *v1.Constraints
 	need        need
+	container   *v1.ContainerNeeds // nil: nothing, or it is no container
 	target      Target
 	targetErr   error
 	avoid       []string
@@ -71,6 +72,7 @@ func newShape(runID string, req *v1.TaskRequest) *shape {
 		constraints: c,
 		namesSome:   c.GetTargetNode() != "" || len(c.GetAllowedNodes())+len(c.GetForbiddenNodes()) > 0,
 		need:        needOf(req, target),
+		container:   req.GetContainer(),
 		target:      target,
 		targetErr:   err,
 		avoid:       req.GetAvoidNodes(),
@@ -88,6 +90,7 @@ func shapeKeys(runID string, req *v1.TaskRequest) (ask, key string) {
 		Type:        req.GetType(),
 		Constraints: req.GetConstraints(),
 		Resources:   req.GetResources(),
+		Container:   req.GetContainer(),
 	})
 	if err != nil {
 		b = []byte(req.String())

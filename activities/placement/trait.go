@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"switchyard/workflows/policy"
 )
 
 func (v *view) hasLabel(label string) bool { return slices.Contains(v.n.snap.GetLabels(), label) }
@@ -48,6 +50,14 @@ func (v *view) capabilityPhrase() phrase {
 		return phrase{verb: lacks, object: "capability " + key}
 	}
 	return phrase{verb: has, object: "capability " + key + "=" + value + " instead of " + v.constraints.GetRequiresCapabilities()[key]}
+}
+
+// refusals are what the node does not allow of what the request's container needs.
+func (v *view) refusals() []string {
+	if v.container == nil {
+		return nil
+	}
+	return policy.Refusals(v.n.snap.GetContainers(), v.container)
 }
 
 // leastGPUs is the number of GPUs that the node must have, in use or not.

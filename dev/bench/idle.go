@@ -27,17 +27,11 @@ const (
 // idle prints what a worker without tasks costs: its memory, its CPU time, and
 // the CPU time that its heartbeats take of the server and the control process.
 func idle(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "switchyard-bench-")
+	binary, dir, err := buildBinary(ctx)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "switchyard")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build: %w", err)
-	}
 	dev, err := startProcess(ctx, "Gateway", os.Environ(), binary, "dev", "--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--store", filepath.Join(dir, "store"))
 	if err != nil {
 		return err

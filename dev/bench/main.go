@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	shell.RunWatchdogIfAsked()
+	shell.ServeIfAsked()
 	rounds := flag.Int("rounds", 3, "how often each pair is measured; the medians are shown")
 	stores := flag.String("store", "both", "where Temporal keeps its data: memory, file or both")
 	shape := flag.String("shape", "", "measure only the shapes whose name contains this")
@@ -33,6 +33,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	fmt.Printf("%s, %d cores, %s/%s, medians of %d rounds\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
 	if only == placementShape {
 		return benchPlacement(rounds)
+	}
+	if only, ok := strings.CutPrefix(only, containerShape); ok {
+		return benchContainers(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}
 	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
 		return scale(ctx, strings.TrimPrefix(only, ":"))
@@ -63,15 +66,18 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 }
 
 func benchStore(ctx context.Context, kind string, rounds int, only string) error {
+	wanted := slices.DeleteFunc(shapes(), func(s shape) bool { return !strings.Contains(s.name, only) })
+	return benchShapes(ctx, kind, rounds, wanted)
+}
+
+// benchShapes prints a row for each of some shapes.
+func benchShapes(ctx context.Context, kind string, rounds int, wanted []shape) error {
 	y, err := openYard(ctx, kind == "file")
 	if err != nil {
 		return err
 	}
 	defer y.close()
-	for _, s := range shapes() {
-		if !strings.Contains(s.name, only) {
-			continue
-		}
+	for _, s := range wanted {
 		var ours, theirs []time.Duration
 		for round := range rounds + 1 {
 			a, err := s.ours(ctx, y)

@@ -13,17 +13,12 @@ import (
 // memory prints the peak memory of `switchyard run`, with everything embedded,
 // for a fan-out of so many tasks.
 func memory(ctx context.Context, tasks int) error {
-	dir, err := os.MkdirTemp("", "switchyard-bench-")
+	binary, dir, err := buildBinary(ctx)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary, definition := filepath.Join(dir, "switchyard"), filepath.Join(dir, "wide.yaml")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build: %w", err)
-	}
+	definition := filepath.Join(dir, "wide.yaml")
 	var text strings.Builder
 	text.WriteString("name: wide\ntasks:\n")
 	for i := range tasks {

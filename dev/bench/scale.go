@@ -60,17 +60,11 @@ type host struct {
 
 // scale prints a row for each large run whose name contains a text.
 func scale(ctx context.Context, only string) error {
-	dir, err := os.MkdirTemp("", "switchyard-bench-")
+	binary, dir, err := buildBinary(ctx)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "switchyard")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build: %w", err)
-	}
 	fmt.Println("In brackets: processor time, that of the host and of what it has started.")
 	fmt.Println()
 	fmt.Println("| shape | Switchyard | on the right | ratio | to reach | peak memory | longest history | `runs get` |")

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
@@ -69,10 +70,15 @@ func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
 		return nil, err
 	}
 	y.onClose(sh.Close)
+	containers, err := container.New(container.Options{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	y.onClose(containers.Close)
 	control.ExpectNodes(benchNode)
 	n, err := workers.StartNode(ctx, workers.NodeConfig{
 		Client: y.conn, Store: st, Logger: logger, Name: benchNode, MaxParallel: window,
-		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh}, ScratchDir: filepath.Join(dir, "scratch"),
+		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(dir, "scratch"),
 	})
 	if err != nil {
 		return nil, err

@@ -188,8 +188,9 @@ const (
 	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
 	// inlineField is a struct in the model that holds a whole definition.
 	inlineField = protoreflect.FullName("switchyard.v1.RunSpec.definition")
-	// commandField is a value in the model, of which only some kinds can be run.
-	commandField = protoreflect.Name("command")
+	// commandField and entrypointField are values in the model, of which only some kinds can be run.
+	commandField    = protoreflect.Name("command")
+	entrypointField = protoreflect.Name("entrypoint")
 )
 
 func (d *decoder) field(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
@@ -283,11 +284,14 @@ func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.Fi
 			}
 			return protoreflect.ValueOfMessage(s.ProtoReflect()), true
 		case valueName:
-			if field.Name() != commandField {
-				v, ok := d.freeValue(n, p)
-				return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
+			read := d.freeValue
+			switch field.Name() {
+			case commandField:
+				read = d.command
+			case entrypointField:
+				read = d.entrypoint
 			}
-			v, ok := d.command(n, p)
+			v, ok := read(n, p)
 			return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
 		}
 		d.message(n, empty.Message(), p)

@@ -62,7 +62,7 @@ type heir struct {
 
 // forNodes are the fields that say something to nodes, and so nothing to tasks
 // that have none.
-var forNodes = map[string]bool{"env": true, "constraints": true, "resources": true, "timeout": true, "batch": true}
+var forNodes = map[string]bool{"env": true, "constraints": true, "resources": true, "timeout": true, "heartbeatTimeout": true, "batch": true}
 
 // take moves what is in one message, at path above, into those fields of the
 // other, at path at, that are not there. Messages are merged field by field, and

@@ -13,7 +13,7 @@ import (
 )
 
 // withoutExamples are messages of executors that nothing can run yet.
-var withoutExamples = []protoreflect.Name{"ContainerSpec", "VpsSpec", "K8sJobSpec", "SubagentSpec", "ClaudeRelaySpec", "Mount"}
+var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "ClaudeRelaySpec"}
 
 // TestExamplesUseEverything holds that the examples, which are run and compared
 // with what is expected of them, have every field of the model, and that each of
@@ -79,6 +79,10 @@ func (u uses) message(m protoreflect.MessageDescriptor, n *node, taskType string
 		case field.IsMap() && field.MapValue().Message() != nil:
 			for _, entry := range e.value.entries {
 				u.message(field.MapValue().Message(), entry.value, taskType)
+			}
+		case field.IsList() && field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
+			for _, item := range e.value.items {
+				u.message(field.Message(), item, taskType)
 			}
 		case field.IsList() || field.IsMap():
 		case field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:

@@ -14,6 +14,12 @@ import (
 // limit. A duration that Check refuses counts as none, here and below.
 func Timeout(task *v1.TaskDefinition) time.Duration { return duration(task.GetTimeout()) }
 
+// HeartbeatTimeout returns how long the node of an attempt of a task may be silent;
+// 0 is the default of the run.
+func HeartbeatTimeout(task *v1.TaskDefinition) time.Duration {
+	return duration(task.GetHeartbeatTimeout())
+}
+
 // Deadline returns the longest time that a task may take, all attempts and waits
 // included; 0 is no limit.
 func Deadline(task *v1.TaskDefinition) time.Duration { return duration(task.GetDeadline()) }

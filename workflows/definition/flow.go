@@ -78,9 +78,13 @@ func (d *decoder) task(task *v1.TaskDefinition, spec proto.Message, at *path) {
 	if run, ok := spec.(*v1.RunSpec); ok {
 		d.runSpec(run, at.field("spec"))
 	}
+	if container, ok := spec.(*v1.ContainerSpec); ok {
+		d.containerSpec(container, at.field("spec"))
+	}
 	d.env(task.GetEnv(), at.field("env"))
 	d.duration(task.GetTimeout(), at.field("timeout"))
 	d.duration(task.GetDeadline(), at.field("deadline"))
+	d.heartbeatTimeout(task, at.field("heartbeatTimeout"))
 	d.duration(task.GetCache().GetTtl(), at.field("cache").field("ttl"))
 	d.nodes(task.GetConstraints(), at.field("constraints"))
 	d.flow(task, at)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
@@ -146,6 +147,25 @@ func (d *decoder) env(env map[string]string, p *path) {
 func (d *decoder) nul(at position, p *path) {
 	d.add(at, p, p.local()+" holds a NUL character, which no program can be given", "")
 }
+
+// heartbeatTimeout checks how long the node of an attempt may be silent.
+func (d *decoder) heartbeatTimeout(task *v1.TaskDefinition, p *path) {
+	text := task.GetHeartbeatTimeout()
+	d.duration(text, p)
+	if _, err := parseDuration(text); text == "" || err != nil || d.settled(p) {
+		return
+	}
+	if timeout := HeartbeatTimeout(task); timeout < minHeartbeatTimeout || timeout > maxHeartbeatTimeout {
+		d.add(d.locate(p), p, p.local()+" is "+text+"; it must be 5s to 1h", "")
+	}
+}
+
+// Bounds of a heartbeat time-out: heartbeats keep the least one, and a task whose node
+// is lost does not wait for longer than the other.
+const (
+	minHeartbeatTimeout = 5 * time.Second
+	maxHeartbeatTimeout = time.Hour
+)
 
 func (d *decoder) duration(text string, p *path) {
 	if text == "" || d.settled(p) {

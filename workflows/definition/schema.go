@@ -194,7 +194,7 @@ func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRul
 func freeSchema(field protoreflect.FieldDescriptor) object {
 	expression := object{"type": "string", "minLength": 1}
 	switch {
-	case field.Name() == commandField:
+	case field.Name() == commandField, field.Name() == entrypointField:
 		return object{"anyOf": []any{
 			object{"type": scalarText, "minLength": 1},
 			object{"type": "array", "minItems": 1, "items": object{"type": scalarText}},
@@ -212,7 +212,7 @@ func freeSchema(field protoreflect.FieldDescriptor) object {
 func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
-	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefaults.timeout",
+	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout",
 		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl":
 		schema["type"] = scalarText
 		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`

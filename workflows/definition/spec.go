@@ -68,7 +68,17 @@ func (d *decoder) spec(taskType string, n *node, p *path) (proto.Message, *struc
 
 // command decodes what a task runs: a text for a shell, or a list of texts.
 func (d *decoder) command(n *node, p *path) (*structpb.Value, bool) {
-	const want = "; it must be a string for a shell, or a list of strings"
+	return d.program(n, p, "it must be a string for a shell, or a list of strings")
+}
+
+// entrypoint decodes the program of a container: a text, or a list of it and its
+// first arguments.
+func (d *decoder) entrypoint(n *node, p *path) (*structpb.Value, bool) {
+	return d.program(n, p, "it must be a program, or a list of it and its first arguments")
+}
+
+// program decodes a text, or a list of texts of which the first is a program.
+func (d *decoder) program(n *node, p *path, want string) (*structpb.Value, bool) {
 	if text, ok := n.scalarText(); ok {
 		if strings.TrimSpace(text) == "" {
 			d.fail(n.at, p, p.local()+" is empty", "")
@@ -77,7 +87,7 @@ func (d *decoder) command(n *node, p *path) (*structpb.Value, bool) {
 		return structpb.NewStringValue(text), true
 	}
 	if n.kind != sequence {
-		d.fail(n.at, p, p.local()+" is "+n.String()+want, "")
+		d.fail(n.at, p, p.local()+" is "+n.String()+"; "+want, "")
 		return nil, false
 	}
 	list := &structpb.ListValue{}

@@ -1,10 +1,144 @@
 package container
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/network"
+
+	"switchyard/activities/executor"
+	"switchyard/workflows/policy"
+)
+
+// autoAddress asks for an address that is free.
+const autoAddress = "auto"
 
 // reserveAddress returns the address that a container gets in a network, by what its
-// spec says, "auto" included; empty: whichever the engine gives. release gives it back,
-// when the container is gone.
-func (e *Executor) reserveAddress(ctx context.Context, network, want string) (ip string, release func(), err error) {
-	return want, func() {}, nil
+// spec says, "auto" included; empty: whichever the engine gives. No two reservations of
+// this process have one address at a time. release gives it back, when the container is
+// gone; to release twice changes nothing.
+//
+// A network that the node does not have, and an address that is taken, are faults of the
+// node; a network without addresses of one's own, and an address outside of it, are the
+// task's, a *StartError. Somebody else may take the address before the container starts:
+// then the engine's error is one of isAddressTaken, and another reservation of "auto"
+// gives another address.
+func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
+	none := func() {}
+	if !userDefined(name) {
+		if want != "" {
+			shown := name
+			if shown == "" {
+				shown = "the engine's own"
+			}
+			return "", none, badNetwork("spec.ip is %s, and network %s has no addresses to choose from: use one made with docker network create --subnet", want, shown)
+		}
+		return "", none, nil
+	}
+	found, err := e.inspectNetwork(ctx, name)
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return "", none, fmt.Errorf("network %s is not on %s", name, hostname())
+	case err != nil:
+		return "", none, fmt.Errorf("look at network %s: %w", name, err)
+	case found.Driver == "host" && !e.opts.Policy.GetHostNetwork():
+		return "", none, refusal(fmt.Sprintf("network %s is the host's, and this node does not allow that (switchyard worker %s)", name, policy.HostNetworkFlag))
+	case want == "":
+		return "", none, nil
+	case !userDefined(found.Name) || found.Driver == "host" || found.Driver == "null":
+		return "", none, badNetwork("spec.ip is %s, and network %s has no addresses to choose from", want, name)
+	}
+	pool, err := poolOf(found)
+	if err != nil {
+		return "", none, fmt.Errorf("network %s: %w", name, err)
+	}
+	at, err := e.addresses.reserve(found.ID, pool, want)
+	if err != nil {
+		if s := executor.AsStartError(err); s != nil {
+			return "", none, badNetwork("network %s: %w", name, s.Err)
+		}
+		return "", none, fmt.Errorf("network %s: %w", name, err)
+	}
+	var once sync.Once
+	return at.String(), func() { once.Do(func() { e.addresses.release(found.ID, at) }) }, nil
+}
+
+func badNetwork(format string, args ...any) error {
+	return cannotRun(fmt.Errorf(format, args...))
+}
+
+// userDefined tells whether a spec's network is one that somebody has made.
+func userDefined(name string) bool {
+	switch name {
+	case "", network.NetworkDefault, network.NetworkBridge, network.NetworkNone, network.NetworkHost:
+		return false
+	}
+	return true
+}
+
+// isAddressTaken tells whether the engine could not start a container because somebody
+// else has its address.
+func isAddressTaken(err error) bool {
+	return err != nil && strings.Contains(strings.ToLower(err.Error()), "address already in use")
+}
+
+func (e *Executor) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
+	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
+	defer cancel()
+	found, err := e.docker.NetworkInspect(ctx, name, network.InspectOptions{})
+	return found, toldWhy(ctx, err)
+}
+
+// addresses are those reserved in networks. The zero value is ready.
+type addresses struct {
+	mu       sync.Mutex
+	reserved map[string]map[netip.Addr]bool // by the network's id
+	last     map[string]netip.Addr          // given out by "auto", by the network's id
+}
+
+// reserve gives out an address of a pool.
+func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reserved == nil {
+		a.reserved, a.last = map[string]map[netip.Addr]bool{}, map[string]netip.Addr{}
+	}
+	taken := func(at netip.Addr) bool { return p.used[at] || a.reserved[id][at] }
+	var at netip.Addr
+	if want == autoAddress {
+		var ok bool
+		if at, ok = p.free(a.last[id], taken, len(p.used)+len(a.reserved[id])); !ok {
+			return netip.Addr{}, fmt.Errorf("none of its addresses is free on %s", hostname())
+		}
+		a.last[id] = at
+	} else {
+		var err error
+		if at, err = netip.ParseAddr(want); err != nil {
+			return netip.Addr{}, badNetwork("spec.ip is %q, which is no address", want)
+		}
+		switch {
+		case !p.has(at):
+			return netip.Addr{}, badNetwork("spec.ip is %s, and its addresses are %s", want, p)
+		case taken(at):
+			return netip.Addr{}, fmt.Errorf("address %s is in use on %s", want, hostname())
+		}
+	}
+	if a.reserved[id] == nil {
+		a.reserved[id] = map[netip.Addr]bool{}
+	}
+	a.reserved[id][at] = true
+	return at, nil
+}
+
+func (a *addresses) release(id string, at netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.reserved[id], at)
+	if len(a.reserved[id]) == 0 {
+		delete(a.reserved, id)
+	}
 }

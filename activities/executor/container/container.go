@@ -2,9 +2,9 @@ package container
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -16,7 +16,8 @@ import (
 // Options say how an Executor works.
 type Options struct {
 	// Host is the engine's address, such as "unix:///run/docker.sock"; empty: that of
-	// DOCKER_HOST, or the engine's usual one.
+	// DOCKER_HOST, or the engine's usual one. The engine must be on this machine: it
+	// mounts directories of it.
 	Host string
 	// Policy is what containers may do beyond the harmless; nil: nothing.
 	Policy *v1.ContainerPolicy
@@ -32,10 +33,28 @@ type Options struct {
 
 // Executor runs container tasks. One is enough for all nodes of a process.
 type Executor struct {
-	docker *client.Client
-	opts   Options
-	logger *slog.Logger
+	docker   *client.Client
+	opts     Options
+	logger   *slog.Logger
+	engine   *engine
+	sweeper  *sweeper
+	programs programs
+	facts    facts
+
+	mu sync.Mutex
+	// running are the attempts whose container has started, by their ids.
+	running map[string]*running
+
+	pulls, loads flights
+	addresses    addresses
+	silence      time.Duration // instead of silenceTimeout, where it is not 0
 }
+
+var (
+	_ executor.Steerer   = (*Executor)(nil)
+	_ executor.Survivor  = (*Executor)(nil)
+	_ executor.Available = (*Executor)(nil)
+)
 
 // New returns an Executor; whoever made it calls Close after the last Run has returned.
 // The engine need not be there yet.
@@ -51,16 +70,28 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{docker: docker, opts: o, logger: o.Logger}, nil
+	e := &Executor{docker: docker, opts: o, logger: o.Logger, running: map[string]*running{}}
+	e.engine = watchEngine(docker)
+	e.sweeper = startSweeper(e)
+	return e, nil
 }
 
 // Type is "container".
 func (e *Executor) Type() string { return "container" }
 
-// Close gives up the connections to the engine.
-func (e *Executor) Close() error { return e.docker.Close() }
+// Available says whether the engine answers.
+func (e *Executor) Available() error { return e.engine.available() }
 
-// Run runs the attempt's container.
-func (e *Executor) Run(context.Context, executor.Attempt, func()) (executor.Result, error) {
-	return executor.Result{}, errors.ErrUnsupported
+// Close gives up the connections to the engine.
+func (e *Executor) Close() error {
+	e.sweeper.close()
+	e.engine.close()
+	return e.docker.Close()
+}
+
+// find returns the attempt that runs under an id; nil: none does.
+func (e *Executor) find(id string) *running {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running[id]
 }

@@ -31,7 +31,11 @@ func (h Harness) exitCode(t *testing.T) {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
 			a, c := h.attempt(t, Program{Code: code})
 			r := h.finish(t, t.Context(), e, a, c)
-			if r.ExitCode != code || r.Signal != "" || r.Stopped || r.OOMKilled {
+			signal := ""
+			if code == 137 && h.OnlyCodes {
+				signal = "SIGKILL"
+			}
+			if r.ExitCode != code || r.Signal != signal || r.Stopped || r.OOMKilled {
 				t.Errorf("result %+v, want exit code %d and nothing else", r, code)
 			}
 		})
@@ -71,8 +75,11 @@ func (h Harness) directory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, c := h.attempt(t, Program{PrintDir: true, Dir: dir})
 			want := filepath.Join(a.BaseDir, dir)
-			if filepath.IsAbs(dir) {
+			switch {
+			case filepath.IsAbs(dir):
 				want = dir
+			case dir == "" && h.DefaultDir != "":
+				want = h.DefaultDir
 			}
 			if err := os.MkdirAll(want, 0o755); err != nil {
 				t.Fatal(err)

@@ -55,11 +55,18 @@ func (h Harness) stop(t *testing.T) {
 		}
 	})
 	t.Run("by deadline", func(t *testing.T) {
-		a, c := h.attempt(t, Program{Sleep: true})
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if r := h.finish(t, ctx, e, a, c); !r.Stopped {
-			t.Errorf("result %+v, want a stopped one", r)
+		for limit := 200 * time.Millisecond; ; limit *= 2 {
+			a, c := h.attempt(t, Program{Sleep: true})
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			r, err := e.Run(ctx, a, c.spawned)
+			cancel()
+			if err != nil || !r.Stopped {
+				t.Errorf("result %+v, error %v, want a stopped one", r, err)
+			}
+			h.nothingLeft(t, a.ID)
+			if c.spawns.Load() == 1 || limit > patience { // else it came before the start
+				return
+			}
 		}
 	})
 	t.Run("after the end", func(t *testing.T) {

@@ -29,6 +29,12 @@ type Program struct {
 	OnTerm string
 	// Sleep keeps it running until it is stopped.
 	Sleep bool
+	// Tick prints a line on standard output every 50 ms until it is stopped.
+	Tick bool
+	// Hog is how much memory, in bytes, it uses at last.
+	Hog int64
+	// AwaitFlag has it wait for the file that its variable SUITE_FLAG names.
+	AwaitFlag bool
 	// Kill is a signal, such as "KILL", that it sends to itself.
 	Kill string
 	// Code is the exit code.
@@ -69,6 +75,15 @@ func (p Program) Script() string {
 	}
 	if p.Flood > 0 {
 		line("yes 'a line of output that is of no interest to anyone' | head -c %d", p.Flood)
+	}
+	if p.Hog > 0 {
+		line(`x=$(yes | head -c %d); test -n "$x"`, p.Hog)
+	}
+	if p.AwaitFlag {
+		line(`while [ ! -e "$SUITE_FLAG" ]; do sleep 0.02; done`)
+	}
+	if p.Tick {
+		line("while :; do echo tick; sleep 0.05; done")
 	}
 	if p.Kill != "" {
 		line("kill -%s $$", p.Kill)

@@ -31,6 +31,19 @@ type Harness struct {
 	FloodBytes int64
 	// Many is how many attempts run at once to test concurrency.
 	Many int
+	// DefaultDir is where a program runs whose spec names no directory; empty: in the
+	// attempt's BaseDir.
+	DefaultDir string
+	// OnlyCodes says that a program that exits with 128 and the number of a signal cannot
+	// be told from one that the signal ended.
+	OnlyCodes bool
+	// Image says that results name the image of a container.
+	Image bool
+	// Memory says that the memory of attempts is limited here.
+	Memory bool
+	// Abandon starts an attempt by a worker of its own, and kills that when the attempt
+	// has printed a text; nil: attempts do not outlive their worker.
+	Abandon func(t *testing.T, a executor.Attempt, ready string)
 }
 
 // patience is how long an attempt may take that does not wait for anything.
@@ -51,6 +64,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("output", h.output)
 	t.Run("many at once", h.many)
 	t.Run("batch", h.batch)
+	t.Run("memory", h.memory)
+	t.Run("steer", h.steer)
+	t.Run("survivors", h.survivors)
 }
 
 var serial atomic.Int64
@@ -63,14 +79,16 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 		t.Skipf("this type has no program like %+v", p)
 	}
 	c := &capture{}
+	run := fmt.Sprintf("suite-%d-%d", time.Now().UnixNano(), serial.Add(1))
 	return executor.Attempt{
-		ID:      fmt.Sprintf("suite-%d-%d/task/c1", time.Now().UnixNano(), serial.Add(1)),
-		Spec:    spec,
-		Env:     map[string]string{},
-		BaseDir: t.TempDir(),
-		Stdout:  &c.out,
-		Stderr:  &c.err,
-		Grace:   5 * time.Second,
+		ID:       run + "/task/c1",
+		Identity: executor.Identity{Run: run, Task: "task", Node: "suite", Index: -1, Claim: 1},
+		Spec:     spec,
+		Env:      map[string]string{},
+		BaseDir:  t.TempDir(),
+		Stdout:   &c.out,
+		Stderr:   &c.err,
+		Grace:    5 * time.Second,
 	}, c
 }
 
@@ -111,6 +129,9 @@ func (h Harness) finish(t *testing.T, ctx context.Context, e executor.Executor, 
 	}
 	if context.Cause(ctx) != nil && context.Cause(ctx).Error() == "the suite's patience" {
 		t.Fatalf("still running after %v; stdout %q, stderr %q", patience, c.out.String(), c.err.String())
+	}
+	if (r.Image != "") != h.Image {
+		t.Errorf("the result names the image %q", r.Image)
 	}
 	if n := c.spawns.Load(); n != 1 {
 		t.Errorf("spawned was called %d times, want once", n)

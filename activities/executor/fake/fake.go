@@ -54,6 +54,9 @@ type Executor struct {
 	calls   []Call
 	running map[string]int
 	gates   map[string]chan struct{}
+	// paused has the ids of the attempts that run, with what is closed when one that is
+	// suspended goes on; nil: it is not.
+	paused map[string]chan struct{}
 	// changed is closed and replaced whenever calls or running change.
 	changed chan struct{}
 }
@@ -66,7 +69,8 @@ var _ executor.Executor = (*Executor)(nil)
 func New(taskType string, script map[string][]Step) *Executor {
 	return &Executor{
 		taskType: taskType, script: script,
-		running: make(map[string]int), gates: make(map[string]chan struct{}), changed: make(chan struct{}),
+		running: make(map[string]int), gates: make(map[string]chan struct{}),
+		paused: make(map[string]chan struct{}), changed: make(chan struct{}),
 	}
 }
 
@@ -83,13 +87,15 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if step.StartErr != nil {
 		return executor.Result{}, step.StartErr
 	}
+	e.enter(a.ID)
+	defer e.leave(a.ID, true)
 	spawned()
 	e.count(task, 1)
 	defer e.count(task, -1)
 	if err := step.write(a); err != nil {
 		return executor.Result{}, err
 	}
-	if !step.wait(ctx, gate) {
+	if !step.wait(ctx, gate) || !e.awaitResume(ctx, a.ID) {
 		return step.stop(a), nil
 	}
 	return step.Result, step.Err

@@ -722,7 +722,8 @@ func (x *Semaphore) GetLimit() int32 {
 // Cache says when the result of an earlier run of the task is as good as a new one.
 type Cache struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CEL expression; a completed result of the same task of the same workflow under the same value is reused.
+	// CEL expression; a completed result of the same task of the same workflow under the same value is reused. A task whose
+	// key cannot be evaluated, or is empty, runs without the cache, as its events and its log say.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// How long a result is good for, such as "24h"; empty: as long as it is kept.
 	Ttl           string `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`

@@ -185,7 +185,9 @@ type Again struct {
 	// Everything that did not complete: failed, dead-lettered, cancelled and skipped tasks.
 	Failed bool `protobuf:"varint,1,opt,name=failed,proto3" json:"failed,omitempty"`
 	// These tasks and all below them, whatever their state.
-	From          []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	// Instances that were skipped because nothing of their task was to start any more.
+	Skipped       bool `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +236,13 @@ func (x *Again) GetFrom() []string {
 	return nil
 }
 
+func (x *Again) GetSkipped() bool {
+	if x != nil {
+		return x.Skipped
+	}
+	return false
+}
+
 // Part is a range of the instances of a task, which the workflow `FanOut` carries through for a run.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -267,7 +276,11 @@ type Part struct {
 	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Generation in which the part was carried through before: what completed there is kept. Absent: none, or it is done
 	// anew.
-	Before        *int32 `protobuf:"varint,15,opt,name=before,proto3,oneof" json:"before,omitempty"`
+	Before *int32 `protobuf:"varint,15,opt,name=before,proto3,oneof" json:"before,omitempty"`
+	// What other parts have learned of the instances for automatic batches; absent: nothing.
+	Pace *Pace `protobuf:"bytes,16,opt,name=pace,proto3" json:"pace,omitempty"`
+	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
+	HaltReason    string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,6 +420,75 @@ func (x *Part) GetBefore() int32 {
 	return 0
 }
 
+func (x *Part) GetPace() *Pace {
+	if x != nil {
+		return x.Pace
+	}
+	return nil
+}
+
+func (x *Part) GetHaltReason() string {
+	if x != nil {
+		return x.HaltReason
+	}
+	return ""
+}
+
+// Pace is what is known of the instances of a task from those that have run, for batches that are made as large as is good.
+type Pace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long one has taken of late.
+	Instance *durationpb.Duration `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	// How many instances a batch has grown to.
+	Batch         int32 `protobuf:"varint,2,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pace) Reset() {
+	*x = Pace{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pace) ProtoMessage() {}
+
+func (x *Pace) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pace.ProtoReflect.Descriptor instead.
+func (*Pace) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Pace) GetInstance() *durationpb.Duration {
+	if x != nil {
+		return x.Instance
+	}
+	return nil
+}
+
+func (x *Pace) GetBatch() int32 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
+}
+
 // PartOrder is what a run wants of its FanOut children: the argument of the signal `order`. The newest one holds.
 type PartOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -415,14 +497,18 @@ type PartOrder struct {
 	// Nothing new starts any more; what runs may finish.
 	Halt bool `protobuf:"varint,2,opt,name=halt,proto3" json:"halt,omitempty"`
 	// Nothing new starts for now.
-	Paused        bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Everything is killed by a person, and why, in one line; empty: it is not.
+	Killed string `protobuf:"bytes,4,opt,name=killed,proto3" json:"killed,omitempty"`
+	// Why it is halted, as a word: "halt" (with the run) or "max_failures"; empty: it is not, or by an older release.
+	HaltReason    string `protobuf:"bytes,5,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PartOrder) Reset() {
 	*x = PartOrder{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +520,7 @@ func (x *PartOrder) String() string {
 func (*PartOrder) ProtoMessage() {}
 
 func (x *PartOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +533,7 @@ func (x *PartOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartOrder.ProtoReflect.Descriptor instead.
 func (*PartOrder) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PartOrder) GetCancel() bool {
@@ -471,6 +557,20 @@ func (x *PartOrder) GetPaused() bool {
 	return false
 }
 
+func (x *PartOrder) GetKilled() string {
+	if x != nil {
+		return x.Killed
+	}
+	return ""
+}
+
+func (x *PartOrder) GetHaltReason() string {
+	if x != nil {
+		return x.HaltReason
+	}
+	return ""
+}
+
 // Items are the list that a `foreach` goes through: here, or in the store.
 type Items struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -484,7 +584,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +596,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +609,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Items) GetList() *structpb.ListValue {
@@ -537,7 +637,7 @@ type ItemList struct {
 
 func (x *ItemList) Reset() {
 	*x = ItemList{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +649,7 @@ func (x *ItemList) String() string {
 func (*ItemList) ProtoMessage() {}
 
 func (x *ItemList) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +662,7 @@ func (x *ItemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemList.ProtoReflect.Descriptor instead.
 func (*ItemList) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ItemList) GetItems() []*structpb.Value {
@@ -585,7 +685,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +697,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +710,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Shared) GetValue() *structpb.Struct {
@@ -653,14 +753,16 @@ type PartReport struct {
 	// Which of the parts at once it is, from 0: kept by the run, which shares `concurrency` out among them.
 	Slot int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Generation of the run that it is of.
-	Generation    int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
+	// What the part has learned of its instances for automatic batches; absent: nothing.
+	Pace          *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PartReport) Reset() {
 	*x = PartReport{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +774,7 @@ func (x *PartReport) String() string {
 func (*PartReport) ProtoMessage() {}
 
 func (x *PartReport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +787,7 @@ func (x *PartReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartReport.ProtoReflect.Descriptor instead.
 func (*PartReport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PartReport) GetTask() string {
@@ -772,6 +874,13 @@ func (x *PartReport) GetGeneration() int32 {
 	return 0
 }
 
+func (x *PartReport) GetPace() *Pace {
+	if x != nil {
+		return x.Pace
+	}
+	return nil
+}
+
 // ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -789,7 +898,7 @@ type ConditionReferences struct {
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +910,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +923,7 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
@@ -858,7 +967,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +979,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +992,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -928,14 +1037,16 @@ type RunCarry struct {
 	// When the deadline of this generation of the run is over; absent: it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
 	// A stored part as a workflow reads it back: compressed, in place of all fields.
-	Packed        []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
+	Packed []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
+	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
+	HaltReason    string `protobuf:"bytes,14,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunCarry) Reset() {
 	*x = RunCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1058,7 @@ func (x *RunCarry) String() string {
 func (*RunCarry) ProtoMessage() {}
 
 func (x *RunCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1071,7 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
 func (*RunCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
@@ -1054,6 +1165,13 @@ func (x *RunCarry) GetPacked() []byte {
 	return nil
 }
 
+func (x *RunCarry) GetHaltReason() string {
+	if x != nil {
+		return x.HaltReason
+	}
+	return ""
+}
+
 // ReopenRequest asks for the state from which an ended run goes on.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1067,7 +1185,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1197,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1210,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -1124,7 +1242,7 @@ type TaskCommand struct {
 
 func (x *TaskCommand) Reset() {
 	*x = TaskCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1254,7 @@ func (x *TaskCommand) String() string {
 func (*TaskCommand) ProtoMessage() {}
 
 func (x *TaskCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1267,7 @@ func (x *TaskCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
 func (*TaskCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskCommand) GetTask() string {
@@ -1186,7 +1304,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1316,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1329,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunCommand) GetReason() string {
@@ -1243,7 +1361,7 @@ type InstancesRequest struct {
 
 func (x *InstancesRequest) Reset() {
 	*x = InstancesRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1373,7 @@ func (x *InstancesRequest) String() string {
 func (*InstancesRequest) ProtoMessage() {}
 
 func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1386,7 @@ func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
 func (*InstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InstancesRequest) GetTask() string {
@@ -1304,14 +1422,16 @@ type InstancesResponse struct {
 	// Workflow id of the child that holds the instance that was asked for; empty: this one does.
 	Child string `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
 	// Number of the newest dispatch, by index; absent: there was none.
-	Claims        map[int32]int32 `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Claims map[int32]int32 `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The child that holds it is open: what it has left in the store is of an earlier opening.
+	Open          bool `protobuf:"varint,6,opt,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InstancesResponse) Reset() {
 	*x = InstancesResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1443,7 @@ func (x *InstancesResponse) String() string {
 func (*InstancesResponse) ProtoMessage() {}
 
 func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1456,7 @@ func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
 func (*InstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InstancesResponse) GetInstances() []*Instance {
@@ -1374,6 +1494,13 @@ func (x *InstancesResponse) GetClaims() map[int32]int32 {
 	return nil
 }
 
+func (x *InstancesResponse) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
 // LockRequest is the argument of the signal `ask` of the workflow `Lock`. What a workflow asks is taken in its order.
 type LockRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1389,7 +1516,7 @@ type LockRequest struct {
 
 func (x *LockRequest) Reset() {
 	*x = LockRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1528,7 @@ func (x *LockRequest) String() string {
 func (*LockRequest) ProtoMessage() {}
 
 func (x *LockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1541,7 @@ func (x *LockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
 func (*LockRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LockRequest) GetLock() string {
@@ -1449,7 +1576,7 @@ type LockRequests struct {
 
 func (x *LockRequests) Reset() {
 	*x = LockRequests{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1588,7 @@ func (x *LockRequests) String() string {
 func (*LockRequests) ProtoMessage() {}
 
 func (x *LockRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1601,7 @@ func (x *LockRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequests.ProtoReflect.Descriptor instead.
 func (*LockRequests) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LockRequests) GetRequests() []*LockRequest {
@@ -1510,7 +1637,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1649,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1662,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AcquireRequest) GetHolder() string {
@@ -1607,7 +1734,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1746,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1759,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseRequest) GetHolder() string {
@@ -1670,7 +1797,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1809,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1822,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Granted) GetLock() string {
@@ -1744,7 +1871,7 @@ type HoldersRequest struct {
 
 func (x *HoldersRequest) Reset() {
 	*x = HoldersRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1883,7 @@ func (x *HoldersRequest) String() string {
 func (*HoldersRequest) ProtoMessage() {}
 
 func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1896,7 @@ func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersRequest.ProtoReflect.Descriptor instead.
 func (*HoldersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HoldersRequest) GetHeld() []*AcquireRequest {
@@ -1790,7 +1917,7 @@ type HoldersResponse struct {
 
 func (x *HoldersResponse) Reset() {
 	*x = HoldersResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1929,7 @@ func (x *HoldersResponse) String() string {
 func (*HoldersResponse) ProtoMessage() {}
 
 func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1942,7 @@ func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersResponse.ProtoReflect.Descriptor instead.
 func (*HoldersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HoldersResponse) GetGone() []*AcquireRequest {
@@ -1842,7 +1969,7 @@ type LockInput struct {
 
 func (x *LockInput) Reset() {
 	*x = LockInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1981,7 @@ func (x *LockInput) String() string {
 func (*LockInput) ProtoMessage() {}
 
 func (x *LockInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1994,7 @@ func (x *LockInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
 func (*LockInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LockInput) GetName() string {
@@ -1911,7 +2038,7 @@ type LockAnswer struct {
 
 func (x *LockAnswer) Reset() {
 	*x = LockAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2050,7 @@ func (x *LockAnswer) String() string {
 func (*LockAnswer) ProtoMessage() {}
 
 func (x *LockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2063,7 @@ func (x *LockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockAnswer.ProtoReflect.Descriptor instead.
 func (*LockAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LockAnswer) GetTo() *AcquireRequest {
@@ -1965,7 +2092,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2104,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2117,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -2017,7 +2144,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2156,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2169,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -2084,7 +2211,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2223,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2236,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -2134,7 +2261,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2273,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2286,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -2194,7 +2321,7 @@ type EventPart struct {
 
 func (x *EventPart) Reset() {
 	*x = EventPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2333,7 @@ func (x *EventPart) String() string {
 func (*EventPart) ProtoMessage() {}
 
 func (x *EventPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2346,7 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
 func (*EventPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EventPart) GetEvents() []*Event {
@@ -2240,7 +2367,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2379,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2392,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -2311,14 +2438,20 @@ type TaskCarry struct {
 	// Its attempt runs on and has to be adopted; of a batch, the first instance has it. Absent: nothing of it runs.
 	HandedOver *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
 	// Parts of a large fan-out in the generations before, of which what completed is kept.
-	PartsBefore   []*PartReport `protobuf:"bytes,17,rep,name=parts_before,json=partsBefore,proto3" json:"parts_before,omitempty"`
+	PartsBefore []*PartReport `protobuf:"bytes,17,rep,name=parts_before,json=partsBefore,proto3" json:"parts_before,omitempty"`
+	// What is known of the instances of a fanned-out task, for automatic batches; absent: nothing.
+	Pace *Pace `protobuf:"bytes,20,opt,name=pace,proto3" json:"pace,omitempty"`
+	// Instances of a large fan-out that were put back by hand and whose parts are not open again yet.
+	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
+	// A person has suspended it, and who and why, in one line; empty: nobody has.
+	Paused        string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2463,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2476,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -2465,6 +2598,27 @@ func (x *TaskCarry) GetPartsBefore() []*PartReport {
 	return nil
 }
 
+func (x *TaskCarry) GetPace() *Pace {
+	if x != nil {
+		return x.Pace
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetPutBack() []int32 {
+	if x != nil {
+		return x.PutBack
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetPaused() string {
+	if x != nil {
+		return x.Paused
+	}
+	return ""
+}
+
 // HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
 type HandedOver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2490,7 +2644,7 @@ type HandedOver struct {
 
 func (x *HandedOver) Reset() {
 	*x = HandedOver{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2656,7 @@ func (x *HandedOver) String() string {
 func (*HandedOver) ProtoMessage() {}
 
 func (x *HandedOver) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2669,7 @@ func (x *HandedOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandedOver.ProtoReflect.Descriptor instead.
 func (*HandedOver) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HandedOver) GetLead() string {
@@ -2591,7 +2745,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2757,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2770,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -2658,7 +2812,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2824,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2837,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -2708,7 +2862,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2874,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2887,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -2768,7 +2922,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2934,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +2947,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -2818,7 +2972,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2984,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2997,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -2899,7 +3053,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3065,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3078,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Condition) GetTask() string {
@@ -3020,7 +3174,7 @@ type ChildRunRequest struct {
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3186,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3199,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -3112,7 +3266,7 @@ type ChildRunResponse struct {
 
 func (x *ChildRunResponse) Reset() {
 	*x = ChildRunResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3278,7 @@ func (x *ChildRunResponse) String() string {
 func (*ChildRunResponse) ProtoMessage() {}
 
 func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3291,7 @@ func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChildRunResponse) GetId() string {
@@ -3184,7 +3338,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3350,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3363,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -3280,7 +3434,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3446,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3459,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -3360,7 +3514,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3526,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3539,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ParentView) GetState() string {
@@ -3435,7 +3589,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3601,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3614,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -3515,7 +3669,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3681,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3694,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -3583,7 +3737,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3595,7 +3749,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3608,7 +3762,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -3645,7 +3799,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3811,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3824,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -3751,7 +3905,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3763,7 +3917,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3776,7 +3930,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -3817,7 +3971,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3983,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3996,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -3896,7 +4050,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4062,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4075,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -3988,7 +4142,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4154,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4167,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -4050,7 +4204,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4216,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4229,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -4112,7 +4266,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4278,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4291,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -4207,7 +4361,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4219,7 +4373,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4232,7 +4386,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -4328,7 +4482,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4494,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4507,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -4396,7 +4550,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4408,7 +4562,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4421,7 +4575,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -4486,7 +4640,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4652,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4511,7 +4665,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Assignment) GetTask() string {
@@ -4594,7 +4748,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4760,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4773,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Waiting) GetTask() string {
@@ -4663,7 +4817,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +4829,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +4842,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -4772,14 +4926,16 @@ type ExecuteRequest struct {
 	// What it is to do is left out.
 	Adopt bool `protobuf:"varint,30,opt,name=adopt,proto3" json:"adopt,omitempty"`
 	// The attempt that is adopted is to be stopped.
-	Stop          bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
+	Stop bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
+	// What the log of the attempt is to say first, a line each.
+	Notices       []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4791,7 +4947,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4804,7 +4960,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -5024,6 +5180,13 @@ func (x *ExecuteRequest) GetStop() bool {
 	return false
 }
 
+func (x *ExecuteRequest) GetNotices() []string {
+	if x != nil {
+		return x.Notices
+	}
+	return nil
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5045,7 +5208,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5057,7 +5220,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5070,7 +5233,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -5128,7 +5291,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5140,7 +5303,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5153,7 +5316,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -5187,7 +5350,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5362,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5212,7 +5375,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -5279,7 +5442,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5291,7 +5454,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5467,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -5420,7 +5583,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5432,7 +5595,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5445,7 +5608,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -5541,7 +5704,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5553,7 +5716,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5566,7 +5729,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -5631,7 +5794,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5643,7 +5806,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5656,7 +5819,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -5690,14 +5853,18 @@ type StatusResponse struct {
 	TaskCount int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	// Parts of fanned-out tasks that FanOut children carry through; only in the final status, and in an answer from
 	// revision 0 on.
-	Parts         []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Items of a `foreach` that was evaluated, by task; only in the final status.
+	Items map[string]*Items `protobuf:"bytes,8,rep,name=items,proto3" json:"items,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of parts of the events that are stored; only in the final status.
+	EventParts    int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5709,7 +5876,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5722,7 +5889,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -5774,6 +5941,20 @@ func (x *StatusResponse) GetParts() []*PartReport {
 	return nil
 }
 
+func (x *StatusResponse) GetItems() map[string]*Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetEventParts() int32 {
+	if x != nil {
+		return x.EventParts
+	}
+	return 0
+}
+
 // NodeInput is what the workflow `Node` is started with.
 type NodeInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5789,7 +5970,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5801,7 +5982,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5814,7 +5995,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *NodeInput) GetName() string {
@@ -5847,7 +6028,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5859,7 +6040,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5872,7 +6053,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -5892,7 +6073,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5904,7 +6085,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5917,7 +6098,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -5963,7 +6144,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5975,7 +6156,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5988,7 +6169,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -6031,7 +6212,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6043,7 +6224,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6056,7 +6237,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -6124,10 +6305,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05depth\x18\r \x01(\x05R\x05depth\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
-	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"3\n" +
+	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
-	"\x04from\x18\x02 \x03(\tR\x04from\"\xc5\x04\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
+	"\askipped\x18\x03 \x01(\bR\askipped\"\x8f\x05\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -6146,16 +6328,25 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
 	"\x06paused\x18\r \x01(\bR\x06paused\x12\x14\n" +
 	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x1b\n" +
-	"\x06before\x18\x0f \x01(\x05H\x00R\x06before\x88\x01\x01\x1aS\n" +
+	"\x06before\x18\x0f \x01(\x05H\x00R\x06before\x88\x01\x01\x12'\n" +
+	"\x04pace\x18\x10 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x1f\n" +
+	"\vhalt_reason\x18\x11 \x01(\tR\n" +
+	"haltReason\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\t\n" +
-	"\a_before\"O\n" +
+	"\a_before\"S\n" +
+	"\x04Pace\x125\n" +
+	"\binstance\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binstance\x12\x14\n" +
+	"\x05batch\x18\x02 \x01(\x05R\x05batch\"\x88\x01\n" +
 	"\tPartOrder\x12\x16\n" +
 	"\x06cancel\x18\x01 \x01(\bR\x06cancel\x12\x12\n" +
 	"\x04halt\x18\x02 \x01(\bR\x04halt\x12\x16\n" +
-	"\x06paused\x18\x03 \x01(\bR\x06paused\"I\n" +
+	"\x06paused\x18\x03 \x01(\bR\x06paused\x12\x16\n" +
+	"\x06killed\x18\x04 \x01(\tR\x06killed\x12\x1f\n" +
+	"\vhalt_reason\x18\x05 \x01(\tR\n" +
+	"haltReason\"I\n" +
 	"\x05Items\x12.\n" +
 	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"8\n" +
@@ -6163,7 +6354,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xb9\x03\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xe2\x03\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -6180,7 +6371,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04slot\x18\v \x01(\x05R\x04slot\x12\x1e\n" +
 	"\n" +
 	"generation\x18\f \x01(\x05R\n" +
-	"generation\x1a9\n" +
+	"generation\x12'\n" +
+	"\x04pace\x18\r \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
@@ -6192,7 +6384,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xc7\x04\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xe8\x04\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -6210,7 +6402,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x12;\n" +
 	"\vdeadline_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"deadlineAt\x12\x16\n" +
-	"\x06packed\x18\r \x01(\fR\x06packed\x1aR\n" +
+	"\x06packed\x18\r \x01(\fR\x06packed\x12\x1f\n" +
+	"\vhalt_reason\x18\x0e \x01(\tR\n" +
+	"haltReason\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -6231,13 +6425,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x10InstancesRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\xfa\x02\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\x8e\x03\n" +
 	"\x11InstancesResponse\x125\n" +
 	"\tinstances\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\tinstances\x12G\n" +
 	"\arecords\x18\x02 \x03(\v2-.switchyard.v1.InstancesResponse.RecordsEntryR\arecords\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x05R\x04next\x12\x14\n" +
 	"\x05child\x18\x04 \x01(\tR\x05child\x12D\n" +
-	"\x06claims\x18\x05 \x03(\v2,.switchyard.v1.InstancesResponse.ClaimsEntryR\x06claims\x1a:\n" +
+	"\x06claims\x18\x05 \x03(\v2,.switchyard.v1.InstancesResponse.ClaimsEntryR\x06claims\x12\x12\n" +
+	"\x04open\x18\x06 \x01(\bR\x04open\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -6299,7 +6494,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xc5\x05\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xa1\x06\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -6322,7 +6517,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"checkpoint\x12:\n" +
 	"\vhanded_over\x18\x10 \x01(\v2\x19.switchyard.v1.HandedOverR\n" +
 	"handedOver\x12<\n" +
-	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\"\x8b\x02\n" +
+	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\x12'\n" +
+	"\x04pace\x18\x14 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x19\n" +
+	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x16\n" +
+	"\x06paused\x18\x12 \x01(\tR\x06paused\"\x8b\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -6508,7 +6706,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\x8b\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xa5\n" +
 	"\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
@@ -6546,7 +6744,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x1d \x01(\tR\x05items\x12+\n" +
 	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x12\x14\n" +
 	"\x05adopt\x18\x1e \x01(\bR\x05adopt\x12\x12\n" +
-	"\x04stop\x18\x1f \x01(\bR\x04stop\x1a6\n" +
+	"\x04stop\x18\x1f \x01(\bR\x04stop\x12\x18\n" +
+	"\anotices\x18  \x03(\tR\anotices\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -6621,7 +6820,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xb6\x03\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xe7\x04\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -6630,13 +6829,20 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04more\x18\x05 \x01(\bR\x04more\x12\x1d\n" +
 	"\n" +
 	"task_count\x18\x06 \x01(\x05R\ttaskCount\x12/\n" +
-	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x1a:\n" +
+	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12>\n" +
+	"\x05items\x18\b \x03(\v2(.switchyard.v1.StatusResponse.ItemsEntryR\x05items\x12\x1f\n" +
+	"\vevent_parts\x18\t \x01(\x05R\n" +
+	"eventParts\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vClaimsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"t\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aN\n" +
+	"\n" +
+	"ItemsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
+	"\x05value\x18\x02 \x01(\v2\x14.switchyard.v1.ItemsR\x05value:\x028\x01\"t\n" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
@@ -6674,253 +6880,261 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
 	(*Part)(nil),                  // 2: switchyard.v1.Part
-	(*PartOrder)(nil),             // 3: switchyard.v1.PartOrder
-	(*Items)(nil),                 // 4: switchyard.v1.Items
-	(*ItemList)(nil),              // 5: switchyard.v1.ItemList
-	(*Shared)(nil),                // 6: switchyard.v1.Shared
-	(*PartReport)(nil),            // 7: switchyard.v1.PartReport
-	(*ConditionReferences)(nil),   // 8: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 9: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 10: switchyard.v1.RunCarry
-	(*ReopenRequest)(nil),         // 11: switchyard.v1.ReopenRequest
-	(*TaskCommand)(nil),           // 12: switchyard.v1.TaskCommand
-	(*RunCommand)(nil),            // 13: switchyard.v1.RunCommand
-	(*InstancesRequest)(nil),      // 14: switchyard.v1.InstancesRequest
-	(*InstancesResponse)(nil),     // 15: switchyard.v1.InstancesResponse
-	(*LockRequest)(nil),           // 16: switchyard.v1.LockRequest
-	(*LockRequests)(nil),          // 17: switchyard.v1.LockRequests
-	(*AcquireRequest)(nil),        // 18: switchyard.v1.AcquireRequest
-	(*ReleaseRequest)(nil),        // 19: switchyard.v1.ReleaseRequest
-	(*Granted)(nil),               // 20: switchyard.v1.Granted
-	(*HoldersRequest)(nil),        // 21: switchyard.v1.HoldersRequest
-	(*HoldersResponse)(nil),       // 22: switchyard.v1.HoldersResponse
-	(*LockInput)(nil),             // 23: switchyard.v1.LockInput
-	(*LockAnswer)(nil),            // 24: switchyard.v1.LockAnswer
-	(*RetryTaskRequest)(nil),      // 25: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 26: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 27: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 28: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 29: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 30: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 31: switchyard.v1.TaskCarry
-	(*HandedOver)(nil),            // 32: switchyard.v1.HandedOver
-	(*SteerRequest)(nil),          // 33: switchyard.v1.SteerRequest
-	(*SteerResponse)(nil),         // 34: switchyard.v1.SteerResponse
-	(*DetachRequest)(nil),         // 35: switchyard.v1.DetachRequest
-	(*DetachResponse)(nil),        // 36: switchyard.v1.DetachResponse
-	(*EvaluateRequest)(nil),       // 37: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 38: switchyard.v1.Condition
-	(*ChildRunRequest)(nil),       // 39: switchyard.v1.ChildRunRequest
-	(*ChildRunResponse)(nil),      // 40: switchyard.v1.ChildRunResponse
-	(*ChildRunEndRequest)(nil),    // 41: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 42: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 43: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 44: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 45: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 46: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 47: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 48: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 49: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 50: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 51: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 52: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 53: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 54: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 55: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 56: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 57: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 58: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 59: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 60: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 61: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 62: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 63: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 64: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 65: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 66: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 67: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 68: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 69: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 70: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 71: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 72: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 73: switchyard.v1.ExplainResponse
-	nil,                           // 74: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 75: switchyard.v1.Part.ViewsEntry
-	nil,                           // 76: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 77: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 78: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 79: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 80: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 81: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 82: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 83: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 84: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 85: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 86: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 87: google.protobuf.Struct
-	(*structpb.ListValue)(nil),    // 88: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 89: google.protobuf.Value
+	(*Pace)(nil),                  // 3: switchyard.v1.Pace
+	(*PartOrder)(nil),             // 4: switchyard.v1.PartOrder
+	(*Items)(nil),                 // 5: switchyard.v1.Items
+	(*ItemList)(nil),              // 6: switchyard.v1.ItemList
+	(*Shared)(nil),                // 7: switchyard.v1.Shared
+	(*PartReport)(nil),            // 8: switchyard.v1.PartReport
+	(*ConditionReferences)(nil),   // 9: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 10: switchyard.v1.RunOptions
+	(*RunCarry)(nil),              // 11: switchyard.v1.RunCarry
+	(*ReopenRequest)(nil),         // 12: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 13: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 14: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 15: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 16: switchyard.v1.InstancesResponse
+	(*LockRequest)(nil),           // 17: switchyard.v1.LockRequest
+	(*LockRequests)(nil),          // 18: switchyard.v1.LockRequests
+	(*AcquireRequest)(nil),        // 19: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 20: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 21: switchyard.v1.Granted
+	(*HoldersRequest)(nil),        // 22: switchyard.v1.HoldersRequest
+	(*HoldersResponse)(nil),       // 23: switchyard.v1.HoldersResponse
+	(*LockInput)(nil),             // 24: switchyard.v1.LockInput
+	(*LockAnswer)(nil),            // 25: switchyard.v1.LockAnswer
+	(*RetryTaskRequest)(nil),      // 26: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 27: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 28: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 29: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 30: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 31: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 32: switchyard.v1.TaskCarry
+	(*HandedOver)(nil),            // 33: switchyard.v1.HandedOver
+	(*SteerRequest)(nil),          // 34: switchyard.v1.SteerRequest
+	(*SteerResponse)(nil),         // 35: switchyard.v1.SteerResponse
+	(*DetachRequest)(nil),         // 36: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 37: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 38: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 39: switchyard.v1.Condition
+	(*ChildRunRequest)(nil),       // 40: switchyard.v1.ChildRunRequest
+	(*ChildRunResponse)(nil),      // 41: switchyard.v1.ChildRunResponse
+	(*ChildRunEndRequest)(nil),    // 42: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 43: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 44: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 45: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 46: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 47: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 48: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 49: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 50: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 51: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 52: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 53: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 54: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 55: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 56: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 57: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 58: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 59: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 60: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 61: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 62: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 63: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 64: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 65: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 66: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 67: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 68: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 69: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 70: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 71: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 72: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 73: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 74: switchyard.v1.ExplainResponse
+	nil,                           // 75: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 76: switchyard.v1.Part.ViewsEntry
+	nil,                           // 77: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 78: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 79: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 80: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 81: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 82: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 83: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 84: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 85: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 86: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 87: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 88: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 89: google.protobuf.Struct
 	(*durationpb.Duration)(nil),   // 90: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 91: google.protobuf.Timestamp
-	(*Run)(nil),                   // 92: switchyard.v1.Run
-	(*Instance)(nil),              // 93: switchyard.v1.Instance
-	(*Event)(nil),                 // 94: switchyard.v1.Event
-	(*Task)(nil),                  // 95: switchyard.v1.Task
-	(*TaskResult)(nil),            // 96: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 97: switchyard.v1.Constraints
-	(*Resources)(nil),             // 98: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 99: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 100: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 101: switchyard.v1.NodeVerdict
+	(*structpb.ListValue)(nil),    // 91: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 92: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 93: google.protobuf.Timestamp
+	(*Run)(nil),                   // 94: switchyard.v1.Run
+	(*Instance)(nil),              // 95: switchyard.v1.Instance
+	(*Event)(nil),                 // 96: switchyard.v1.Event
+	(*Task)(nil),                  // 97: switchyard.v1.Task
+	(*TaskResult)(nil),            // 98: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 99: switchyard.v1.Constraints
+	(*Resources)(nil),             // 100: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 101: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 102: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 103: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	86,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	87,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	74,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	9,   // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	10,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
+	88,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	89,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	75,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
-	4,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	63,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	75,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
-	6,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	88,  // 11: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	89,  // 12: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	87,  // 13: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	76,  // 14: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	87,  // 15: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
-	90,  // 16: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	90,  // 17: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	91,  // 18: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	77,  // 19: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	87,  // 20: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	92,  // 21: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	91,  // 22: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	93,  // 23: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	78,  // 24: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	79,  // 25: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	18,  // 26: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	19,  // 27: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	16,  // 28: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	18,  // 29: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	18,  // 30: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	18,  // 31: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	18,  // 32: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	24,  // 33: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	18,  // 34: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	20,  // 35: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	94,  // 36: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	94,  // 37: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	94,  // 38: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	95,  // 39: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	95,  // 40: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	91,  // 41: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
-	4,   // 42: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	91,  // 43: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	7,   // 44: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	95,  // 45: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	62,  // 46: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	32,  // 47: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	7,   // 48: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	91,  // 49: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	91,  // 50: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	55,  // 51: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	90,  // 52: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	55,  // 53: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	38,  // 54: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	80,  // 55: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	45,  // 56: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	42,  // 57: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	87,  // 58: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	87,  // 59: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	90,  // 60: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	89,  // 61: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	87,  // 62: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	9,   // 63: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	0,   // 64: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	96,  // 65: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	96,  // 66: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	44,  // 67: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	4,   // 68: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	87,  // 69: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	87,  // 70: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	47,  // 71: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	4,   // 72: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	48,  // 73: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	87,  // 74: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	91,  // 75: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	64,  // 76: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	48,  // 77: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	51,  // 78: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	52,  // 79: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	87,  // 80: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	54,  // 81: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	55,  // 82: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	97,  // 83: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	98,  // 84: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	91,  // 85: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	90,  // 86: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	99,  // 87: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	57,  // 88: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	58,  // 89: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	87,  // 90: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	81,  // 91: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	87,  // 92: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	63,  // 93: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	98,  // 94: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	90,  // 95: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	89,  // 96: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	6,   // 97: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	82,  // 98: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	6,   // 99: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	62,  // 100: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	61,  // 101: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	89,  // 102: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	62,  // 103: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	87,  // 104: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	44,  // 105: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	96,  // 106: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	87,  // 107: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	91,  // 108: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	91,  // 109: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	91,  // 110: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	62,  // 111: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	65,  // 112: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	96,  // 113: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	87,  // 114: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	62,  // 115: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	91,  // 116: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	62,  // 117: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	65,  // 118: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	92,  // 119: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	83,  // 120: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	84,  // 121: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	7,   // 122: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	100, // 123: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	91,  // 124: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	85,  // 125: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	54,  // 126: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	54,  // 127: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	101, // 128: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	73,  // 129: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	8,   // 130: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	43,  // 131: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	31,  // 132: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	43,  // 133: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	43,  // 134: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	91,  // 135: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	136, // [136:136] is the sub-list for method output_type
-	136, // [136:136] is the sub-list for method input_type
-	136, // [136:136] is the sub-list for extension type_name
-	136, // [136:136] is the sub-list for extension extendee
-	0,   // [0:136] is the sub-list for field type_name
+	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
+	64,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	76,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
+	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
+	90,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	91,  // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	92,  // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	89,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	77,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	89,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
+	90,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	90,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	93,  // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	78,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	89,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	94,  // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	93,  // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	95,  // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	79,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	80,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	19,  // 29: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	20,  // 30: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	17,  // 31: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	19,  // 32: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 33: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	19,  // 34: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 35: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	25,  // 36: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	19,  // 37: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	21,  // 38: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	96,  // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	96,  // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	96,  // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	97,  // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	97,  // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	93,  // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	5,   // 45: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	93,  // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 47: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	97,  // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	63,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	33,  // 50: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 51: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 52: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	93,  // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	93,  // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	56,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	90,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	56,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	39,  // 58: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	81,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	46,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	43,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	89,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	89,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	90,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	92,  // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	89,  // 66: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	10,  // 67: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	0,   // 68: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
+	98,  // 69: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	98,  // 70: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	45,  // 71: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 72: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	89,  // 73: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	89,  // 74: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	48,  // 75: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 76: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	49,  // 77: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	89,  // 78: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	93,  // 79: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	65,  // 80: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	49,  // 81: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	52,  // 82: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	53,  // 83: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	89,  // 84: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	55,  // 85: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	56,  // 86: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	99,  // 87: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	100, // 88: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	93,  // 89: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	90,  // 90: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	101, // 91: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	58,  // 92: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	59,  // 93: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	89,  // 94: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	82,  // 95: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	89,  // 96: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	64,  // 97: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	100, // 98: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	90,  // 99: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	92,  // 100: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 101: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	83,  // 102: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 103: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	63,  // 104: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	62,  // 105: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	92,  // 106: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	63,  // 107: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	89,  // 108: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	45,  // 109: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	98,  // 110: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	89,  // 111: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	93,  // 112: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	93,  // 113: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	93,  // 114: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	63,  // 115: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	66,  // 116: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	98,  // 117: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	89,  // 118: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	63,  // 119: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	93,  // 120: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	63,  // 121: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	66,  // 122: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	94,  // 123: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	84,  // 124: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	85,  // 125: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 126: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	86,  // 127: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	102, // 128: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	93,  // 129: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	87,  // 130: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	55,  // 131: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	55,  // 132: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	103, // 133: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	74,  // 134: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 135: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	44,  // 136: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 137: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	44,  // 138: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	44,  // 139: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 140: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	93,  // 141: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	142, // [142:142] is the sub-list for method output_type
+	142, // [142:142] is the sub-list for method input_type
+	142, // [142:142] is the sub-list for extension type_name
+	142, // [142:142] is the sub-list for extension extendee
+	0,   // [0:142] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -6932,15 +7146,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[57].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[60].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[58].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[61].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   86,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

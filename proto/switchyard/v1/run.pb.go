@@ -1190,7 +1190,9 @@ type LogEntry struct {
 	// When the node read it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
 	// The bytes as they were printed; may end within a line.
-	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// Not the task has printed it, but the system tells of it.
+	Notice        bool `protobuf:"varint,6,opt,name=notice,proto3" json:"notice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1258,6 +1260,13 @@ func (x *LogEntry) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *LogEntry) GetNotice() bool {
+	if x != nil {
+		return x.Notice
+	}
+	return false
 }
 
 var File_switchyard_v1_run_proto protoreflect.FileDescriptor
@@ -1401,13 +1410,14 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"cpuSeconds\x12$\n" +
 	"\x0epeak_memory_mb\x18\t \x01(\x01R\fpeakMemoryMb\x12!\n" +
 	"\fimage_digest\x18\n" +
-	" \x01(\tR\vimageDigest\"\xab\x01\n" +
+	" \x01(\tR\vimageDigest\"\xc3\x01\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
 	"\x06stream\x18\x03 \x01(\tB\x15\xbaH\x12r\x10R\x06stdoutR\x06stderrR\x06stream\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04dataB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
+	"\x06notice\x18\x06 \x01(\bR\x06noticeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_proto_rawDescOnce sync.Once

@@ -3818,7 +3818,9 @@ type GetRunRequest struct {
 	// Where to go on: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Leave out what tasks and instances have printed and left as output.
-	Brief         bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
+	Brief bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
+	// Only these tasks; empty: all. One that the run does not have is left out.
+	Tasks         []string `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3881,6 +3883,13 @@ func (x *GetRunRequest) GetBrief() bool {
 	return false
 }
 
+func (x *GetRunRequest) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
 // GetRunResponse is a run with a page of its tasks.
 type GetRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3939,7 +3948,7 @@ func (x *GetRunResponse) GetNextPageToken() string {
 // ListRunsRequest asks for a list of runs.
 type ListRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only runs in this state; empty: all. Open runs are "running".
+	// Only runs in this state; empty: all.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Only runs of the workflow of this name; empty: all.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -4791,19 +4800,20 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"updated_at\x18\x03 \x01(\tR\tupdatedAt\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
-	"\x16DeleteWorkflowResponse\"\x86\x01\n" +
+	"\x16DeleteWorkflowResponse\"\xa7\x01\n" +
 	"\rGetRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x14\n" +
-	"\x05brief\x18\x04 \x01(\bR\x05brief\"^\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\x12\x1f\n" +
+	"\x05tasks\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tasks\"^\n" +
 	"\x0eGetRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbd\x01\n" +
-	"\x0fListRunsRequest\x12N\n" +
-	"\x05state\x18\x01 \x01(\tB8\xbaH5r3R\x00R\arunningR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe0\x01\n" +
+	"\x0fListRunsRequest\x12q\n" +
+	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +

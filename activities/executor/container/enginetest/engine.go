@@ -40,13 +40,22 @@ func Engine(t testing.TB) *client.Client {
 func Image(t testing.TB) string {
 	t.Helper()
 	docker := Engine(t)
-	if err := importOnce(func() error { return Import(docker, imageName) }); err != nil {
+	err := importOnce(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if _, err := docker.ImageInspect(ctx, imageName); err == nil {
+			return nil // of another test, which may be using it
+		}
+		return Import(docker, imageName)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return imageName
 }
 
-const imageName = "switchyard-test/busybox:1"
+// imageName has a number that changes with what the image holds.
+const imageName = "switchyard-test/busybox:2"
 
 var (
 	imports     sync.Once
@@ -59,7 +68,7 @@ func importOnce(do func() error) error {
 }
 
 // applets are the programs of the image.
-var applets = strings.Fields("sh true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip")
+var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip")
 
 // Import makes the image under a name. It needs Debian's package busybox-static.
 func Import(docker *client.Client, name string) error {

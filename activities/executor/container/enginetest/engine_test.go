@@ -1,9 +1,14 @@
+//go:build linux
+
 package enginetest_test
 
 import (
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/docker/docker/api/types/container"
 
 	"switchyard/activities/executor/container/enginetest"
 )
@@ -23,5 +28,36 @@ func TestRegistry(t *testing.T) {
 		if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 			t.Fatalf("docker %v: %v: %s", args, err, out)
 		}
+	}
+}
+
+// A container of an engine that was killed goes on until it is started again.
+func TestOwn(t *testing.T) {
+	engine := enginetest.Own(t)
+	ctx := t.Context()
+	c, err := engine.Docker.ContainerCreate(ctx, &container.Config{Image: engine.Image, Cmd: []string{"sleep", "1000"}},
+		&container.HostConfig{NetworkMode: "none", Init: new(true)}, nil, nil, "")
+	if err == nil {
+		err = engine.Docker.ContainerStart(ctx, c.ID, container.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := engine.Docker.ContainerInspect(ctx, c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine.Kill()
+	if err := syscall.Kill(before.State.Pid, 0); err != nil {
+		t.Errorf("the container went with its engine: %v", err)
+	}
+	engine.Start()
+	after, err := engine.Docker.ContainerInspect(ctx, c.ID)
+	if err != nil || after.State.Running {
+		t.Errorf("the container runs on under an engine that was started again: %+v, %v", after.State, err)
+	}
+	engine.Restart()
+	if _, err := engine.Docker.ContainerInspect(ctx, c.ID); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,64 @@
+package container
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// call makes one call of the engine by a connection of its own, which ends with ctx
+// until the answer's header has come. The caller closes the connection.
+func (e *Executor) call(ctx context.Context, method, path string, header http.Header) (net.Conn, *bufio.Reader, *http.Response, error) {
+	conn, err := e.docker.Dialer()(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, method, "http://engine"+path, http.NoBody)
+	if err == nil {
+		req.Header = header
+		err = req.Write(conn)
+	}
+	reader := bufio.NewReaderSize(conn, outputBuffer)
+	var res *http.Response
+	if err == nil {
+		res, err = http.ReadResponse(reader, req)
+	}
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, nil, nil, told(ctx, err)
+	}
+	return conn, reader, res, nil
+}
+
+// hijack makes a call whose answer is a stream of its own kind.
+func (e *Executor) hijack(ctx context.Context, path string) (net.Conn, *bufio.Reader, error) {
+	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
+	conn, reader, res, err := e.call(ctx, http.MethodPost, "/v"+e.docker.ClientVersion()+path, header)
+	if err != nil {
+		return nil, nil, err
+	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+		conn.Close()
+		return nil, nil, fmt.Errorf("the engine says %s: %s", res.Status, text)
+	}
+	return conn, reader, nil
+}
+
+// takesCalls returns nil when the engine takes a new connection and answers.
+func (e *Executor) takesCalls(ctx context.Context) error {
+	conn, _, _, err := e.call(ctx, http.MethodGet, "/_ping", http.Header{"Connection": {"close"}})
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}

@@ -1,0 +1,183 @@
+package container
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-units"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Where a container finds what the node gives to its task.
+const (
+	workspaceIn = "/switchyard"
+	tempIn      = "/local_temp"
+	sharedIn    = "/shared"
+	// tempDir is the task's temporary directory in its workspace.
+	tempDir = "tmp"
+)
+
+// request is all that says how the container of an attempt is made.
+type request struct {
+	spec    *v1.ContainerSpec
+	attempt executor.Attempt
+	// image is the content address of the spec's image, ip the address in its network; empty: any.
+	image, ip string
+	// numa are the processors and memory to use; nil: any.
+	numa *numaSet
+	// cores is how many the engine's machine has; 0: not known.
+	cores int
+	// logDriver keeps the output so that it can be read again.
+	logDriver container.LogConfig
+}
+
+// made is a container as the engine wants to hear of it.
+type made struct {
+	config   *container.Config
+	host     *container.HostConfig
+	networks *network.NetworkingConfig
+}
+
+// convert says how to make the container of a request.
+func convert(r request) (made, error) {
+	spec, a := r.spec, r.attempt
+	cmd, err := commandOf(spec)
+	if err != nil {
+		return made{}, err
+	}
+	env, err := environment(a)
+	if err != nil {
+		return made{}, err
+	}
+	marks := labels(a)
+	marks[labelImage], marks[labelKeep] = r.image, spec.GetKeep()
+	maps.Copy(marks, spec.GetLabels())
+	initProcess := true
+	m := made{
+		config: &container.Config{
+			Image: spec.GetImage(), Entrypoint: cmd.entrypoint, Cmd: cmd.arguments,
+			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks,
+		},
+		host: &container.HostConfig{
+			Init: &initProcess, Privileged: spec.GetPrivileged(), CapAdd: spec.GetCapAdd(), LogConfig: r.logDriver,
+			NetworkMode: container.NetworkMode(spec.GetNetwork()), ShmSize: int64(spec.GetShmSizeMb()) << 20,
+			Mounts: mounts(spec, a), Resources: resources(r),
+		},
+	}
+	if r.ip != "" {
+		ip, err := netip.ParseAddr(r.ip)
+		if err != nil {
+			return made{}, fmt.Errorf("ip: %w", err)
+		}
+		address := &network.EndpointIPAMConfig{IPv4Address: r.ip}
+		if !ip.Is4() {
+			address = &network.EndpointIPAMConfig{IPv6Address: r.ip}
+		}
+		m.networks = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+			spec.GetNetwork(): {IPAMConfig: address},
+		}}
+	}
+	return m, nil
+}
+
+// resources are the limits of a container, and the devices that it gets.
+func resources(r request) container.Resources {
+	limits := r.attempt.Limits
+	res := container.Resources{}
+	if limits.Cores > 0 {
+		cores := limits.Cores
+		if r.cores > 0 {
+			cores = min(cores, float64(r.cores)) // the engine refuses more
+		}
+		res.NanoCPUs = int64(cores * 1e9)
+	}
+	if limits.Memory > 0 {
+		res.Memory, res.MemorySwap = limits.Memory, limits.Memory // no swap beyond it
+	}
+	if limits.Processes > 0 {
+		res.PidsLimit = &limits.Processes
+	}
+	if r.numa != nil {
+		res.CpusetCpus, res.CpusetMems = r.numa.cpus, r.numa.mems
+	}
+	for _, u := range r.spec.GetUlimits() {
+		hard := int64(u.GetHard())
+		if hard == 0 {
+			hard = int64(u.GetSoft())
+		}
+		res.Ulimits = append(res.Ulimits, &units.Ulimit{Name: u.GetName(), Soft: int64(u.GetSoft()), Hard: hard})
+	}
+	if gpus := r.attempt.GPUs; len(gpus) > 0 {
+		ids := make([]string, len(gpus))
+		for i, gpu := range gpus {
+			ids[i] = strconv.Itoa(int(gpu))
+		}
+		res.DeviceRequests = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: ids, Capabilities: [][]string{{"gpu"}}}}
+	}
+	return res
+}
+
+// mounts are the directories of the node that a container sees.
+func mounts(spec *v1.ContainerSpec, a executor.Attempt) []mount.Mount {
+	var all []mount.Mount
+	add := func(from, to string, readOnly bool) {
+		all = append(all, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly})
+	}
+	if a.WorkspaceDir != "" {
+		add(a.WorkspaceDir, workspaceIn, false)
+		add(filepath.Join(a.WorkspaceDir, tempDir), tempIn, false)
+	}
+	if a.SharedDir != "" {
+		add(a.SharedDir, sharedIn, false)
+	}
+	for _, m := range spec.GetMounts() {
+		add(m.GetHostPath(), m.GetContainerPath(), m.GetReadOnly())
+	}
+	return all
+}
+
+// environment are the variables of a container, as KEY=value. Paths in the attempt's
+// directories become what the container calls them.
+func environment(a executor.Attempt) ([]string, error) {
+	env := maps.Clone(a.Env)
+	if a.GPUs != nil && len(a.GPUs) == 0 {
+		if env == nil {
+			env = map[string]string{}
+		}
+		env["NVIDIA_VISIBLE_DEVICES"] = "void" // images ask for all of them
+	}
+	list := make([]string, 0, len(env))
+	for _, key := range slices.Sorted(maps.Keys(env)) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(env[key], 0) {
+			return nil, fmt.Errorf("the environment variable %q cannot be set", key)
+		}
+		list = append(list, key+"="+inside(env[key], a))
+	}
+	return list, nil
+}
+
+// inside is what a container calls a path of the node; what is none of the attempt's
+// paths stays as it is.
+func inside(value string, a executor.Attempt) string {
+	for _, dir := range []struct{ from, to string }{
+		{filepath.Join(a.WorkspaceDir, tempDir), tempIn}, {a.WorkspaceDir, workspaceIn}, {a.SharedDir, sharedIn},
+	} {
+		if !filepath.IsAbs(dir.from) {
+			continue // the attempt has none
+		}
+		if rest, ok := strings.CutPrefix(value, dir.from); ok && (rest == "" || rest[0] == '/') {
+			return dir.to + rest
+		}
+	}
+	return value
+}

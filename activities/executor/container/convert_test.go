@@ -1,0 +1,134 @@
+package container
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// GPUs are asked for by their indices, and an address in the network of the spec.
+func TestConvert(t *testing.T) {
+	m, err := convert(request{
+		spec: &v1.ContainerSpec{
+			Image: "i", Command: structpb.NewStringValue("true"), Network: "net", Ulimits: []*v1.Ulimit{{Name: "nofile", Soft: 5}},
+		},
+		attempt: executor.Attempt{GPUs: []int32{0, 2}, Limits: executor.Limits{Cores: 8, Memory: 64 << 20, Processes: 9}},
+		ip:      "10.0.0.9", numa: &numaSet{cpus: "0-3", mems: "0"}, cores: 4,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := m.host
+	if len(h.DeviceRequests) != 1 || !slices.Equal(h.DeviceRequests[0].DeviceIDs, []string{"0", "2"}) || h.DeviceRequests[0].Count != 0 {
+		t.Errorf("GPUs: %+v", h.DeviceRequests)
+	}
+	if h.NanoCPUs != 4e9 || h.Memory != 64<<20 || h.MemorySwap != h.Memory || *h.PidsLimit != 9 || h.CpusetCpus != "0-3" || h.CpusetMems != "0" {
+		t.Errorf("resources: %+v", h.Resources)
+	}
+	if u := h.Ulimits[0]; u.Soft != 5 || u.Hard != 5 {
+		t.Errorf("a limit without a hard one: %+v", u)
+	}
+	if got := m.networks.EndpointsConfig["net"].IPAMConfig.IPv4Address; got != "10.0.0.9" {
+		t.Errorf("address %q", got)
+	}
+	if slices.ContainsFunc(m.config.Env, func(e string) bool { return strings.HasPrefix(e, "NVIDIA_") }) {
+		t.Errorf("environment: %v", m.config.Env)
+	}
+}
+
+// Names are such as engines take, and those of two dispatches differ.
+func TestName(t *testing.T) {
+	id := rapid.Custom(func(t *rapid.T) executor.Identity {
+		part := rapid.OneOf(rapid.StringMatching(`[a-z0-9.-]{1,63}`), rapid.String(), rapid.StringN(150, 300, -1))
+		return executor.Identity{
+			Run: part.Draw(t, "run"), Task: part.Draw(t, "task"), Node: "n", Fleet: "f",
+			Index: rapid.Int32Range(-1, 100_000).Draw(t, "index"), Attempt: rapid.Int32Range(0, 9).Draw(t, "attempt"),
+			Claim: rapid.Int32Range(1, 1000).Draw(t, "claim"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a := id.Draw(t, "id")
+		name := Name(a)
+		if len(name) > maxName || !strings.HasPrefix(name, "switchyard-") || strings.ContainsFunc(name, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r)
+		}) {
+			t.Fatalf("name %q", name)
+		}
+		b := a
+		b.Claim++
+		c := a
+		c.Run += "x"
+		if Name(b) == name || Name(c) == name {
+			t.Fatalf("two have the name %q", name)
+		}
+		gotID, got, ok := identity(labels(executor.Attempt{ID: "id", Identity: a}))
+		if !ok || gotID != "id" || got != a {
+			t.Fatalf("labels are read as %q, %+v, %v", gotID, got, ok)
+		}
+	})
+	if _, _, ok := identity(map[string]string{labelID: "x", labelIndex: "one"}); ok {
+		t.Error("labels of somebody else are read")
+	}
+}
+
+func TestNUMA(t *testing.T) {
+	sys := fstest.MapFS{"node1/cpulist": {Data: []byte("4-7\n")}, "node2/cpulist": {Data: []byte("\n")}}
+	for node, want := range map[int32]*numaSet{1: {cpus: "4-7", mems: "1"}, 2: nil, 3: nil} {
+		a := executor.Attempt{NUMANode: &node}
+		set, err := numaOf(sys, a)
+		if (err == nil) != (want != nil) || want != nil && *set != *want {
+			t.Errorf("node %d: %+v, %v", node, set, err)
+		}
+		a.NUMAOptional = true
+		if set, err := numaOf(sys, a); err != nil || (set != nil) != (want != nil) {
+			t.Errorf("node %d, optional: %+v, %v", node, set, err)
+		}
+	}
+	if set, err := numaOf(sys, executor.Attempt{}); set != nil || err != nil {
+		t.Errorf("not bound: %+v, %v", set, err)
+	}
+}
+
+// Paths of the attempt's directories become what the container calls them, and no others.
+func TestInside(t *testing.T) {
+	a := executor.Attempt{WorkspaceDir: "/w/a", SharedDir: "/s"}
+	for value, want := range map[string]string{
+		"/w/a": "/switchyard", "/w/a/x": "/switchyard/x", "/w/a/tmp": "/local_temp", "/w/a/tmp/y": "/local_temp/y", "/w/a/tmpx": "/switchyard/tmpx",
+		"/w/ab": "/w/ab", "/s": "/shared", "/s/x": "/shared/x", "/sx": "/sx", "": "", "w/a": "w/a",
+	} {
+		if got := inside(value, a); got != want {
+			t.Errorf("%q becomes %q, want %q", value, got, want)
+		}
+		if got := inside(value, executor.Attempt{}); got != value {
+			t.Errorf("without directories, %q becomes %q", value, got)
+		}
+	}
+}
+
+// A container that swaps what is in its workspace for links reaches nothing outside.
+func TestDoorsFollowNoLink(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	victim := outside + "/victim"
+	write(t, victim, 0o640)
+	write(t, dir+"/input.json", 0o600)
+	link(t, victim, dir+"/output")
+	link(t, outside, dir+"/tmp")
+	for _, move := range []func(string) error{openDoors, shutDoors} {
+		if err := move(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := modeOf(t, victim); got != 0o640 {
+			t.Errorf("a file outside of the workspace has the mode %o", got)
+		}
+	}
+	if got := modeOf(t, dir+"/input.json"); got != 0o600 {
+		t.Errorf("the input has the mode %o", got)
+	}
+}

@@ -1,0 +1,108 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+// create makes the container, which has not started then.
+func (r *running) create(ctx context.Context, req request) (made, error) {
+	m, err := convert(req)
+	if err != nil {
+		return m, badSpec(err)
+	}
+	for again := false; ; again = true {
+		c, err := r.e.docker.ContainerCreate(ctx, m.config, m.host, m.networks, nil, r.name)
+		switch {
+		case err == nil:
+			r.id = c.ID
+			for _, w := range c.Warnings {
+				r.attempt.Notify("container engine: " + w)
+			}
+			return m, nil
+		case cerrdefs.IsConflict(err) && !again && r.removeEarlier(ctx):
+			continue
+		case ctx.Err() != nil:
+			// The engine may make it yet.
+			r.e.sweeper.add(r.name, true)
+		}
+		return m, blame("create container "+r.name, told(ctx, err))
+	}
+}
+
+// removeEarlier removes a container of the name that was made for the same dispatch: an
+// answer was lost. It tells whether there was one.
+func (r *running) removeEarlier(ctx context.Context) bool {
+	c, err := r.e.docker.ContainerInspect(ctx, r.name)
+	if err != nil || c.Config == nil || c.Config.Labels[labelID] != r.attempt.ID {
+		return false
+	}
+	return r.e.removeNow(ctx, c.ID) == nil
+}
+
+const (
+	// removePatience bounds one try to remove a container.
+	removePatience = 30 * time.Second
+	removeTries    = 3
+)
+
+// remove removes the container, now or as soon as the engine can.
+func (r *running) remove() {
+	if r.id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removePatience)
+	defer cancel()
+	ctx, done := r.e.engine.guard(ctx)
+	defer done()
+	err := r.e.removeNow(ctx, r.id)
+	for try := 1; err != nil && try < removeTries && ctx.Err() == nil; try++ {
+		err = r.e.removeNow(ctx, r.id)
+	}
+	if err != nil {
+		r.e.logger.Warn("a container could not be removed; it is tried again", "container", r.name, "error", err)
+		r.e.sweeper.add(r.id, false)
+	}
+}
+
+// removeNow removes a container with its processes, and returns when it is gone.
+func (e *Executor) removeNow(ctx context.Context, id string) error {
+	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	for cerrdefs.IsConflict(err) { // somebody else removes it
+		select {
+		case <-ctx.Done():
+			return told(ctx, err)
+		case <-time.After(removePoll):
+		}
+		if _, gone := e.docker.ContainerInspect(ctx, id); cerrdefs.IsNotFound(gone) {
+			return nil
+		}
+	}
+	if err == nil || cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return told(ctx, err)
+}
+
+// removePoll is how often a container is looked at that somebody else removes.
+const removePoll = 50 * time.Millisecond
+
+// keepIt leaves the container to whoever wants to look at it. Its name says that it is
+// not to be taken for what a dead worker has left.
+func (r *running) keepIt() {
+	ctx, cancel := context.WithTimeout(context.Background(), removePatience)
+	defer cancel()
+	ctx, done := r.e.engine.guard(ctx)
+	defer done()
+	name := r.name + keptSuffix
+	if err := r.e.docker.ContainerRename(ctx, r.id, name); err != nil {
+		r.attempt.Notify(fmt.Sprintf("the container could not be kept: %v", err))
+		r.remove()
+		return
+	}
+	r.attempt.Notify(fmt.Sprintf("the container is kept as %s; remove it with docker rm -v %s", name, name))
+}

@@ -1,0 +1,178 @@
+package container
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/registry"
+)
+
+// hubHost and hubKey are what names and Docker's configuration call the Docker Hub.
+const (
+	hubHost = "docker.io"
+	hubKey  = "https://index.docker.io/v1/"
+)
+
+// credentials are what a registry is told of who asks.
+type credentials struct {
+	name   string // under which the node keeps them; empty: of its Docker configuration
+	host   string
+	config registry.AuthConfig
+	helper string // program that has them instead, and is not asked
+}
+
+func (c credentials) empty() bool { return c.config == (registry.AuthConfig{}) }
+
+// authFile is a file with credentials: those of one registry, or Docker's own config.json.
+type authFile struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	// Registry is the only host that they go to; empty: whichever the image names.
+	Registry string               `json:"registry"`
+	Auths    map[string]authEntry `json:"auths"`
+	Store    string               `json:"credsStore"`
+	Helpers  map[string]string    `json:"credHelpers"`
+}
+
+type authEntry struct {
+	Auth          string `json:"auth"` // base64 of username:password
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	IdentityToken string `json:"identitytoken"`
+}
+
+// credentials are those for a registry: of the name that a spec gives, or, without
+// one, those of the node's Docker configuration, which may be none. The files are read
+// each time, so that they can be changed. No error has anything of their contents.
+func (e *Executor) credentials(name, host string) (credentials, error) {
+	if name == "" {
+		return dockerCredentials(host)
+	}
+	path, ok := e.opts.RegistryAuth[name]
+	if !ok {
+		known := ""
+		if len(e.opts.RegistryAuth) > 0 {
+			known = "; it has " + strings.Join(slices.Sorted(maps.Keys(e.opts.RegistryAuth)), ", ")
+		}
+		return credentials{}, fmt.Errorf("%s has no credentials named %s: start the node with --registry-auth %s=FILE%s", hostname(), name, name, known)
+	}
+	file, err := readAuthFile(path)
+	if err != nil {
+		return credentials{}, fmt.Errorf("credentials %s: %w", name, err)
+	}
+	c, err := file.of(host)
+	switch {
+	case err != nil:
+		return credentials{}, fmt.Errorf("credentials %s: %s: %w", name, path, err)
+	case c.empty():
+		return credentials{}, fmt.Errorf("credentials %s: %s has none for %s", name, path, host)
+	}
+	c.name = name
+	return c, nil
+}
+
+// dockerCredentials are those that docker login has left on the node.
+func dockerCredentials(host string) (credentials, error) {
+	dir := os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return credentials{host: host}, nil
+		}
+		dir = filepath.Join(home, ".docker")
+	}
+	path := filepath.Join(dir, "config.json")
+	file, err := readAuthFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return credentials{host: host}, nil
+	}
+	if err != nil {
+		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %w", err)
+	}
+	// Only a file that was named may say who one is everywhere.
+	file.Username, file.Password = "", ""
+	c, err := file.of(host)
+	if err != nil {
+		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// readAuthFile reads a file with credentials.
+func readAuthFile(path string) (*authFile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file authFile
+	if json.Unmarshal(data, &file) != nil { // whose error may quote the file
+		return nil, fmt.Errorf(`%s is no JSON of the form {"username": ..., "password": ...} or {"auths": ...}`, path)
+	}
+	return &file, nil
+}
+
+// of returns what the file has for a registry, which may be nothing.
+func (f *authFile) of(host string) (credentials, error) {
+	c := credentials{host: host, config: registry.AuthConfig{ServerAddress: serverAddress(host)}}
+	if f.Username != "" || f.Password != "" {
+		if f.Registry != "" && registryHost(f.Registry) != host {
+			return credentials{}, fmt.Errorf("they are for %s alone, and the image is of %s", registryHost(f.Registry), host)
+		}
+		c.config.Username, c.config.Password = f.Username, f.Password
+		return c, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
+		if registryHost(key) != host {
+			continue
+		}
+		entry := f.Auths[key]
+		c.config.Username, c.config.Password, c.config.IdentityToken = entry.Username, entry.Password, entry.IdentityToken
+		if entry.Auth != "" {
+			plain, err := base64.StdEncoding.DecodeString(entry.Auth)
+			user, password, ok := strings.Cut(string(plain), ":")
+			if err != nil || !ok {
+				return credentials{}, fmt.Errorf("what it has for %s cannot be read", host)
+			}
+			c.config.Username, c.config.Password = user, strings.TrimRight(password, "\x00")
+		}
+		if c.config.Username != "" || c.config.IdentityToken != "" {
+			return c, nil
+		}
+	}
+	none := credentials{host: host, helper: f.Store}
+	for key, helper := range f.Helpers {
+		if registryHost(key) == host {
+			none.helper = helper
+		}
+	}
+	return none, nil
+}
+
+// registryHost is the host that a key of a Docker configuration means.
+func registryHost(key string) string {
+	_, rest, isURL := strings.Cut(key, "://")
+	if !isURL {
+		rest = key
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if host == "index.docker.io" || host == "registry-1.docker.io" {
+		return hubHost
+	}
+	return host
+}
+
+// serverAddress is what an engine calls a registry.
+func serverAddress(host string) string {
+	if host == hubHost {
+		return hubKey
+	}
+	return host
+}

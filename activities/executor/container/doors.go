@@ -1,0 +1,45 @@
+package container
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// openDoors lets whatever user a container has write to the workspace, and shutDoors
+// takes that back. The workspace lies in a directory that nobody else can enter. They
+// follow no link out of it: a container can put one there.
+func openDoors(dir string) error { return doors(dir, 0o777, 0o666) }
+
+func shutDoors(dir string) error { return doors(dir, 0o700, 0o600) }
+
+func doors(dir string, dirs, files fs.FileMode) error {
+	if dir == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	errs := []error{root.Chmod(".", dirs)}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	errs = append(errs, err)
+	for _, entry := range entries {
+		switch mode := entry.Type(); {
+		case mode.IsRegular():
+			errs = append(errs, chmodOwn(root, entry.Name(), files))
+		case mode.IsDir():
+			errs = append(errs, chmodOwn(root, entry.Name(), dirs))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// chmodOwn leaves alone what belongs to a user of the container.
+func chmodOwn(root *os.Root, name string, mode fs.FileMode) error {
+	if err := root.Chmod(name, mode); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container/enginetest"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestImageThatIsThere(t *testing.T) {
+	docker := enginetest.Engine(t)
+	name := ownImage(t)
+	want, err := docker.ImageInspect(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range []string{"", pullIfAbsent, pullNever} {
+		got, err := newFor(t, Options{}).ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: policy}, nil)
+		if err != nil || got != want.ID {
+			t.Errorf("%q: %s, %v; want %s", policy, got, err, want.ID)
+		}
+	}
+}
+
+func TestImageIsPulledWhereItIsNot(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	name, digest := y.push(t, "a/b:1", 2)
+	var lines []string
+	spec := &v1.ContainerSpec{Image: name}
+	got, err := e.ensureImage(t.Context(), spec, func(line string) { lines = append(lines, line) })
+	if err != nil || got != digest {
+		t.Fatalf("%s, %v; want %s", got, err, digest)
+	}
+	all := strings.Join(lines, "\n")
+	if lines[0] != "pulling image "+name || !strings.Contains(all, "Pull complete") || !strings.Contains(all, "Digest: sha256:") {
+		t.Errorf("the progress is\n%s", all)
+	}
+	before, _ := y.counts()
+	if got, err = e.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
+		t.Fatalf("the second time: %s, %v", got, err)
+	}
+	if after, _ := y.counts(); after != before {
+		t.Error("it was pulled again")
+	}
+	// By its digest it is the same.
+	if got, err = e.ensureImage(t.Context(), &v1.ContainerSpec{Image: digest}, nil); err != nil || got != digest {
+		t.Errorf("by digest: %s, %v", got, err)
+	}
+}
+
+func TestImageIsPulledAlways(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	name, _ := y.push(t, "a/always:1", 1)
+	spec := &v1.ContainerSpec{Image: name, PullPolicy: pullAlways}
+	if _, err := e.ensureImage(t.Context(), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, digest := y.push(t, "a/always:1", 1)
+	got, err := e.ensureImage(t.Context(), spec, nil)
+	if err != nil || got != digest {
+		t.Errorf("%s, %v; the new one is %s", got, err, digest)
+	}
+}
+
+func TestImageIsPulledNever(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	name, _ := y.push(t, "a/never:1", 1)
+	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: pullNever}, nil)
+	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "image "+name+" is not on ") || !strings.Contains(err.Error(), `pullPolicy is "never"`) {
+		t.Error(err)
+	}
+	if manifests, _ := y.counts(); manifests != 0 {
+		t.Error("the registry was asked")
+	}
+}
+
+func TestImageThatCannotBeHad(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	for name, want := range map[string]string{
+		y.host + "/a/none:1":                "pull image " + y.host + "/a/none:1: ",
+		"127.0.0.1:1/a:1":                   "connection refused",
+		"sha256:" + strings.Repeat("0", 64): "an id cannot be pulled",
+	} {
+		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+		if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q, and be the node's fault", name, err, want)
+		}
+	}
+}
+
+// TestPullsAreOne starts 20 attempts with one image at once.
+func TestPullsAreOne(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	const layers = 3
+	name, digest := y.push(t, "a/one:1", layers)
+	release := y.hold(t)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			got, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+			if err != nil || got != digest {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+	waitFor(t, func() bool { return e.pulls.waiters() == 20 })
+	release()
+	all.Wait()
+	// The engine itself does a pull of the same image once, but asks for its manifest each time.
+	if manifests, blobs := y.counts(); manifests > 2 || blobs != layers+1 {
+		t.Errorf("%d manifests and %d blobs were asked for, for an image of %d layers", manifests, blobs, layers)
+	}
+}
+
+// waiters are how many wait in all.
+func (f *flights) waiters() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, fl := range f.underWay {
+		n += len(fl.waiting)
+	}
+	return n
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come")
+		}
+	}
+}
+
+// TestPullEndsWithTheLast holds that who does not want an image any more does not keep it
+// from the others, and that a pull that nobody wants ends.
+func TestPullEndsWithTheLast(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	name, digest := y.push(t, "a/last:1", 1)
+	spec := &v1.ContainerSpec{Image: name}
+	release := y.hold(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error)
+	go func() { _, err := e.ensureImage(ctx, spec, nil); errs <- err }()
+	<-y.asked
+	staying, leave := context.WithCancel(t.Context())
+	go func() { _, err := e.ensureImage(staying, spec, nil); errs <- err }()
+	waitFor(t, func() bool { return e.pulls.waiters() == 2 })
+	cancel()
+	if err := <-errs; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if e.pulls.waiters() != 1 {
+		t.Fatal("the pull has ended for the other one")
+	}
+	leave()
+	if err := <-errs; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	release()
+	if got, err := e.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestPullThatStandsStill(t *testing.T) {
+	y, e := newYard(t), newFor(t, Options{})
+	e.silence = 200 * time.Millisecond
+	name, _ := y.push(t, "a/silent:1", 1)
+	y.hold(t)
+	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+	if !errors.Is(err, errSilent) {
+		t.Error(err)
+	}
+}
+
+func TestPullWithCredentials(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	const secret = "a-secret-word"
+	y := newYard(t)
+	name, digest := y.push(t, "a/private:1", 1)
+	y.require("user:" + secret)
+	file := func(password string) string {
+		path := filepath.Join(t.TempDir(), "auth.json")
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"username": "user", "password": %q}`, password), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	e := newFor(t, Options{RegistryAuth: map[string]string{"yard": file(secret), "bad": file("another-secret")}})
+	for auth, want := range map[string]string{
+		"":      "there are no credentials for " + y.host + ": start the node with --registry-auth NAME=FILE",
+		"bad":   "the registry does not take the credentials bad",
+		"other": "--registry-auth other=FILE",
+	} {
+		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: auth}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v; it should say %q", auth, err, want)
+		}
+	}
+	var lines []string
+	got, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: "yard"}, func(line string) { lines = append(lines, line) })
+	if err != nil || got != digest {
+		t.Fatalf("%s, %v", got, err)
+	}
+	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, secret) }) {
+		t.Errorf("the secret is told in %q", lines)
+	}
+	// What docker login leaves behind is used without a name.
+	if _, err := enginetest.Engine(t).ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Appendf(nil, `{"auths": {%q: {"username": "user", "password": %q}}}`, y.host, secret)
+	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil); err != nil {
+		t.Error(err)
+	}
+}

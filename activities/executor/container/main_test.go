@@ -1,0 +1,95 @@
+package container_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	containers "switchyard/activities/executor/container"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(workerVariable) != "" {
+		beWorker()
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// workerVariable makes the test program a worker that runs the attempt on its standard
+// input, whose output is its own.
+const workerVariable = "SWITCHYARD_TEST_WORKER"
+
+// order is an attempt as a worker gets it.
+type order struct {
+	ID        string
+	Identity  executor.Identity
+	Spec      json.RawMessage
+	Workspace string
+	Env       map[string]string
+	Host      string
+}
+
+func beWorker() {
+	var o order
+	spec := &structpb.Struct{}
+	err := json.NewDecoder(os.Stdin).Decode(&o)
+	if err == nil {
+		err = protojson.Unmarshal(o.Spec, spec)
+	}
+	var e *containers.Executor
+	if err == nil {
+		e, err = containers.New(containers.Options{Host: o.Host})
+	}
+	if err == nil {
+		_, err = e.Run(context.Background(), executor.Attempt{
+			ID: o.ID, Identity: o.Identity, Spec: spec, WorkspaceDir: o.Workspace, Env: o.Env, Stdout: os.Stdout, Stderr: os.Stderr,
+		}, func() {})
+	}
+	fmt.Fprintln(os.Stderr, "the worker has not been killed:", err)
+	os.Exit(1)
+}
+
+// abandon starts an attempt by a worker, and kills that when the attempt has printed a text.
+func abandon(t *testing.T, host string, a executor.Attempt, ready string) {
+	t.Helper()
+	spec, err := protojson.Marshal(a.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(order{ID: a.ID, Identity: a.Identity, Spec: spec, Workspace: a.WorkspaceDir, Env: a.Env, Host: host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workerVariable+"=1")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.ReadFull(out, make([]byte, len(ready)))
+	if kill := cmd.Process.Kill(); err != nil || kill != nil {
+		t.Errorf("a worker that is to die: %v, %v", err, kill)
+	}
+	_ = cmd.Wait() // it was killed
+}

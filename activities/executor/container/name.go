@@ -1,0 +1,77 @@
+package container
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"switchyard/activities/executor"
+)
+
+// Labels of the containers of attempts.
+const (
+	labelID      = "switchyard.id"
+	labelRun     = "switchyard.run"
+	labelTask    = "switchyard.task"
+	labelIndex   = "switchyard.index"
+	labelAttempt = "switchyard.attempt"
+	labelClaim   = "switchyard.claim"
+	labelNode    = "switchyard.node"
+	labelFleet   = "switchyard.fleet"
+	labelImage   = "switchyard.image"
+	labelKeep    = "switchyard.keep"
+
+	labelPrefix = "switchyard."
+)
+
+// keptSuffix is added to the name of a container that is kept for people to look at.
+const keptSuffix = "-kept"
+
+// maxName bounds a name; the engine's own bound is that of a file name.
+const maxName = 200
+
+// Name is the name of an attempt's container: "switchyard-<run>-<task>-<index>-c<claim>".
+// Index 0 stands for a task that is not fanned out. Characters that an engine does not
+// take become "-", and a name that is too long is cut; a hash then tells it from others.
+func Name(id executor.Identity) string {
+	suffix := fmt.Sprintf("-%d-c%d", max(id.Index, 0), id.Claim)
+	exact := "switchyard-" + id.Run + "-" + id.Task
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r)) {
+			return r
+		}
+		return '-'
+	}, exact)
+	if name == exact && len(name)+len(suffix) <= maxName {
+		return name + suffix
+	}
+	sum := sha256.Sum256([]byte(exact))
+	suffix = fmt.Sprintf("-%x", sum[:6]) + suffix
+	return name[:min(len(name), maxName-len(suffix))] + suffix
+}
+
+// labels mark the container of an attempt.
+func labels(a executor.Attempt) map[string]string {
+	return map[string]string{
+		labelID:      a.ID,
+		labelRun:     a.Identity.Run,
+		labelTask:    a.Identity.Task,
+		labelIndex:   strconv.Itoa(int(a.Identity.Index)),
+		labelAttempt: strconv.Itoa(int(a.Identity.Attempt)),
+		labelClaim:   strconv.Itoa(int(a.Identity.Claim)),
+		labelNode:    a.Identity.Node,
+		labelFleet:   a.Identity.Fleet,
+	}
+}
+
+// identity is the inverse of labels; false: they are not ours.
+func identity(labels map[string]string) (id string, of executor.Identity, ok bool) {
+	of = executor.Identity{Run: labels[labelRun], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
+	id, ok = labels[labelID], true
+	for label, to := range map[string]*int32{labelIndex: &of.Index, labelAttempt: &of.Attempt, labelClaim: &of.Claim} {
+		n, err := strconv.ParseInt(labels[label], 10, 32)
+		*to, ok = int32(n), ok && err == nil
+	}
+	return id, of, ok && id != ""
+}

@@ -1,0 +1,39 @@
+package container
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"switchyard/activities/executor"
+)
+
+// numaSet is what a container uses of a machine: processors and NUMA nodes, as lists
+// such as "0-3,8".
+type numaSet struct{ cpus, mems string }
+
+// topology is where the system tells of its NUMA nodes.
+var topology = os.DirFS("/sys/devices/system/node")
+
+// numaOf reads from sys/devices/system/node what binds an attempt to its NUMA node;
+// nil: it is not bound.
+func numaOf(sys fs.FS, a executor.Attempt) (*numaSet, error) {
+	if a.NUMANode == nil {
+		return nil, nil
+	}
+	number := strconv.Itoa(int(*a.NUMANode))
+	text, err := fs.ReadFile(sys, path.Join("node"+number, "cpulist"))
+	cpus := strings.TrimSpace(string(text))
+	switch {
+	case err == nil && cpus != "":
+		return &numaSet{cpus: cpus, mems: number}, nil
+	case a.NUMAOptional:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("bind to NUMA node %s: %w", number, err)
+	}
+	return nil, fmt.Errorf("bind to NUMA node %s: it has no processors", number)
+}

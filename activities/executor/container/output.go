@@ -1,0 +1,195 @@
+package container
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+// output passes on what a container prints, each byte once. It comes by a stream of the
+// engine; a slow writer slows the container down. When the engine was away, it goes on
+// with what the engine has kept, from where the stream was cut.
+type output struct {
+	r *running
+	// streams are standard output and standard error, as the engine numbers them from 1.
+	streams [2]stream
+	// attached is the stream from the engine; nil: the container was not attached to.
+	attached *attached
+	// since is the time from which on passed counts.
+	since  time.Time
+	passed [2]int64
+	// err is the first of the writers.
+	err    error
+	buffer []byte
+
+	endedAt atomic.Int64 // when the engine's stream has; Unix nanoseconds
+}
+
+type stream struct {
+	to   io.Writer
+	fail error
+}
+
+type attached struct {
+	io.Closer
+	reader *bufio.Reader
+}
+
+// outputBuffer is what of a container's output is in memory, besides the engine's part.
+const outputBuffer = 32 << 10
+
+func newOutput(r *running) *output {
+	o := &output{r: r, buffer: make([]byte, outputBuffer)}
+	for i, to := range []io.Writer{r.attempt.Stdout, r.attempt.Stderr} {
+		if to == nil {
+			to = io.Discard
+		}
+		o.streams[i].to = to
+	}
+	return o
+}
+
+// attach connects to the streams of a container that has not started. Docker's client
+// has a call for it, which does not end with its context.
+func (o *output) attach(ctx context.Context) error {
+	conn, reader, err := o.r.e.hijack(ctx, "/containers/"+o.r.id+"/attach?stream=1&stdout=1&stderr=1")
+	if err != nil {
+		return err
+	}
+	o.attached = &attached{conn, reader}
+	return nil
+}
+
+// close gives up the stream of a container that is not followed any more.
+func (o *output) close() {
+	if o.attached != nil {
+		o.attached.Close()
+	}
+}
+
+// closedAt is when the engine's stream has ended; the zero time: it has not.
+func (o *output) closedAt() time.Time {
+	at := o.endedAt.Load()
+	if at == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, at)
+}
+
+// copy passes on what the container prints until it has ended, or ctx has.
+func (o *output) copy(ctx context.Context) {
+	defer func() { o.err = errors.Join(o.streams[0].fail, o.streams[1].fail) }()
+	if o.attached != nil {
+		stop := context.AfterFunc(ctx, func() { o.attached.Close() })
+		_ = o.read(o.attached.reader, [2]int64{}) // its end is looked into below
+		stop()
+		o.endedAt.Store(time.Now().UnixNano())
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.r.ended:
+			if !o.r.wasLost() {
+				return
+			}
+		case <-o.r.lost:
+		case <-time.After(cutPatience):
+		}
+	}
+	o.resume(ctx, time.Now())
+}
+
+// cutPatience is how long after the end of its streams the end of a container is to be
+// known. Otherwise the streams were cut.
+const cutPatience = time.Second
+
+// resume passes on what the engine has kept since the stream was cut at a time, and
+// goes on with what comes.
+func (o *output) resume(ctx context.Context, cut time.Time) {
+	for ctx.Err() == nil {
+		state, err := o.r.state(ctx)
+		if err != nil {
+			return // await says why
+		}
+		if !alive(state) {
+			if err := o.kept(ctx, time.Time{}, false); err == nil || cerrdefs.IsNotFound(err) {
+				return
+			}
+			continue
+		}
+		// What the engine has kept of before the cut may lack an unfinished line that
+		// has been passed on. So what comes after it is not counted together with it.
+		if err := o.kept(ctx, cut, false); err != nil {
+			continue
+		}
+		o.since, o.passed = cut, [2]int64{}
+		_ = o.kept(ctx, time.Time{}, true)
+		cut = time.Now()
+	}
+}
+
+// kept passes on what the engine has kept, from since to a time or to the end, but for
+// what was passed on of it before.
+func (o *output) kept(ctx context.Context, until time.Time, follow bool) error {
+	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: follow}
+	if !o.since.IsZero() {
+		options.Since = o.since.Format(time.RFC3339Nano)
+	}
+	if !until.IsZero() {
+		options.Until = until.Format(time.RFC3339Nano)
+	}
+	kept, err := o.r.e.docker.ContainerLogs(ctx, o.r.id, options)
+	if err != nil {
+		return err
+	}
+	defer kept.Close()
+	return o.read(bufio.NewReaderSize(kept, outputBuffer), o.passed)
+}
+
+// read takes an engine's stream apart, which has frames of a header, eight bytes with
+// the number of the stream first and the length last, and data. The first bytes of
+// either stream are left out, as many as skip says.
+func (o *output) read(from *bufio.Reader, skip [2]int64) error {
+	var header [8]byte
+	for {
+		if _, err := io.ReadFull(from, header[:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		i := int(header[0]) - 1
+		if i < 0 || i >= len(o.streams) {
+			return fmt.Errorf("the engine sends a stream of the unknown kind %d", header[0])
+		}
+		for left := int64(binary.BigEndian.Uint32(header[4:])); left > 0; {
+			n, err := from.Read(o.buffer[:min(left, int64(len(o.buffer)))])
+			left -= int64(n)
+			data := o.buffer[:n]
+			drop := min(skip[i], int64(n))
+			skip[i] -= drop
+			if data = data[drop:]; len(data) > 0 {
+				o.passed[i] += int64(len(data))
+				o.streams[i].write(data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// write passes data on. The program must not notice that its output has no place: after
+// an error what follows is thrown away.
+func (s *stream) write(data []byte) {
+	if s.fail == nil {
+		_, s.fail = s.to.Write(data)
+	}
+}

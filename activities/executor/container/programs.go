@@ -1,0 +1,139 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+
+	"switchyard/activities/executor"
+)
+
+// defaultPath is where programs are looked for in an image that does not say.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// programs remembers which programs are in which images. An engine does not notice that
+// a program is missing before the init process of the container runs, which then ends as
+// the program itself could; so it is looked for before.
+type programs struct {
+	mu    sync.Mutex
+	known map[string]error // by image, program and what it is looked for with
+}
+
+// maxPrograms bounds what is remembered.
+const maxPrograms = 1000
+
+// checkProgram returns a *StartError when a container that is made has no such program
+// as it is to run. What cannot be found out is left to the engine.
+func (e *Executor) checkProgram(ctx context.Context, r request, m made, id string) error {
+	key := strings.Join([]string{
+		r.image, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
+	}, "\x00")
+	// What is mounted is not the image's.
+	remember := r.image != "" && len(r.spec.GetMounts()) == 0
+	if remember {
+		e.programs.mu.Lock()
+		err, known := e.programs.known[key]
+		e.programs.mu.Unlock()
+		if known {
+			return err
+		}
+	}
+	found, sure := e.findProgram(ctx, id)
+	if remember && sure {
+		e.programs.mu.Lock()
+		if len(e.programs.known) >= maxPrograms || e.programs.known == nil {
+			e.programs.known = map[string]error{}
+		}
+		e.programs.known[key] = found
+		e.programs.mu.Unlock()
+	}
+	return found
+}
+
+// findProgram looks for the program of a container that is made. sure says that it is
+// known whether it is there.
+func (e *Executor) findProgram(ctx context.Context, id string) (err error, sure bool) {
+	c, inspectErr := e.docker.ContainerInspect(ctx, id)
+	if inspectErr != nil || c.Config == nil || c.Path == "" {
+		return nil, false
+	}
+	if strings.Contains(c.Path, "/") {
+		return e.runnable(ctx, id, c.Path, path.Join("/", c.Config.WorkingDir, c.Path))
+	}
+	for _, dir := range strings.Split(pathOf(c.Config), ":") {
+		err, sure := e.runnable(ctx, id, c.Path, path.Join("/", dir, c.Path))
+		if err == nil || !sure {
+			return nil, sure
+		}
+	}
+	return missing(c.Path), true
+}
+
+func firstWord(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+func pathOf(c *container.Config) string {
+	for _, entry := range c.Env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			return value
+		}
+	}
+	return defaultPath
+}
+
+func missing(name string) error {
+	return &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: there is no such program in the image", shorten(name))}
+}
+
+// maxLinks bounds the links that are followed to a program.
+const maxLinks = 10
+
+// runnable looks at a file in a container.
+func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error, sure bool) {
+	if path.IsAbs(name) {
+		at = name
+	}
+	for range maxLinks {
+		info, err := e.docker.ContainerStatPath(ctx, id, at)
+		switch {
+		case cerrdefs.IsNotFound(err):
+			return missing(name), true
+		case err != nil:
+			return nil, false
+		case info.Mode&fs.ModeSymlink != 0:
+			if info.LinkTarget == "" || info.LinkTarget == at {
+				return nil, false
+			}
+			at = path.Join(path.Dir(at), info.LinkTarget)
+			if path.IsAbs(info.LinkTarget) {
+				at = info.LinkTarget
+			}
+		case info.Mode.IsDir():
+			return cannotRun(fmt.Errorf("%s is a directory", shorten(name))), true
+		case info.Mode.Perm()&0o111 == 0:
+			return cannotRun(fmt.Errorf("%s may not be executed", shorten(name))), true
+		default:
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// shorten keeps a command that is a whole script from becoming an error message.
+func shorten(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return name[:most] + "..."
+}

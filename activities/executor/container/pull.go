@@ -1,0 +1,137 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// pull pulls the image of a spec, or waits for a pull of it that is under way.
+func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) error {
+	name := spec.GetImage()
+	named, err := reference.ParseNormalizedNamed(name)
+	switch {
+	case isID(name):
+		return fmt.Errorf("image %s is not on %s, and an id cannot be pulled: name it as a registry does", name, hostname())
+	case err != nil:
+		return fmt.Errorf("image %q: %w", name, err)
+	}
+	auth, err := e.credentials(spec.GetRegistryAuth(), reference.Domain(named))
+	if err != nil {
+		return fmt.Errorf("pull image %s: %w", name, err)
+	}
+	// Attempts with other credentials may be given other images, or none.
+	_, err = e.pulls.do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+		say("pulling image " + name)
+		return nil, e.pullNow(ctx, name, auth, say)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("pull image %s: %w", name, auth.explain(err))
+}
+
+// pullNow has the engine pull an image.
+func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, say func(string)) error {
+	options := image.PullOptions{}
+	if !auth.empty() {
+		header, err := registry.EncodeAuthConfig(auth.config)
+		if err != nil {
+			return err
+		}
+		options.RegistryAuth = header
+	}
+	ctx, watch := e.watchSilence(ctx)
+	defer watch.stop()
+	stream, err := e.docker.ImagePull(ctx, name, options)
+	if err != nil {
+		return toldWhy(ctx, err)
+	}
+	defer stream.Close()
+	return toldWhy(ctx, follow(watch.reader(stream), newProgress(say, time.Now)))
+}
+
+// errSilent is why a pull or a load was given up.
+var errSilent = errors.New("the container engine has said nothing for too long")
+
+// silence ends a context when nothing has been read for too long.
+type silence struct {
+	timer   *time.Timer
+	timeout time.Duration
+	cancel  context.CancelCauseFunc
+}
+
+// watchSilence returns a context that ends when what is read through the watch, from now
+// on, stands still. It is to be stopped.
+func (e *Executor) watchSilence(ctx context.Context) (context.Context, *silence) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &silence{timeout: silenceTimeout, cancel: cancel}
+	if e.silence > 0 {
+		s.timeout = e.silence
+	}
+	s.timer = time.AfterFunc(s.timeout, func() { cancel(fmt.Errorf("%w (%s)", errSilent, s.timeout)) })
+	return ctx, s
+}
+
+func (s *silence) stop() {
+	s.timer.Stop()
+	s.cancel(nil)
+}
+
+// reader notes what is read.
+func (s *silence) reader(r io.Reader) io.Reader { return &watched{r, s} }
+
+type watched struct {
+	io.Reader
+	silence *silence
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if n > 0 {
+		w.silence.timer.Reset(w.silence.timeout)
+	}
+	return n, err
+}
+
+// explain is the error of a pull with what can be done about it, and without secrets.
+func (c credentials) explain(err error) error {
+	text := err.Error()
+	for _, secret := range []string{c.config.Password, c.config.IdentityToken} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	denied := false
+	for _, word := range []string{"unauthorized", "denied", "authentication required", "no basic auth"} {
+		denied = denied || strings.Contains(strings.ToLower(text), word)
+	}
+	switch {
+	case !denied:
+	case c.name != "":
+		text += fmt.Sprintf("; the registry does not take the credentials %s of %s", c.name, hostname())
+	case !c.empty():
+		text += "; the registry does not take the credentials of this node's Docker configuration"
+	default:
+		text += fmt.Sprintf("; there are no credentials for %s: start the node with --registry-auth NAME=FILE and set spec.registryAuth, or run docker login there", c.host)
+		if c.helper != "" {
+			text += fmt.Sprintf(" (the credential helper %s of the Docker configuration is not used)", c.helper)
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}

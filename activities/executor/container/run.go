@@ -1,0 +1,295 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"switchyard/activities/executor"
+)
+
+// Run runs the attempt's container and returns when it has ended and is removed, but for
+// one that failed and is to be kept. It waits for the image as long as ctx lasts. The
+// processor time and the memory that it took are not in the Result.
+//
+// A container has one exit code for a program's own above 128 and for a signal, so that
+// one of a signal is taken for it. What ends because the engine goes down is a fault of
+// the node. An engine that goes away and comes back while the container runs, or hangs,
+// is waited for; an attempt that must end meanwhile is ended through its process, where
+// this process may do that.
+func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	if a.Notify == nil {
+		a.Notify = func(string) {}
+	}
+	r, err := e.start(ctx, a)
+	switch {
+	case err != nil && (ctx.Err() != nil || a.Lease.Lost()) && executor.AsStartError(err) == nil, errors.Is(err, errOver):
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	case err != nil:
+		return executor.Result{}, err
+	}
+	defer r.close()
+	spawned()
+	return r.follow(ctx)
+}
+
+// errOver says that an attempt was over before it could start.
+var errOver = errors.New("the attempt is over")
+
+// over tells whether an attempt must not start any more.
+func over(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
+
+// start starts the container of an attempt. After an error nothing of it is left.
+func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, err error) {
+	if over(ctx, a) {
+		return nil, errOver
+	}
+	spec, err := parseSpec(a.Spec)
+	if err != nil {
+		return nil, badSpec(err)
+	}
+	if err := e.checkPolicy(spec); err != nil {
+		return nil, err
+	}
+	if err := e.Available(); err != nil {
+		return nil, err
+	}
+	req := request{spec: spec, attempt: a}
+	if req.numa, err = numaOf(topology, a); err != nil {
+		return nil, err
+	}
+	guarded, release := e.engine.guard(ctx)
+	defer release()
+	if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
+		return nil, err
+	}
+	if req.cores, req.logDriver, err = e.engineFacts(guarded); err != nil {
+		return nil, fmt.Errorf("ask the container engine: %w", err)
+	}
+	for range addressTries {
+		var r *running
+		if r, err = e.startAt(ctx, req); err == nil || !isAddressTaken(err) || spec.GetIp() != autoAddress {
+			return r, err
+		}
+	}
+	return nil, err
+}
+
+// addressTries is how many addresses of a network are tried that somebody else may take.
+const addressTries = 5
+
+// startAt starts a container with an address of its network.
+func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err error) {
+	ip, release, err := e.reserveAddress(ctx, req.spec.GetNetwork(), req.spec.GetIp())
+	if err != nil {
+		return nil, err
+	}
+	req.ip = ip
+	r := &running{
+		e: e, attempt: req.attempt, name: Name(req.attempt.Identity), image: req.image, release: release,
+		keep: req.spec.GetKeep() != "", ended: make(chan struct{}), lost: make(chan struct{}),
+	}
+	r.out = newOutput(r)
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if err := openDoors(r.attempt.WorkspaceDir); err != nil {
+		return nil, fmt.Errorf("open the workspace for the container: %w", err)
+	}
+	// What was begun is seen through, so that it is known what there is to remove.
+	ctx2, done := e.engine.guard(context.WithoutCancel(ctx))
+	defer done()
+	m, err := r.create(ctx2, req)
+	if err != nil {
+		return nil, err
+	}
+	if over(ctx, r.attempt) {
+		return nil, errOver
+	}
+	if err := e.checkProgram(ctx2, req, m, r.id); err != nil {
+		return nil, err
+	}
+	if err := r.out.attach(ctx2); err != nil {
+		return nil, fmt.Errorf("attach to container %s: %w", r.name, err)
+	}
+	if over(ctx, r.attempt) {
+		return nil, errOver
+	}
+	if err := e.docker.ContainerStart(ctx2, r.id, container.StartOptions{}); err != nil {
+		return nil, blame("start container "+r.name, told(ctx2, err))
+	}
+	r.enter()
+	return r, nil
+}
+
+// told is the error of a call, or why the engine is taken to be gone.
+func told(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// running is the container of an attempt from its creation to its end.
+type running struct {
+	e       *Executor
+	attempt executor.Attempt
+	// id is the engine's; empty: it may not have been made.
+	id, name, image string
+	keep            bool
+	out             *output
+	release         func() // gives its address back
+
+	// process is the container's first, once it is known.
+	process process
+	looked  chan struct{} // closed when process is known, or cannot be; nil: it is not looked for
+
+	// ended is closed when exit is known.
+	ended chan struct{}
+	exit  exit
+	// lost is closed when the engine was lost while the container ran, at lostAt.
+	lost     chan struct{}
+	lostAt   time.Time
+	loseOnce sync.Once
+
+	// steering is held while it is suspended or resumed.
+	steering sync.Mutex
+
+	mu sync.Mutex
+	// over says that the container has ended, stopping that it is being stopped.
+	over, stopping bool
+	paused         bool
+}
+
+// exit is how a container has ended.
+type exit struct {
+	code      int
+	oomKilled bool
+	// err says that it did not end by itself, or that this is not known: a fault of the node.
+	err error
+}
+
+// enter makes a container that has started known.
+func (r *running) enter() {
+	r.e.mu.Lock()
+	defer r.e.mu.Unlock()
+	r.e.running[r.attempt.ID] = r
+}
+
+// close removes what is left of the attempt.
+func (r *running) close() {
+	r.e.mu.Lock()
+	if r.e.running[r.attempt.ID] == r {
+		delete(r.e.running, r.attempt.ID)
+	}
+	r.e.mu.Unlock()
+	r.out.close()
+	if r.keep && r.failed() {
+		r.keepIt()
+	} else {
+		r.remove()
+	}
+	if err := shutDoors(r.attempt.WorkspaceDir); err != nil {
+		r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
+	}
+	if r.release != nil {
+		r.release()
+	}
+}
+
+// failed tells whether the program has ended by itself, with another exit code than 0.
+func (r *running) failed() bool {
+	select {
+	case <-r.ended:
+	default:
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.stopping && r.exit.err == nil && r.exit.code != 0
+}
+
+// follow passes on what a container prints that has started, ends it when ctx ends, and
+// says how it has ended.
+func (r *running) follow(ctx context.Context) (executor.Result, error) {
+	// life is that of the calls about it, which outlive ctx.
+	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer giveUp(nil)
+
+	if r.process == (process{}) {
+		r.looked = make(chan struct{})
+		calls.Go(func() { defer close(r.looked); r.lookForProcess(life) })
+	}
+	calls.Go(func() {
+		r.exit = r.await(life)
+		r.mu.Lock()
+		r.over = true
+		r.mu.Unlock()
+		close(r.ended)
+	})
+	printed := make(chan struct{})
+	calls.Go(func() { defer close(printed); r.out.copy(life) })
+
+	var stops sync.WaitGroup
+	stops.Add(1)
+	unstop := context.AfterFunc(ctx, func() {
+		defer stops.Done()
+		r.stop(life, giveUp)
+	})
+	<-r.ended
+	if unstop() {
+		stops.Done()
+	}
+	stops.Wait()
+	r.mu.Lock()
+	stopped := r.stopping
+	r.mu.Unlock()
+	if stopped {
+		select {
+		case <-printed:
+		case <-time.After(printPatience):
+			r.attempt.Notify("the last output of the container could not be read")
+			giveUp(errors.New("its output did not end"))
+			<-printed
+		}
+	} else {
+		<-printed
+	}
+	if r.exit.err != nil && !stopped {
+		return executor.Result{}, errors.Join(fmt.Errorf("container %s: %w", r.name, r.exit.err), r.out.err)
+	}
+	result := executor.Result{
+		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image),
+		// With the lease lost, whoever enforces it may have ended it.
+		Stopped: stopped || r.attempt.Lease.Lost(),
+	}
+	result.OOMKilled = r.exit.oomKilled && r.exit.code != 0 && !stopped
+	if stopped && r.exit.err != nil {
+		return result, fmt.Errorf("container %s: %w", r.name, r.exit.err)
+	}
+	return result, r.out.err
+}
+
+// printPatience is how long the output of a container that was stopped may take.
+const printPatience = 10 * time.Second
+
+// digest is the content part of a content address.
+func digest(image string) string { return image[strings.LastIndexByte(image, '@')+1:] }
+
+// lookForProcess finds the container's process on this machine.
+func (r *running) lookForProcess(ctx context.Context) {
+	ctx, done := r.e.engine.guard(ctx)
+	defer done()
+	if c, err := r.e.docker.ContainerInspect(ctx, r.id); err == nil && c.State != nil {
+		r.process = findProcess(c.State.Pid, r.id)
+	}
+}

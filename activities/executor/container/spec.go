@@ -1,0 +1,133 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Exit codes of what cannot be started, as a shell has them.
+const (
+	codeCannotRun = 126
+	codeNotFound  = 127
+)
+
+func cannotRun(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
+}
+
+// badSpec is the error of a spec that no attempt can start with.
+func badSpec(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("container spec: %w", err)}
+}
+
+// parseSpec reads the spec of a task. What the engine checks is left to it.
+func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
+	if s == nil {
+		return nil, errors.New("it is missing")
+	}
+	data, err := protojson.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	spec := &v1.ContainerSpec{}
+	if err := protojson.Unmarshal(data, spec); err != nil {
+		// Its position is in a text that nobody has written.
+		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+		if _, after, found := strings.Cut(text, "): "); found {
+			text = after
+		}
+		return nil, errors.New(text)
+	}
+	if spec.GetImage() == "" {
+		return nil, errors.New("it names no image")
+	}
+	if dir := spec.GetWorkingDirectory(); dir != "" && !path.IsAbs(dir) {
+		return nil, fmt.Errorf("workingDirectory %q is not an absolute path in the container", dir)
+	}
+	for key := range spec.GetLabels() {
+		if strings.HasPrefix(key, labelPrefix) {
+			return nil, fmt.Errorf("label %q: those that begin with %s are not for tasks", key, labelPrefix)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.GetLabels())) {
+		if strings.ContainsRune(key+spec.Labels[key], 0) {
+			return nil, fmt.Errorf("label %q holds a NUL", key)
+		}
+	}
+	if _, err := commandOf(spec); err != nil {
+		return nil, err
+	}
+	return spec, nil
+}
+
+// command is what a container runs, as the engine wants to hear it; nil: the image's own.
+type command struct {
+	entrypoint, arguments []string
+}
+
+func commandOf(spec *v1.ContainerSpec) (c command, err error) {
+	if c.entrypoint, err = words("entrypoint", spec.GetEntrypoint()); err != nil {
+		return c, err
+	}
+	if line, ok := spec.GetCommand().GetKind().(*structpb.Value_StringValue); ok {
+		switch {
+		case c.entrypoint != nil:
+			return c, errors.New("command is a string, which sh runs; with an entrypoint it must be a list")
+		case line.StringValue == "":
+			return c, errors.New("command is empty")
+		case strings.ContainsRune(line.StringValue, 0):
+			return c, errors.New("command holds a NUL")
+		}
+		c.entrypoint, c.arguments = []string{"sh", "-c"}, []string{line.StringValue}
+		if len(spec.GetArgs()) > 0 {
+			c.arguments = append(c.arguments, "sh") // $0
+		}
+	} else if c.arguments, err = words("command", spec.GetCommand()); err != nil {
+		return c, err
+	}
+	for _, arg := range spec.GetArgs() {
+		if strings.ContainsRune(arg, 0) {
+			return c, errors.New("an argument holds a NUL")
+		}
+	}
+	c.arguments = append(c.arguments, spec.GetArgs()...)
+	return c, nil
+}
+
+// words reads a program, or a list of it and its arguments; nil: absent.
+func words(field string, v *structpb.Value) ([]string, error) {
+	var list []string
+	switch kind := v.GetKind().(type) {
+	case nil, *structpb.Value_NullValue:
+		return nil, nil
+	case *structpb.Value_StringValue:
+		list = []string{kind.StringValue}
+	case *structpb.Value_ListValue:
+		for i, word := range kind.ListValue.GetValues() {
+			text, ok := word.GetKind().(*structpb.Value_StringValue)
+			if !ok {
+				return nil, fmt.Errorf("%s[%d] is no string", field, i)
+			}
+			list = append(list, text.StringValue)
+		}
+	default:
+		return nil, fmt.Errorf("%s is neither a string nor a list of strings", field)
+	}
+	switch {
+	case len(list) == 0 || list[0] == "":
+		return nil, fmt.Errorf("%s is empty", field)
+	case strings.ContainsRune(strings.Join(list, ""), 0):
+		return nil, fmt.Errorf("%s holds a NUL", field)
+	}
+	return list, nil
+}

@@ -1,0 +1,59 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"switchyard/activities/executor"
+)
+
+// Pause suspends a container.
+func (e *Executor) Pause(ctx context.Context, id string) error {
+	return e.steer(ctx, id, "pause", true, e.docker.ContainerPause, "already paused")
+}
+
+// Resume lets a suspended container go on.
+func (e *Executor) Resume(ctx context.Context, id string) error {
+	return e.steer(ctx, id, "resume", false, e.docker.ContainerUnpause, "is not paused")
+}
+
+// steer does one of both; done is what the engine says of a container with which it has
+// been done before.
+func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do func(context.Context, string) error, done string) error {
+	r := e.find(id)
+	if r == nil {
+		return executor.ErrNotRunning
+	}
+	r.steering.Lock()
+	defer r.steering.Unlock()
+	r.mu.Lock()
+	ending := r.over || r.stopping
+	r.paused = r.paused || paused // from now on it may be
+	r.mu.Unlock()
+	if ending {
+		return executor.ErrNotRunning
+	}
+	ctx, release := e.engine.guard(ctx)
+	defer release()
+	err := do(ctx, r.id)
+	text := ""
+	if err != nil {
+		text = strings.ToLower(err.Error())
+	}
+	switch {
+	case err == nil, strings.Contains(text, done):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.over {
+			return executor.ErrNotRunning
+		}
+		r.paused = paused
+		return nil
+	case cerrdefs.IsNotFound(err), strings.Contains(text, "is not running"):
+		return executor.ErrNotRunning
+	}
+	return fmt.Errorf("%s container %s: %w", what, r.name, told(ctx, err))
+}

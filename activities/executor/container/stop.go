@@ -1,0 +1,120 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+)
+
+const (
+	// signalPatience is how long the engine may take to pass on a signal; then the
+	// process is signalled directly. A lease has three seconds left when it is over.
+	signalPatience = time.Second
+	// endPatience is how long an engine may take to tell of an end that was forced.
+	endPatience = 2 * time.Second
+)
+
+// stop asks the container to end, and ends it by force when the grace period or the lease
+// is over. giveUp ends the calls about it when the engine does not tell of its end.
+func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
+	r.mu.Lock()
+	if r.over {
+		r.mu.Unlock()
+		return
+	}
+	r.stopping = true
+	paused := r.paused
+	r.mu.Unlock()
+	if paused {
+		r.unpause(ctx)
+	}
+	r.signal(ctx, syscall.SIGTERM)
+	gone := r.gone(ctx)
+	signal := syscall.SIGTERM
+	if r.attempt.AwaitKill(gone) {
+		signal = syscall.SIGKILL
+		r.unpause(ctx)
+		r.signal(ctx, signal)
+	}
+	select {
+	case <-r.ended:
+		return
+	case <-time.After(endPatience):
+	}
+	if !r.known() {
+		giveUp(fmt.Errorf("it may run on: the engine does not answer, and %w", errNotHere))
+		return
+	}
+	err := r.process.signal(syscall.SIGKILL)
+	if r.process.awaitEnd(endPatience) {
+		giveUp(forced{signal})
+		return
+	}
+	giveUp(errors.Join(errors.New("it could not be ended"), err))
+}
+
+// forced ends the calls about a container whose process is known to have ended by a signal.
+type forced struct{ by syscall.Signal }
+
+func (forced) Error() string { return "the engine does not tell of its end" }
+
+// gone is closed when the container, or its process, has ended.
+func (r *running) gone(ctx context.Context) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		known := r.known()
+		for !known || r.process.alive() {
+			select {
+			case <-r.ended:
+				return
+			case <-ctx.Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return gone
+}
+
+// known tells whether the container's process is known on this machine.
+func (r *running) known() bool {
+	if r.looked != nil {
+		select {
+		case <-r.looked:
+		case <-time.After(signalPatience):
+			return false
+		}
+	}
+	return r.process.pid > 0
+}
+
+// signal sends a signal by the engine, or to the process when the engine does not do it.
+func (r *running) signal(ctx context.Context, s syscall.Signal) {
+	ctx, cancel := context.WithTimeout(ctx, signalPatience)
+	defer cancel()
+	err := r.e.docker.ContainerKill(ctx, r.id, nameOf(s))
+	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
+		return // Conflict: it does not run
+	}
+	r.e.engine.ask()
+	if !r.known() {
+		err = errors.Join(err, errNotHere)
+	} else if direct := r.process.signal(s); direct == nil {
+		return
+	} else {
+		err = errors.Join(err, direct)
+	}
+	r.e.logger.Warn("a container could not be sent a signal", "container", r.name, "signal", nameOf(s), "error", err)
+}
+
+// unpause lets a suspended container hear its signals.
+func (r *running) unpause(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, signalPatience)
+	defer cancel()
+	_ = r.e.docker.ContainerUnpause(ctx, r.id) // most are not suspended
+}

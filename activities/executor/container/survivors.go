@@ -1,0 +1,156 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"switchyard/activities/executor"
+)
+
+// Survivors are the containers of a node's attempts that this process has not started.
+func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Leftover, error) {
+	if err := e.Available(); err != nil {
+		return nil, err
+	}
+	ctx, done := e.engine.guard(ctx)
+	defer done()
+	found, err := e.list(ctx, labelNode, node)
+	if err != nil {
+		return nil, fmt.Errorf("look for containers of node %s: %w", node, told(ctx, err))
+	}
+	var left []executor.Leftover
+	for _, c := range found {
+		id, of, ok := identity(c.Labels)
+		if !ok || e.find(id) != nil {
+			continue
+		}
+		l := executor.Leftover{ID: id, Identity: of}
+		seen, err := e.docker.ContainerInspect(ctx, c.ID)
+		switch {
+		case cerrdefs.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("look at container %s: %w", c.ID, told(ctx, err))
+		case seen.State != nil:
+			l.Running = alive(seen.State)
+			l.StartedAt = startedAt(seen.State)
+		}
+		left = append(left, l)
+	}
+	return left, nil
+}
+
+// list returns the containers with a label, but for those that are kept for people.
+func (e *Executor) list(ctx context.Context, label, value string) ([]container.Summary, error) {
+	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label+"="+value))})
+	if err != nil {
+		return nil, err
+	}
+	var found []container.Summary
+	for _, c := range all {
+		if len(c.Names) == 0 || !strings.HasSuffix(c.Names[0], keptSuffix) {
+			found = append(found, c)
+		}
+	}
+	return found, nil
+}
+
+// startedAt is when a container has; the zero time: it never has.
+func startedAt(s *container.State) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, s.StartedAt)
+	if err != nil || at.Year() <= 1 {
+		return time.Time{}
+	}
+	return at
+}
+
+// Adopt goes on with the container of an attempt that an earlier worker has started, and
+// removes it in the end. The engine is waited for as long as ctx lasts. What is printed
+// comes line by line. Of a container
+// that has ended in between by a signal that nobody here has sent it is not known
+// whether it was the engine, or the machine, that went down: a fault of the node.
+func (e *Executor) Adopt(ctx context.Context, a executor.Attempt) (executor.Result, error) {
+	if a.Notify == nil {
+		a.Notify = func(string) {}
+	}
+	if err := e.engine.await(ctx); err != nil {
+		return executor.Result{}, fmt.Errorf("adopt %s: %w", a.ID, err)
+	}
+	guarded, done := e.engine.guard(context.WithoutCancel(ctx))
+	defer done()
+	found, err := e.list(guarded, labelID, a.ID)
+	if err != nil {
+		return executor.Result{}, fmt.Errorf("look for the container of %s: %w", a.ID, told(guarded, err))
+	}
+	if len(found) == 0 {
+		return executor.Result{}, executor.ErrNotRunning
+	}
+	c, err := e.docker.ContainerInspect(guarded, found[0].ID)
+	if err != nil || c.State == nil || c.Config == nil {
+		return executor.Result{}, fmt.Errorf("look at the container of %s: %w", a.ID, told(guarded, err))
+	}
+	r := &running{
+		e: e, attempt: a, id: c.ID, name: strings.TrimPrefix(c.Name, "/"), image: c.Config.Labels[labelImage],
+		keep: c.Config.Labels[labelKeep] != "", ended: make(chan struct{}), lost: make(chan struct{}),
+		paused: c.State.Paused,
+	}
+	r.out = newOutput(r)
+	if startedAt(c.State).IsZero() {
+		r.close()
+		return executor.Result{}, executor.ErrNotRunning
+	}
+	if alive(c.State) {
+		r.process = findProcess(c.State.Pid, r.id)
+	} else if !c.State.OOMKilled {
+		// How it ended is known, but not why.
+		r.lose()
+	}
+	r.enter()
+	defer r.close()
+	return r.follow(ctx)
+}
+
+// Remove ends and removes the containers of an attempt.
+func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
+	if err := e.Available(); err != nil {
+		return err
+	}
+	ctx, done := e.engine.guard(ctx)
+	defer done()
+	found, err := e.list(ctx, labelID, l.ID)
+	if err != nil {
+		return fmt.Errorf("look for the container of %s: %w", l.ID, told(ctx, err))
+	}
+	for _, c := range found {
+		if c.State == container.StateRunning {
+			e.stopLeftover(ctx, c.ID)
+		}
+		if err := e.removeNow(ctx, c.ID); err != nil {
+			return fmt.Errorf("remove the container of %s: %w", l.ID, err)
+		}
+	}
+	return nil
+}
+
+// leftoverGrace is how long a container that nobody wants may take to end by itself.
+const leftoverGrace = 2 * time.Second
+
+// stopLeftover asks a container to end and waits for that, but not for long.
+func (e *Executor) stopLeftover(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, leftoverGrace)
+	defer cancel()
+	if e.docker.ContainerKill(ctx, id, "SIGTERM") != nil {
+		return
+	}
+	statuses, errs := e.docker.ContainerWait(ctx, id, container.WaitConditionNotRunning)
+	select {
+	case <-statuses:
+	case <-errs:
+	}
+}

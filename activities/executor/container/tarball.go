@@ -1,0 +1,122 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// ensureLoaded is ensureImage of an image that comes in an archive. It is loaded where
+// the engine has no image of the name, or was given it before the archive was changed
+// last; at most one load of an archive is under way at a time.
+func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (string, error) {
+	name, location := spec.GetImage(), spec.GetImageTarball()
+	archive, changed, err := e.openTarball(ctx, location)
+	if err != nil {
+		return "", fmt.Errorf("image archive %s: %w", location, err)
+	}
+	archive.Close() // the load opens it by itself, when there is one
+	found, err := e.inspectImage(ctx, name)
+	switch {
+	case err != nil && !cerrdefs.IsNotFound(err):
+		return "", fmt.Errorf("look for image %s: %w", name, err)
+	case err == nil && !found.Metadata.LastTagTime.Before(changed):
+		return contentAddress(name, found), nil
+	}
+	images, err := e.loads.do(ctx, location, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+		return e.load(ctx, location, say)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("load image archive %s: %w", location, err)
+	case !slices.ContainsFunc(images, func(i string) bool { return sameImage(i, name) }):
+		return "", fmt.Errorf("image archive %s has no image %s: it has %s", location, name, strings.Join(images, ", "))
+	}
+	if found, err = e.inspectImage(ctx, name); err != nil {
+		return "", fmt.Errorf("look at the loaded image %s: %w", name, err)
+	}
+	return contentAddress(name, found), nil
+}
+
+// openTarball opens an archive, and says when it was changed last.
+func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
+	if !filepath.IsAbs(location) {
+		if e.opts.OpenTarball == nil {
+			return nil, time.Time{}, errors.New("this node opens files alone; it must be an absolute path")
+		}
+		return e.opts.OpenTarball(ctx, location)
+	}
+	// To open something else than a file, such as a pipe, may take forever.
+	info, err := os.Stat(location)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("on %s: %w", hostname(), err)
+	}
+	file, err := os.Open(location)
+	return file, info.ModTime(), err
+}
+
+// load has the engine load an archive, and returns the names of the images in it, or
+// the ids of those without one.
+func (e *Executor) load(ctx context.Context, location string, say func(string)) ([]string, error) {
+	say("loading image archive " + location)
+	archive, _, err := e.openTarball(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	ctx, watch := e.watchSilence(ctx)
+	defer watch.stop()
+	response, err := e.docker.ImageLoad(ctx, watch.reader(archive))
+	if err != nil {
+		return nil, toldWhy(ctx, err)
+	}
+	defer response.Body.Close()
+	var images []string
+	listen := func(line string) {
+		say(line)
+		for _, start := range []string{"Loaded image: ", "Loaded image ID: "} {
+			if name, ok := strings.CutPrefix(line, start); ok {
+				images = append(images, name)
+			}
+		}
+	}
+	if err := follow(watch.reader(response.Body), newProgress(listen, time.Now)); err != nil {
+		return nil, toldWhy(ctx, err)
+	}
+	for _, name := range images {
+		if isID(name) {
+			continue
+		}
+		// To load an image does not set the time that tells how old it is here.
+		if err := e.docker.ImageTag(ctx, name, name); err != nil {
+			return nil, toldWhy(ctx, err)
+		}
+	}
+	return images, nil
+}
+
+// sameImage tells whether two names are those of one image.
+func sameImage(a, b string) bool {
+	if isID(a) || isID(b) {
+		return a == b
+	}
+	named, err := reference.ParseNormalizedNamed(a)
+	other, err2 := reference.ParseNormalizedNamed(b)
+	return err == nil && err2 == nil && reference.TagNameOnly(named).String() == reference.TagNameOnly(other).String()
+}

@@ -1,0 +1,114 @@
+package executortest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// quiet is how long a program that ticks must be silent to count as suspended.
+const quiet = 500 * time.Millisecond
+
+// steer is what holds of attempts that can be suspended.
+func (h Harness) steer(t *testing.T) {
+	e, ok := h.New(t).(executor.Steerer)
+	if !ok {
+		t.Skip("this executor suspends nothing")
+	}
+	t.Run("no attempt", func(t *testing.T) {
+		for _, do := range []func(context.Context, string) error{e.Pause, e.Resume} {
+			if err := do(t.Context(), "none/such/c1"); !errors.Is(err, executor.ErrNotRunning) {
+				t.Errorf("error %v, want ErrNotRunning", err)
+			}
+		}
+	})
+	t.Run("pause and resume", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Tick: true, Child: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := h.begin(t, ctx, e, a, c)
+		for range 2 {
+			c.more(t)
+			for range 2 { // the second changes nothing
+				h.must(t, e.Pause(t.Context(), a.ID))
+			}
+			c.stands(t)
+			for range 2 {
+				h.must(t, e.Resume(t.Context(), a.ID))
+			}
+		}
+		c.more(t)
+		cancel()
+		if r := <-ended; !r.Stopped || r.Signal != "SIGTERM" {
+			t.Errorf("result %+v, want one stopped by SIGTERM", r)
+		}
+		for _, do := range []func(context.Context, string) error{e.Pause, e.Resume} {
+			if err := do(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
+				t.Errorf("error %v after its end, want ErrNotRunning", err)
+			}
+		}
+	})
+	t.Run("stopped while suspended", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", OnTerm: "bye", Tick: true, Code: 7})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		a.Grace = patience
+		ended := h.begin(t, ctx, e, a, c)
+		c.more(t)
+		h.must(t, e.Pause(t.Context(), a.ID))
+		cancel()
+		if r := <-ended; !r.Stopped || r.ExitCode != 7 || !strings.HasSuffix(c.out.String(), "bye") {
+			t.Errorf("result %+v, want one that has heard SIGTERM", r)
+		}
+	})
+}
+
+func (h Harness) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin runs an attempt to its end, which the channel has, besides the test.
+func (h Harness) begin(t *testing.T, ctx context.Context, e executor.Executor, a executor.Attempt, c *capture) <-chan executor.Result {
+	ended := make(chan executor.Result, 1)
+	go func() {
+		defer close(ended)
+		r, err := e.Run(ctx, a, c.spawned)
+		if err != nil {
+			t.Errorf("run: %v", err)
+		}
+		ended <- r
+	}()
+	return ended
+}
+
+// more waits until more is printed.
+func (c *capture) more(t *testing.T) {
+	t.Helper()
+	had := len(c.out.String())
+	for until := time.Now().Add(patience); len(c.out.String()) == had; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("nothing more is printed")
+		}
+	}
+}
+
+// stands waits until nothing more is printed for a while.
+func (c *capture) stands(t *testing.T) {
+	t.Helper()
+	had, since := len(c.out.String()), time.Now()
+	for until := time.Now().Add(patience); time.Since(since) < quiet; time.Sleep(5 * time.Millisecond) {
+		if now := len(c.out.String()); now != had {
+			had, since = now, time.Now()
+		}
+		if time.Now().After(until) {
+			t.Fatal("it goes on though it is suspended")
+		}
+	}
+}

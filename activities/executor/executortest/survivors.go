@@ -1,0 +1,133 @@
+package executortest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// survivors is what holds of attempts that outlive their worker.
+func (h Harness) survivors(t *testing.T) {
+	if h.Abandon == nil {
+		t.Skip("attempts do not outlive their worker here")
+	}
+	e := h.New(t).(executor.Survivor)
+	t.Run("none", func(t *testing.T) {
+		a, _ := h.attempt(t, Program{})
+		if left, err := e.Survivors(t.Context(), a.ID); err != nil || len(left) > 0 {
+			t.Errorf("survivors %+v, error %v", left, err)
+		}
+		if _, err := e.Adopt(t.Context(), a); !errors.Is(err, executor.ErrNotRunning) {
+			t.Errorf("adopted with error %v, want ErrNotRunning", err)
+		}
+		h.must(t, e.Remove(t.Context(), executor.Leftover{ID: a.ID, Identity: a.Identity}))
+	})
+	t.Run("adopted while it runs", func(t *testing.T) {
+		a, c, goOn := h.abandoned(t, Program{Out: "first", Err: "to standard error", Code: 5})
+		h.survives(t, e, a, true)
+		time.AfterFunc(100*time.Millisecond, goOn)
+		r, err := e.Adopt(t.Context(), a)
+		if err != nil || r.ExitCode != 5 || r.Stopped {
+			t.Errorf("result %+v, error %v, want exit code 5", r, err)
+		}
+		if c.out.String() != "first" || c.err.String() != "to standard error" {
+			t.Errorf("it has printed %q and %q: not all of it from the start", c.out.String(), c.err.String())
+		}
+		h.gone(t, e, a)
+	})
+	t.Run("adopted after its end", func(t *testing.T) {
+		a, c, goOn := h.abandoned(t, Program{Out: "first", Code: 5})
+		goOn()
+		h.ends(t, e, a)
+		h.survives(t, e, a, false)
+		r, err := e.Adopt(t.Context(), a)
+		if err != nil || r.ExitCode != 5 || r.Stopped || c.out.String() != "first" {
+			t.Errorf("result %+v, error %v, output %q, want exit code 5", r, err, c.out.String())
+		}
+		h.gone(t, e, a)
+	})
+	t.Run("adopted and stopped", func(t *testing.T) {
+		a, c, _ := h.abandoned(t, Program{Out: "first\n"}) // an unfinished line may come late
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		a.Stdout = &trigger{buffer: &c.out, on: "first", do: cancel}
+		if r, err := e.Adopt(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+			t.Errorf("result %+v, error %v, want one stopped by SIGTERM", r, err)
+		}
+		h.gone(t, e, a)
+	})
+	t.Run("removed", func(t *testing.T) {
+		a, _, _ := h.abandoned(t, Program{Out: "first", IgnoreTerm: true})
+		left := h.survives(t, e, a, true)
+		h.must(t, e.Remove(t.Context(), left))
+		h.gone(t, e, a)
+		h.must(t, e.Remove(t.Context(), left))
+	})
+}
+
+// abandoned is an attempt whose worker is dead. It goes on when goOn has been called.
+func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
+	t.Helper()
+	workspace := t.TempDir()
+	h.must(t, os.Mkdir(filepath.Join(workspace, "tmp"), 0o700))
+	p.AwaitFlag = true
+	a, c = h.attempt(t, p)
+	a.Identity.Node = a.Identity.Run
+	a.WorkspaceDir, a.Env["SUITE_FLAG"] = workspace, filepath.Join(workspace, "flag")
+	h.Abandon(t, a, p.Out)
+	t.Cleanup(func() {
+		// Where a test has failed.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = h.New(t).(executor.Survivor).Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
+	})
+	return a, c, func() {
+		if err := os.WriteFile(filepath.Join(workspace, "flag"), nil, 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// survives returns what is told of an attempt that has survived.
+func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt, running bool) executor.Leftover {
+	t.Helper()
+	left, err := e.Survivors(t.Context(), a.Identity.Node)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("survivors %+v, error %v, want one", left, err)
+	}
+	l := left[0]
+	if l.ID != a.ID || l.Identity != a.Identity || l.Running != running {
+		t.Errorf("it survives as %+v, want %s, %+v, running %v", l, a.ID, a.Identity, running)
+	}
+	if since := time.Since(l.StartedAt); since < 0 || since > time.Hour {
+		t.Errorf("it has started at %v", l.StartedAt)
+	}
+	return l
+}
+
+// ends waits for the end of an attempt that nobody has adopted.
+func (h Harness) ends(t *testing.T, e executor.Survivor, a executor.Attempt) {
+	t.Helper()
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		left, err := e.Survivors(t.Context(), a.Identity.Node)
+		if err != nil || time.Now().After(until) {
+			t.Fatalf("it does not end: %+v, %v", left, err)
+		}
+		if len(left) == 1 && !left[0].Running {
+			return
+		}
+	}
+}
+
+func (h Harness) gone(t *testing.T, e executor.Survivor, a executor.Attempt) {
+	t.Helper()
+	h.nothingLeft(t, a.ID)
+	if left, err := e.Survivors(t.Context(), a.Identity.Node); err != nil || len(left) > 0 {
+		t.Errorf("survivors %+v, error %v, want none", left, err)
+	}
+}

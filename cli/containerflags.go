@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/policy"
+)
+
+// containerFlags say what the containers of tasks may do on the nodes of a process.
+type containerFlags struct {
+	privileged   bool
+	hostNetwork  bool
+	mounts       []string
+	capabilities []string
+	auths        []string
+}
+
+func (c *containerFlags) add(f *pflag.FlagSet) {
+	f.StringArrayVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
+	f.BoolVar(&c.privileged, "allow-privileged", false, "let containers be privileged: they can do to this machine what they like")
+	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "let containers use the network of this machine")
+	f.StringArrayVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
+	f.StringArrayVar(&c.auths, "registry-auth", nil, "credentials for registries as NAME=FILE, where the file has {\"username\": ..., \"password\": ...}, or is a Docker config.json; may be repeated")
+}
+
+// containerConfig is what the flags come to.
+type containerConfig struct {
+	Policy *v1.ContainerPolicy
+	// RegistryAuth are files with credentials, by the names that specs call them by.
+	RegistryAuth map[string]string
+}
+
+var capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
+
+func (c *containerFlags) config() (containerConfig, error) {
+	cfg := containerConfig{Policy: &v1.ContainerPolicy{Privileged: c.privileged, HostNetwork: c.hostNetwork}}
+	for _, text := range c.mounts {
+		path, readOnly := strings.CutSuffix(text, ":ro")
+		if !filepath.IsAbs(path) {
+			return cfg, usageError("--allow-mount %s: write an absolute path, and :ro after it where it may only be read", text)
+		}
+		cfg.Policy.Mounts = append(cfg.Policy.Mounts, &v1.MountRule{Path: filepath.Clean(path), ReadOnly: readOnly})
+	}
+	for _, text := range c.capabilities {
+		name := policy.Capability(text)
+		if !capabilityName.MatchString(name) {
+			return cfg, usageError("--allow-cap %q: write the name of a Linux capability, such as NET_ADMIN, or %s", text, policy.AllCapabilities)
+		}
+		if !slices.Contains(cfg.Policy.Capabilities, name) {
+			cfg.Policy.Capabilities = append(cfg.Policy.Capabilities, name)
+		}
+	}
+	var err error
+	if cfg.RegistryAuth, err = parsePairs("registry-auth", c.auths); err != nil {
+		return cfg, err
+	}
+	for name, file := range cfg.RegistryAuth {
+		path, err := filepath.Abs(file)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return cfg, usageError("--registry-auth %s: %w", name, err)
+		}
+		cfg.RegistryAuth[name] = path
+	}
+	return cfg, nil
+}

@@ -1,0 +1,38 @@
+package definition
+
+import (
+	"maps"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// SandboxCapability is "true" of nodes that can run shell tasks in a sandbox.
+const SandboxCapability = "sandbox"
+
+// Sandboxed tells whether a task asks for a sandbox.
+func Sandboxed(task *v1.TaskDefinition) bool {
+	return task.GetType() == "shell" && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
+}
+
+// Constraints are those of a task, with what its spec needs of a node. They are not to be changed.
+func Constraints(task *v1.TaskDefinition) *v1.Constraints {
+	said := task.GetConstraints()
+	if !Sandboxed(task) {
+		return said
+	}
+	if _, ok := said.GetRequiresCapabilities()[SandboxCapability]; ok {
+		return said
+	}
+	c := &v1.Constraints{}
+	if said != nil {
+		c = proto.CloneOf(said)
+	}
+	c.RequiresCapabilities = maps.Clone(c.RequiresCapabilities)
+	if c.RequiresCapabilities == nil {
+		c.RequiresCapabilities = map[string]string{}
+	}
+	c.RequiresCapabilities[SandboxCapability] = "true"
+	return c
+}

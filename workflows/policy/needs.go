@@ -1,0 +1,38 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// HostNetwork is what a spec calls the network of the host.
+const HostNetwork = "host"
+
+// AllCapabilities stands for every Linux capability.
+const AllCapabilities = "ALL"
+
+// Needs returns what a container needs a node to allow; nil: nothing. Mounts are in
+// the order of the spec, capabilities sorted.
+func Needs(spec *v1.ContainerSpec) *v1.ContainerNeeds {
+	needs := &v1.ContainerNeeds{Privileged: spec.GetPrivileged(), HostNetwork: spec.GetNetwork() == HostNetwork}
+	for _, m := range spec.GetMounts() {
+		needs.Mounts = append(needs.Mounts, &v1.MountRule{Path: path.Clean(m.GetHostPath()), ReadOnly: m.GetReadOnly()})
+	}
+	for _, name := range spec.GetCapAdd() {
+		needs.Capabilities = append(needs.Capabilities, Capability(name))
+	}
+	slices.Sort(needs.Capabilities)
+	needs.Capabilities = slices.Compact(needs.Capabilities)
+	if !needs.GetPrivileged() && !needs.GetHostNetwork() && len(needs.GetMounts())+len(needs.GetCapabilities()) == 0 {
+		return nil
+	}
+	return needs
+}
+
+// Capability is the one name of a Linux capability: "cap_net_admin" is "NET_ADMIN".
+func Capability(name string) string {
+	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
+}

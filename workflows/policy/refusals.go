@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Flags of a worker that allow what is refused without them.
+const (
+	PrivilegedFlag  = "--allow-privileged"
+	HostNetworkFlag = "--allow-host-network"
+	MountFlag       = "--allow-mount"
+	CapabilityFlag  = "--allow-cap"
+)
+
+// Refusals are what a node does not allow of what a container needs, each with the
+// flag that would; none: the container may run there. A refusal goes after "does not
+// allow". Paths are compared as they are written: what a link leads to, the node itself
+// must look at.
+func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
+	var refused []string
+	if needs.GetPrivileged() && !allowed.GetPrivileged() {
+		refused = append(refused, "privileged containers"+by(PrivilegedFlag))
+	}
+	if needs.GetHostNetwork() && !allowed.GetHostNetwork() {
+		refused = append(refused, "the host's network"+by(HostNetworkFlag))
+	}
+	for _, m := range needs.GetMounts() {
+		if r := mountRefusal(allowed.GetMounts(), m); r != "" {
+			refused = append(refused, r)
+		}
+	}
+	for _, name := range needs.GetCapabilities() {
+		if !slices.Contains(allowed.GetCapabilities(), name) && !slices.Contains(allowed.GetCapabilities(), AllCapabilities) {
+			refused = append(refused, "the capability "+name+by(CapabilityFlag+" "+name))
+		}
+	}
+	return refused
+}
+
+// by tells how a node comes to allow something.
+func by(flag string) string { return " (switchyard worker " + flag + ")" }
+
+// mountRefusal says why a directory may not be mounted; empty: it may.
+func mountRefusal(rules []*v1.MountRule, m *v1.MountRule) string {
+	reading := false
+	for _, r := range rules {
+		switch {
+		case !covers(r.GetPath(), m.GetPath()):
+		case r.GetReadOnly() && !m.GetReadOnly():
+			reading = true
+		default:
+			return ""
+		}
+	}
+	flag := by(MountFlag + " " + m.GetPath())
+	if reading {
+		return "mounting " + m.GetPath() + " without readOnly: true" + flag
+	}
+	return "mounting " + m.GetPath() + flag
+}
+
+// sockets are those of container engines: whoever has one is root on the node.
+var sockets = []string{
+	"/run/docker.sock", "/var/run/docker.sock",
+	"/run/podman/podman.sock", "/var/run/podman/podman.sock",
+	"/run/containerd/containerd.sock", "/var/run/containerd/containerd.sock",
+}
+
+// Sockets are where engines have their sockets. To allow a directory around one does
+// not allow it.
+func Sockets() []string { return slices.Clone(sockets) }
+
+// covers tells whether a rule for a directory holds for a path.
+func covers(dir, wanted string) bool {
+	return dir == wanted || Below(dir, wanted) && !slices.Contains(sockets, wanted)
+}
+
+// Below tells whether a clean absolute path lies in a directory, however deep.
+func Below(dir, wanted string) bool {
+	return path.IsAbs(wanted) && wanted != dir && strings.HasPrefix(wanted, strings.TrimSuffix(dir, "/")+"/")
+}
