@@ -9,7 +9,8 @@ import (
 )
 
 func main() {
-	// The shell executor starts this program again as its watchdog.
-	shell.RunWatchdogIfAsked()
+	// The shell executor starts this program again, as its watchdog and to build sandboxes, and the worker as the guard of its containers.
+	shell.ServeIfAsked()
+	cli.GuardIfAsked()
 	os.Exit(cli.Main(os.Args[1:]...))
 }

@@ -19,16 +19,21 @@ import (
 )
 
 // cgroups hold each attempt in a directory of its own below one directory for
-// this Executor. No controller is needed.
+// this Executor. No controller is needed but for limits.
 type cgroups struct {
 	guard  *watchdog
 	parent *cgroupParent
-	// memory says that directories have memory.events, and bare that they have no
-	// controller: what an attempt has used or set is no business of the next.
+	// delegated says that there are directories with limits, which lie in limitedDir then,
+	// and the others in freeDir; undelegated says why not.
+	delegated   bool
+	undelegated error
+	// memory says that directories without limits have memory.events, and bare that they
+	// have no controller: what an attempt has used or set is no business of the next.
 	memory, bare bool
 	next         atomic.Int64
 	mu           sync.Mutex
-	idle         []*cgroupDir
+	// idle are those without limits, and those with.
+	idle [2][]*cgroupDir
 	// orphans is nil unless this process adopts what the attempts leave.
 	orphans *reaper
 }
@@ -38,12 +43,10 @@ func newCgroups(guard *watchdog) (*cgroups, error) {
 	if err != nil {
 		return nil, err
 	}
-	removeStale(base)
-	parent, err := newCgroupParent(base)
-	if err != nil {
+	c := &cgroups{guard: guard}
+	if err := c.settle(base); err != nil {
 		return nil, err
 	}
-	c := &cgroups{guard: guard, parent: parent}
 	if adopts() {
 		c.orphans = newReaper()
 	}
@@ -56,7 +59,7 @@ func newCgroups(guard *watchdog) (*cgroups, error) {
 // probe forks a process in a cgroup, since leave to make directories is not
 // leave to put processes there, and old kernels and seccomp filters lack calls.
 func (c *cgroups) probe() error {
-	t, err := c.enclose("", nil)
+	t, err := c.enclose("", nil, executor.Limits{})
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (c *cgroups) probe() error {
 func (c *cgroups) mechanism() Mechanism { return Cgroup }
 
 func (c *cgroups) close() error {
-	for _, d := range c.idle {
+	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
 		d.close()
 	}
 	err := c.parent.remove()
@@ -87,8 +90,11 @@ func (c *cgroups) close() error {
 	return err
 }
 
-func (c *cgroups) enclose(_ string, lease *executor.Lease) (tree, error) {
-	g := &cgroup{all: c, lease: lease}
+func (c *cgroups) enclose(_ string, lease *executor.Lease, l executor.Limits) (tree, error) {
+	if !c.delegated {
+		l = executor.Limits{} // they are those of others
+	}
+	g := &cgroup{all: c, lease: lease, limits: l}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -108,13 +114,19 @@ type cgroup struct {
 	oomKills int
 	// lease is not nil when the watchdog knows of it by itself.
 	lease *executor.Lease
+	// limits are the directory's.
+	limits executor.Limits
 }
 
 // enter takes a directory, and has the watchdog know of it.
 func (c *cgroup) enter() (err error) {
 	c.killed, c.oomKills = false, 0
-	if c.cgroupDir, err = c.all.take(); err != nil || c.lease == nil {
+	if c.cgroupDir, err = c.all.take(c.limits); err != nil {
 		return err
+	}
+	c.oomKills = c.countOOMKills()
+	if c.lease == nil {
+		return nil
 	}
 	if err := c.all.guard.add(c.name, c.lease); err != nil {
 		return errors.Join(err, c.end())
@@ -158,7 +170,7 @@ func (c *cgroup) pids() []int { return cgroupPids(c.path) }
 func (c *cgroup) oomKilled() bool { return c.countOOMKills() > c.oomKills }
 
 func (c *cgroup) countOOMKills() int {
-	if !c.all.memory {
+	if !c.all.memory && !c.limited {
 		return 0
 	}
 	events, err := os.ReadFile(filepath.Join(c.path, "memory.events"))
@@ -179,6 +191,8 @@ func (c *cgroup) next() error {
 	}
 	return errors.Join(c.end(), c.enter())
 }
+
+func (c *cgroup) join() string { return filepath.Join(c.path, "cgroup.procs") }
 
 func (c *cgroup) empty() bool { return !c.populated() }
 

@@ -23,21 +23,58 @@ type cgroupDir struct {
 	fd         int
 	// events is the open file cgroup.events.
 	events *os.File
+	// limited says that it has the controllers that limits need.
+	limited bool
 }
 
 // take returns a directory without processes: one that is idle, since making and
 // removing one costs a tenth of a short task, or a new one.
-func (c *cgroups) take() (*cgroupDir, error) {
-	c.mu.Lock()
-	if last := len(c.idle) - 1; last >= 0 {
-		d := c.idle[last]
-		c.idle = c.idle[:last]
-		c.mu.Unlock()
-		return d, nil
+func (c *cgroups) take(l executor.Limits) (*cgroupDir, error) {
+	limited := l != (executor.Limits{})
+	d := c.reuse(limited)
+	if d == nil {
+		var err error
+		if d, err = c.makeDir(limited); err != nil {
+			return nil, err
+		}
 	}
-	c.mu.Unlock()
+	if limited {
+		if err := d.limit(l); err != nil {
+			return nil, errors.Join(fmt.Errorf("set limits: %w", err), d.remove())
+		}
+	}
+	return d, nil
+}
+
+func (c *cgroups) reuse(limited bool) *cgroupDir {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := c.idleOf(limited)
+	last := len(*idle) - 1
+	if last < 0 {
+		return nil
+	}
+	d := (*idle)[last]
+	*idle = (*idle)[:last]
+	return d
+}
+
+func (c *cgroups) idleOf(limited bool) *[]*cgroupDir {
+	if limited {
+		return &c.idle[1]
+	}
+	return &c.idle[0]
+}
+
+func (c *cgroups) makeDir(limited bool) (*cgroupDir, error) {
 	name := strconv.FormatInt(c.next.Add(1), 10)
-	d := &cgroupDir{name: name, path: filepath.Join(c.parent.path, name)}
+	switch {
+	case limited:
+		name = limitedDir + "/" + name
+	case c.delegated:
+		name = freeDir + "/" + name
+	}
+	d := &cgroupDir{name: name, path: filepath.Join(c.parent.path, name), limited: limited}
 	if err := unix.Mkdirat(c.parent.fd, name, 0o755); err != nil {
 		return nil, fmt.Errorf("make cgroup: %w", err)
 	}
@@ -55,15 +92,33 @@ func (c *cgroups) take() (*cgroupDir, error) {
 
 // giveBack keeps a directory without processes for later, or removes it.
 func (c *cgroups) giveBack(d *cgroupDir, lease *executor.Lease) error {
-	if c.bare && !lease.Lost() && d.untouched() {
+	if (c.bare || d.limited && d.noFilesInMemory()) && !lease.Lost() && d.untouched() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.idle) < maxIdle {
-			c.idle = append(c.idle, d)
+		if idle := c.idleOf(d.limited); len(*idle) < maxIdle {
+			*idle = append(*idle, d)
 			return nil
 		}
 	}
 	return d.remove()
+}
+
+// limit writes all limits, also those that a privileged attempt before has changed.
+func (d *cgroupDir) limit(l executor.Limits) error {
+	for _, s := range settingsV2(l) {
+		err := os.WriteFile(filepath.Join(d.path, s.file), []byte(s.value), 0)
+		if err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// noFilesInMemory tells whether the next attempt would not feel that there was one before:
+// what an attempt leaves in a file system in memory counts for as long as it is there.
+func (d *cgroupDir) noFilesInMemory() bool {
+	stat, err := os.ReadFile(filepath.Join(d.path, "memory.stat"))
+	return err == nil && countOf(stat, "shmem") == 0
 }
 
 // close leaves the directory to whoever removes those of all attempts.

@@ -79,13 +79,13 @@ func TestCgroupsOfALostLeaseAreNotUsedAgain(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
 	all := e.trees.(*cgroups)
 	for range 3 {
-		tr, err := all.enclose("t/lost/c1", executor.NewLease(0, 1, 2))
+		tr, err := all.enclose("t/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		idle := len(all.idle)
-		if err := tr.end(); err != nil || len(all.idle) > idle {
-			t.Errorf("%d are idle, %d before; error %v", len(all.idle), idle, err)
+		idle := len(all.idle[0])
+		if err := tr.end(); err != nil || len(all.idle[0]) > idle {
+			t.Errorf("%d are idle, %d before; error %v", len(all.idle[0]), idle, err)
 		}
 	}
 }

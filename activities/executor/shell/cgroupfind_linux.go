@@ -1,10 +1,10 @@
 package shell
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,25 +20,39 @@ func ownCgroup() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return findCgroup(string(mounts), string(groups))
+	dir, err := findCgroup(string(mounts), string(groups), "")
+	if filepath.Base(dir) == workerDir {
+		dir = filepath.Dir(dir) // see moveBelow
+	}
+	return dir, err
 }
 
 // findCgroup takes the texts of /proc/self/mountinfo and /proc/self/cgroup, for
-// which see proc_pid_mountinfo(5) and cgroups(7).
-func findCgroup(mounts, groups string) (string, error) {
-	var path string
+// which see proc_pid_mountinfo(5) and cgroups(7). The directory is that in cgroup2, or
+// with a controller that in the hierarchy of cgroup v1 which has it.
+func findCgroup(mounts, groups, controller string) (string, error) {
+	kind, path := "cgroup2", ""
+	if controller != "" {
+		kind = "cgroup"
+	}
 	for line := range strings.Lines(groups) {
-		if p, ok := strings.CutPrefix(line, "0::"); ok {
-			path = strings.TrimSuffix(p, "\n")
+		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		list, p, ok := strings.Cut(rest, ":")
+		if ok && (controller != "" || id == "0") && slices.Contains(strings.Split(list, ","), controller) {
+			path = p
 		}
 	}
 	if path == "" || path == "/.." || strings.HasPrefix(path, "/../") {
-		return "", errors.New("this process is in no cgroup2 hierarchy, or outside of the part that it sees")
+		return "", fmt.Errorf("this process is in no %s hierarchy%s, or outside of the part that it sees", kind, with(controller))
 	}
 	for line := range strings.Lines(mounts) {
 		before, after, ok := strings.Cut(line, " - ")
 		fields := strings.Fields(before)
-		if !ok || len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+		source := strings.Fields(after)
+		if !ok || len(fields) < 5 || len(source) == 0 || source[0] != kind {
+			continue
+		}
+		if controller != "" && !slices.Contains(strings.Split(source[len(source)-1], ","), controller) {
 			continue
 		}
 		// A container may see only a part of the hierarchy: then the mount's
@@ -49,7 +63,14 @@ func findCgroup(mounts, groups string) (string, error) {
 		}
 		return filepath.Join(unescape(fields[4]), relative), nil
 	}
-	return "", fmt.Errorf("no mounted cgroup2 file system holds %s", path)
+	return "", fmt.Errorf("no mounted %s file system%s holds %s", kind, with(controller), path)
+}
+
+func with(controller string) string {
+	if controller == "" {
+		return ""
+	}
+	return " with " + controller
 }
 
 // unescape undoes the octal escapes of mountinfo, such as \040 for a space.

@@ -25,6 +25,8 @@ type command struct {
 	line string
 	argv []string
 	dir  string
+	// sandbox asks for a sandbox.
+	sandbox bool
 }
 
 // parseSpec reads a ShellSpec in its JSON form. An unknown field is refused
@@ -43,6 +45,12 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 				return command{}, fmt.Errorf("%s is not a string", name)
 			}
 			c.dir = s.StringValue
+		case "sandbox":
+			b, ok := value.GetKind().(*structpb.Value_BoolValue)
+			if !ok {
+				return command{}, errors.New("sandbox is neither true nor false")
+			}
+			c.sandbox = b.BoolValue
 		default:
 			return command{}, fmt.Errorf("unknown field %s", name)
 		}

@@ -36,6 +36,7 @@ func TestConformance(t *testing.T) {
 				Left:       leftOf,
 				FloodBytes: floodBytes(),
 				Many:       60,
+				Memory:     newExecutor(t, Options{Mechanism: m}).bounds.can() == nil,
 			}
 			executortest.Run(t, h)
 		})

@@ -45,10 +45,36 @@
 //     wipes its environment, starts a session and is orphaned, all three, is missed.
 //   - group: the process group alone, on systems other than Linux.
 //
+// # Limits
+//
+// The memory of an attempt with such a limit is limited as a whole, swap included, and what
+// the kernel's own count says was killed for it is told apart from a kill of another
+// origin. With cgroup2 the attempt's directory has the limit, once its controllers can be
+// had: the worker is in the root, or alone in its directory, which it leaves for one below
+// then. With cgroup v1 there is a directory more for each attempt, and a thread
+// in it that forks. Where neither works there is no limit, and the attempt is told.
+//
+// # Sandboxes
+//
+// For a task with `sandbox: true` the worker starts its own program again, which builds
+// the sandbox around itself and then executes the task's:
+//
+//	user            one of a range that is the attempt's alone, with a group of its own
+//	privileges      no capability, and no way to one by setuid programs
+//	files           read-only but the workspace, the shared directory, /tmp and /dev/shm;
+//	                /tmp is the workspace's own, and the node's is not seen, but for
+//	                the working directory; other workspaces are not seen
+//	processes       those of others are neither seen in /proc nor signalled
+//	environment     PATH, the locale and TZ of the node's, then as above; HOME is /tmp
+//	limits          memory, processor, processes, as Attempt.Limits says
+//
+// The network is the node's. A part that cannot be made is an error of the node;
+// CanSandbox tells beforehand.
+//
 // # Batches
 //
-// A row of attempts has one enclosure, one entry in the watchdog and one pair of pipes.
-// What a program has printed is in the pipes when nothing of it is left, so that the
+// A row of attempts has one enclosure with its limits, one user if in a sandbox, one
+// entry in the watchdog and one pair of pipes. What a program has printed is in the pipes when nothing of it is left, so that the
 // next one may have them, too. One that has left something behind, which had to be
 // ended, costs the row its pipes; one that SIGKILL has ended costs it its cgroup,
 // because Linux goes on to kill what is forked into a cgroup that was killed.
@@ -59,7 +85,7 @@
 // The parent-death signal ends the program itself; it follows the thread that
 // forked, so one thread that lives as long as the Executor forks for all
 // attempts. It is not inherited, so the rest is the business of a watchdog
-// process, see RunWatchdogIfAsked. It also holds the leases of the attempts, which
+// process, see ServeIfAsked. It also holds the leases of the attempts, which
 // the worker tells it of whenever they are renewed: a worker that is stopped
 // (SIGSTOP, a debugger, a frozen machine) renews none, and the watchdog ends its
 // attempts before another node may be given their tasks.

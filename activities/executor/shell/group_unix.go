@@ -18,9 +18,9 @@ const killWait = 10 * time.Second
 // groups hold each attempt in the process group that its program leads.
 type groups struct{}
 
-func (groups) mechanism() Mechanism                          { return Group }
-func (groups) enclose(string, *executor.Lease) (tree, error) { return &group{}, nil }
-func (groups) close() error                                  { return nil }
+func (groups) mechanism() Mechanism                                           { return Group }
+func (groups) enclose(string, *executor.Lease, executor.Limits) (tree, error) { return &group{}, nil }
+func (groups) close() error                                                   { return nil }
 
 type group struct{ leader int }
 
@@ -28,8 +28,15 @@ func (g *group) attr() *syscall.SysProcAttr { return sessionAttr() }
 func (g *group) started(pid int)            { g.leader = pid }
 func (g *group) terminate()                 { signalGroup(g.leader, syscall.SIGTERM) }
 func (g *group) kill()                      { signalGroup(g.leader, syscall.SIGKILL) }
+func (g *group) join() string               { return "" }
 func (g *group) oomKilled() bool            { return false }
 func (g *group) died()                      {}
+
+func (g *group) suspend(func() error) error {
+	return syscall.Kill(-g.leader, syscall.SIGSTOP)
+}
+
+func (g *group) resume() error { return syscall.Kill(-g.leader, syscall.SIGCONT) }
 
 func (g *group) empty() bool {
 	return g.leader == 0 || errors.Is(syscall.Kill(-g.leader, 0), syscall.ESRCH)

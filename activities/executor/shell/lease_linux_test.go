@@ -19,29 +19,35 @@ import (
 // worker knows when it goes on.
 func TestWatchdogEndsTheTreeOfAStoppedWorker(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			h := startHelper(t, m, "yes", helperLease+"=yes")
-			if len(leftOf(t, h.id)) < 3 {
-				t.Fatalf("the task has only %v, the test is void", leftOf(t, h.id))
-			}
-			stopped := time.Now()
-			if err := h.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "the task's processes are dead", func() bool {
-				return gone(h.grandchild) && len(livingMarked(h.id)) == 0
-			})
-			// The watchdog had heard of a renewal when the worker was stopped, or not long before.
-			if took := time.Since(stopped); took < helperStop/2 {
-				t.Errorf("it was ended %v after the worker was stopped", took)
-			}
-			if err := h.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			if !h.output.Scan() || h.output.Text() != "ended true <nil>" {
-				t.Errorf("the worker says %q, %v", h.output.Text(), h.output.Err())
-			}
+		t.Run(string(m), func(t *testing.T) { endsTheTreeOfAStopped(t, m) })
+		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
+			needSandbox(t, Options{Mechanism: m})
+			endsTheTreeOfAStopped(t, m, helperSandbox+"=yes")
 		})
+	}
+}
+
+func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
+	h := startHelper(t, m, "yes", append(env, helperLease+"=yes")...)
+	if len(leftOf(t, h.id)) < 3 {
+		t.Fatalf("the task has only %v, the test is void", leftOf(t, h.id))
+	}
+	stopped := time.Now()
+	if err := h.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the task's processes are dead", func() bool {
+		return gone(h.grandchild) && len(livingMarked(h.id)) == 0
+	})
+	// The watchdog had heard of a renewal when the worker was stopped, or not long before.
+	if took := time.Since(stopped); took < helperStop/2 {
+		t.Errorf("it was ended %v after the worker was stopped", took)
+	}
+	if err := h.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if !h.output.Scan() || h.output.Text() != "ended true <nil>" {
+		t.Errorf("the worker says %q, %v", h.output.Text(), h.output.Err())
 	}
 }
 
@@ -64,7 +70,7 @@ func hearing(t *testing.T) (*watchdog, func() string) {
 	t.Cleanup(w.unfollow)
 	lines := bufio.NewScanner(read)
 	return w, func() string {
-		_ = read.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = read.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		if !lines.Scan() {
 			t.Fatalf("nothing comes: %v", lines.Err())
 		}
@@ -228,7 +234,7 @@ func TestNoStartWithoutLease(t *testing.T) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})
 			lease := executor.NewLease(executor.Now(), time.Hour, time.Hour)
-			tr, err := e.trees.enclose("t/late/c1", lease)
+			tr, err := e.enclose(executor.Attempt{ID: "t/late/c1", Lease: lease}, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	RunWatchdogIfAsked()
+	ServeIfAsked()
 	runHelperIfAsked()
 	code := m.Run()
 	if code == 0 {

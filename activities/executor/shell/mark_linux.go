@@ -40,7 +40,7 @@ func (m *marks) close() error {
 	return nil
 }
 
-func (m *marks) enclose(id string, lease *executor.Lease) (tree, error) {
+func (m *marks) enclose(id string, lease *executor.Lease, _ executor.Limits) (tree, error) {
 	if err := m.guard.add(id, lease); err != nil {
 		return nil, err
 	}
@@ -58,6 +58,7 @@ type marked struct {
 }
 
 func (m *marked) attr() *syscall.SysProcAttr { return sessionAttr() }
+func (m *marked) join() string               { return "" }
 func (m *marked) oomKilled() bool            { return false }
 func (m *marked) died()                      {}
 

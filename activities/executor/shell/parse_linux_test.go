@@ -12,6 +12,19 @@ func TestFindCgroup(t *testing.T) {
 		part    = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
 		other   = "30 23 0:26 /docker/xyz /mnt rw - cgroup2 cgroup rw\n"
 	)
+	const old = "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
+		"34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	for name, test := range map[string]struct{ mounts, groups, controller, want string }{
+		"memory of v1":     {hybrid + old, "4:memory:/x/y\n0::/\n", "memory", "/sys/fs/cgroup/memory/x/y"},
+		"shared hierarchy": {old, "3:cpu,cpuacct:/z\n", "cpu", "/sys/fs/cgroup/cpu,cpuacct/z"},
+		"not in v1":        {hybrid + old, "0::/\n", "memory", ""},
+		"no such mount":    {hybrid, "4:memory:/\n0::/\n", "memory", ""},
+		"only in v2":       {unified, "0::/\n", "cpu", ""},
+	} {
+		if got, err := findCgroup(test.mounts, test.groups, test.controller); got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s: %q, error %v, want %q", name, got, err, test.want)
+		}
+	}
 	for name, test := range map[string]struct{ mounts, groups, want string }{
 		"hybrid":            {hybrid, "5:devices:/x\n4:memory:/y\n0::/\n", "/sys/fs/cgroup/unified"},
 		"unified":           {unified, "0::/user.slice/session-2.scope\n", "/sys/fs/cgroup/user.slice/session-2.scope"},
@@ -24,7 +37,7 @@ func TestFindCgroup(t *testing.T) {
 		"malformed":         {"what\n", "0::/\n", ""},
 		"outside namespace": {unified, "0::/../other\n", ""},
 	} {
-		got, err := findCgroup(test.mounts, test.groups)
+		got, err := findCgroup(test.mounts, test.groups, "")
 		if got != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("%s: %q, error %v, want %q", name, got, err, test.want)
 		}
@@ -33,7 +46,7 @@ func TestFindCgroup(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	got, err := parseStat([]byte("42 (a) b (c d) Z 7 8 9 0 -1 4228108 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0\n"))
-	if want := (process{pid: 42, parent: 7, group: 8, session: 9, start: 987, zombie: true}); err != nil || got != want {
+	if want := (process{pid: 42, parent: 7, group: 8, session: 9, start: 987, zombie: true, state: 'Z'}); err != nil || got != want {
 		t.Errorf("got %+v, error %v, want %+v", got, err, want)
 	}
 }
@@ -47,7 +60,10 @@ func FuzzParseStat(f *testing.F) {
 
 func FuzzFindCgroup(f *testing.F) {
 	f.Add(`30 23 0:26 /\040 /sys/fs/cgroup rw - cgroup2 cgroup2 rw`, "0::/ \n")
-	f.Fuzz(func(t *testing.T, mounts, groups string) { _, _ = findCgroup(mounts, groups) })
+	f.Fuzz(func(t *testing.T, mounts, groups string) {
+		_, _ = findCgroup(mounts, groups, "")
+		_, _ = findCgroup(mounts, groups, "cpu")
+	})
 }
 
 func TestHasEntry(t *testing.T) {

@@ -15,6 +15,8 @@ type process struct {
 	// start is when it was started, in clock ticks since the machine was.
 	start  int
 	zombie bool
+	// state is the letter for what it does: R, S, D, T, t, Z and so on.
+	state byte
 }
 
 // processes lists all that /proc shows.
@@ -60,7 +62,7 @@ func parseStat(text []byte) (process, error) {
 	if len(fields) < 20 {
 		return process{}, fmt.Errorf("too few fields in %q", text)
 	}
-	p := process{zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
+	p := process{state: fields[0][0], zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
 	for i, field := range [][]byte{bytes.TrimSpace(text[:open]), fields[1], fields[2], fields[3], fields[19]} {
 		n, err := strconv.Atoi(string(field))
 		if err != nil {

@@ -17,8 +17,9 @@ type row struct {
 	executor *Executor
 	id       string
 	lease    *executor.Lease
-	tree     tree
-	pipes    *channels
+	// tree is nil before the first attempt.
+	tree  *enclosure
+	pipes *channels
 	// begun says that there was an attempt before, and left that the newest one has
 	// left something behind.
 	begun, left bool
@@ -32,15 +33,12 @@ func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, erro
 	if err := e.guard.ensure(e.trees); err != nil {
 		return nil, err
 	}
-	t, err := e.trees.enclose(id, lease)
-	if err != nil {
-		return nil, fmt.Errorf("enclose %s: %w", id, err)
-	}
-	return &row{executor: e, id: id, lease: lease, tree: t}, nil
+	return &row{executor: e, id: id, lease: lease}, nil
 }
 
 // Run is Executor.Run of the next attempt of the row.
 func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	own := a.ID
 	a.ID, a.Lease = b.id, b.lease
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -48,6 +46,12 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 	p, err := b.executor.program(a)
 	if err != nil {
 		return executor.Result{}, err
+	}
+	if b.tree == nil {
+		// The limits are those of the first; attempts of a row are of one task.
+		if b.tree, err = b.executor.enclose(a, p.sandbox); err != nil {
+			return executor.Result{}, err
+		}
 	}
 	if b.pipes == nil {
 		if b.pipes, err = newChannels(&b.executor.buffers); err != nil {
@@ -61,7 +65,7 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 	}
 	b.begun, b.left = true, false
 	b.pipes.take(a.Stdout, a.Stderr)
-	r := &running{tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
+	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
 	result, err := r.run(ctx, b.executor, p, spawned)
 	if b.left {
 		// Somebody whom the enclosure does not hold may have the pipes, too.
@@ -85,6 +89,9 @@ func (b *row) Close() error {
 	if b.pipes != nil {
 		b.pipes.close()
 		b.pipes = nil
+	}
+	if b.tree == nil {
+		return nil
 	}
 	return b.tree.end()
 }

@@ -38,15 +38,15 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err := e.guard.ensure(e.trees); err != nil {
 		return executor.Result{}, err
 	}
-	t, err := e.trees.enclose(a.ID, a.Lease)
+	t, err := e.enclose(a, p.sandbox)
 	if err != nil {
-		return executor.Result{}, fmt.Errorf("enclose %s: %w", a.ID, err)
+		return executor.Result{}, err
 	}
 	pipes, err := newPair(a.Stdout, a.Stderr, &e.buffers)
 	if err != nil {
 		return executor.Result{}, errors.Join(err, t.end())
 	}
-	r := &running{tree: t, attempt: a, pipes: pipes, end: t.end, done: make(chan struct{})}
+	r := &running{id: a.ID, tree: t, attempt: a, pipes: pipes, end: t.end, done: make(chan struct{})}
 	return r.run(ctx, e, p, spawned)
 }
 
@@ -56,18 +56,24 @@ type program struct {
 	argv    []string
 	dir     string
 	environ []string
+	// sandbox says that it runs in one.
+	sandbox bool
 }
 
 func (e *Executor) program(a executor.Attempt) (program, error) {
 	c, err := parseSpec(a.Spec)
 	if err != nil {
-		return program{}, cannotRun(fmt.Errorf("shell spec: %w", err))
+		return program{}, &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("shell spec: %w", err)}
 	}
-	p := program{path: e.shell, argv: []string{"sh", "-c", c.line}}
+	p := program{path: e.shell, argv: []string{"sh", "-c", c.line}, sandbox: c.sandbox}
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
 		return program{}, cannotRun(err)
 	}
-	if p.environ, err = environment(e.environ, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
+	node := e.environ
+	if c.sandbox {
+		node = sandboxed(node)
+	}
+	if p.environ, err = environment(node, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
 		return program{}, cannotRun(err)
 	}
 	if c.argv != nil {
@@ -101,7 +107,9 @@ type pipes interface {
 
 // running is one attempt from its start to its end.
 type running struct {
-	tree    tree
+	// id is that of the attempt also where it is one of a row.
+	id      string
+	tree    *enclosure
 	attempt executor.Attempt
 	pipes   pipes
 	// end ends what is left of the attempt.
@@ -113,6 +121,10 @@ type running struct {
 	exited bool
 	// stopAt is when the grace period ends; zero unless ctx ended first.
 	stopAt time.Time
+
+	// steer is held by what suspends the tree or lets it go on.
+	steer     sync.Mutex
+	suspended bool
 }
 
 func (r *running) run(ctx context.Context, e *Executor, p program, spawned func()) (executor.Result, error) {
@@ -123,18 +135,20 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.finish())
 	}
 	out, errs := r.pipes.files()
-	process, err := e.forker.start(p.path, p.argv, &os.ProcAttr{
-		Dir: p.dir, Env: p.environ, Files: []*os.File{e.null, out, errs}, Sys: r.tree.attr(),
-	})
+	process, err := r.start(ctx, p, []*os.File{e.null, out, errs})
 	r.pipes.forked()
+	if err == errStopped {
+		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.finish())
+	}
 	if err != nil {
-		return executor.Result{}, errors.Join(startError(p.argv[0], err), r.end(), r.pipes.finish())
+		return executor.Result{}, errors.Join(err, r.end(), r.pipes.finish())
 	}
 	// Not before the start: other attempts make the worker grow until this one
 	// has executed its program, and the peak of that moment is in what it leaves.
 	baseline := ownPeak()
-	r.tree.started(process.Pid)
 	spawned()
+	e.steered.enter(r.id, r)
+	defer e.steered.leave(r.id)
 	r.pipes.begin()
 
 	var stops sync.WaitGroup
@@ -170,6 +184,24 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	return result, errors.Join(writeErr, endErr)
 }
 
+// errStopped says that the attempt was stopped before its program has started.
+var errStopped = errors.New("stopped before it has started")
+
+// start starts the program.
+func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.Process, error) {
+	if p.sandbox {
+		return r.startBoxed(ctx, p, files)
+	}
+	process, err := r.tree.forker.start(p.path, p.argv, &os.ProcAttr{
+		Dir: p.dir, Env: p.environ, Files: files, Sys: r.tree.attr(),
+	})
+	if err != nil {
+		return nil, startError(p.argv[0], err)
+	}
+	r.tree.started(process.Pid)
+	return process, nil
+}
+
 // stop asks the processes to end, and ends them when the grace period or the
 // lease is over.
 func (r *running) stop() {
@@ -180,7 +212,14 @@ func (r *running) stop() {
 	}
 	r.stopAt = time.Now().Add(r.attempt.Grace)
 	r.mu.Unlock()
+	// What is suspended hears the signal when it goes on.
+	r.steer.Lock()
 	r.tree.terminate()
+	if r.suspended {
+		r.suspended = false
+		_ = r.tree.resume()
+	}
+	r.steer.Unlock()
 	if r.attempt.AwaitKill(r.done) {
 		r.tree.kill()
 	}
@@ -194,6 +233,7 @@ func (r *running) settle(ctx context.Context) {
 	r.exited = true
 	until, over := r.stopAt, (<-chan struct{})(nil)
 	r.mu.Unlock()
+	_ = r.unsuspend() // the rest of one that was killed
 	if until.IsZero() {
 		until, over = time.Now().Add(linger), ctx.Done()
 	}

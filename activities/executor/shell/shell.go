@@ -33,18 +33,27 @@ type Options struct {
 	Mechanism Mechanism
 	// Watchdog starts a process with the first attempt that ends all of them
 	// when this process is killed, and each by the end of its lease when this
-	// process is held up. To set it, main must call RunWatchdogIfAsked
+	// process is held up. To set it, main must call ServeIfAsked
 	// before it does anything else. Linux only; ignored elsewhere.
 	Watchdog bool
 	// Environ is the node's environment, as KEY=value; nil: that of this process.
 	Environ []string
+	// SandboxUsers are the ids of users, and of their groups, that sandboxes run as, one for
+	// each that runs; nobody else may have them. Zero: 65,536 from 1,900,000,000 on, which no
+	// distribution gives to anybody.
+	SandboxUsers Users
 	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
 	Logger *slog.Logger
 }
 
+// Users is a range of user ids.
+type Users struct{ First, Count int }
+
 // Executor runs shell tasks. One is enough for all nodes of a process.
 type Executor struct {
 	trees   trees
+	bounds  *bounds
+	users   *users
 	forker  *forker
 	guard   *watchdog
 	environ []string
@@ -52,6 +61,11 @@ type Executor struct {
 	null    *os.File
 	buffers sync.Pool
 	closed  atomic.Bool
+	logger  *slog.Logger
+	// warn says in the worker's log that there are no limits.
+	warn       sync.Once
+	sandboxing sandboxing
+	steered    steered
 }
 
 var _ executor.Executor = (*Executor)(nil)
@@ -80,6 +94,9 @@ func New(o Options) (*Executor, error) {
 	}
 	return &Executor{
 		trees:   trees,
+		bounds:  newBounds(trees),
+		users:   newUsers(o.SandboxUsers),
+		logger:  o.Logger,
 		forker:  newForker(),
 		guard:   guard,
 		environ: withoutOwn(o.Environ),
@@ -101,5 +118,5 @@ func (e *Executor) Close() error {
 		return nil
 	}
 	e.forker.close()
-	return errors.Join(e.trees.close(), e.guard.close(), e.null.Close())
+	return errors.Join(e.trees.close(), e.bounds.close(), e.users.close(), e.guard.close(), e.null.Close())
 }

@@ -10,18 +10,21 @@ import (
 type trees interface {
 	mechanism() Mechanism
 	// enclose makes the enclosure of the attempt with this id, and has the
-	// watchdog hold its lease.
-	enclose(id string, lease *executor.Lease) (tree, error)
+	// watchdog hold its lease. The limits count where enclosures have them by themselves.
+	enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error)
 	// close gives back what the trees share; no tree is in use any more.
 	close() error
 }
 
 // tree is the enclosure of one attempt: the set of its processes. Its calls
 // come one at a time, but for terminate and kill, which may come while the
-// program is being waited for.
+// program is being waited for, as suspend and resume do, one at a time.
 type tree interface {
 	// attr says how to start the program so that it is inside.
 	attr() *syscall.SysProcAttr
+	// join is the file that a process writes "0" to in order to be inside; empty: where
+	// it was started is all that counts.
+	join() string
 	// started tells which process is the program. It is waited for elsewhere.
 	started(pid int)
 	// died tells that SIGKILL has ended the program, whoever has sent it.
@@ -31,6 +34,11 @@ type tree interface {
 	// kill sends SIGKILL to all processes and to those that they fork
 	// meanwhile. It does not wait for their end.
 	kill()
+	// suspend has all processes stand still. It returns when they do, or with the
+	// error of wanted; whether any does then is not known.
+	suspend(wanted func() error) error
+	// resume lets all of them go on.
+	resume() error
 	// empty tells whether no process is left.
 	empty() bool
 	// pids lists the processes.

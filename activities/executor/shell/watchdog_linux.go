@@ -56,7 +56,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	}
 	w := &watchdog{logger: logger, held: make(map[string]*held), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogName {
-		// Main does not call RunWatchdogIfAsked: this is a watchdog that goes on as a worker.
+		// Main does not call ServeIfAsked: this is a watchdog that goes on as a worker.
 		w.left = 0
 	}
 	return w
@@ -94,7 +94,7 @@ func (w *watchdog) keepRunning() error {
 	case 1:
 		w.left = 0
 		w.logger.Error("watchdog of shell tasks does not stay; from now on tasks may outlive a worker that is killed",
-			"hint", "main must call RunWatchdogIfAsked before anything else")
+			"hint", "main must call ServeIfAsked before anything else")
 		return nil
 	}
 	w.left--

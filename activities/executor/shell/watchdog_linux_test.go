@@ -22,6 +22,7 @@ const (
 	helperMechanism = "SHELL_TEST_MECHANISM"
 	helperWatchdog  = "SHELL_TEST_WATCHDOG"
 	helperLease     = "SHELL_TEST_LEASE"
+	helperSandbox   = "SHELL_TEST_SANDBOX"
 	helperClaim     = "helper/task/c1"
 
 	// The lease of a helper's task, which it renews all the time.
@@ -50,7 +51,8 @@ func runHelperIfAsked() {
 		os.Exit(1)
 	}
 	a := executor.Attempt{ID: os.Getenv("HELPER_PREFIX") + helperClaim, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second}
-	a.Spec, _ = specOf(map[string]any{"command": stubborn})
+	a.Spec, _ = specOf(map[string]any{"command": stubborn, "sandbox": os.Getenv(helperSandbox) != ""})
+	a.Limits = executor.Limits{Memory: 64 << 20}
 	if os.Getenv(helperLease) != "" {
 		a.Lease = executor.NewLease(executor.Now(), helperStop, helperKill)
 		go func() {
@@ -129,25 +131,31 @@ func gone(pid int) bool { return len(livingOf([]int{pid})) == 0 }
 
 func TestWatchdogEndsTheTreeOfAKilledWorker(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			h := startHelper(t, m, "yes")
-			dogs := watchdogsOf(t, h.Process.Pid)
-			if len(dogs) != 1 {
-				t.Fatalf("watchdogs %v, want one", dogs)
-			}
-			// What a terminal, or an administrator, sends to everything must not end it.
-			for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-				if err := syscall.Kill(dogs[0], s); err != nil {
-					t.Fatal(err)
-				}
-			}
-			h.kill(t)
-			eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
-			eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
-			if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
-				t.Errorf("cgroups left: %v", dirs)
-			}
+		t.Run(string(m), func(t *testing.T) { endsTheTree(t, m) })
+		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
+			needSandbox(t, Options{Mechanism: m})
+			endsTheTree(t, m, helperSandbox+"=yes")
 		})
+	}
+}
+
+func endsTheTree(t *testing.T, m Mechanism, env ...string) {
+	h := startHelper(t, m, "yes", env...)
+	dogs := watchdogsOf(t, h.Process.Pid)
+	if len(dogs) != 1 {
+		t.Fatalf("watchdogs %v, want one", dogs)
+	}
+	// What a terminal, or an administrator, sends to everything must not end it.
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if err := syscall.Kill(dogs[0], s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.kill(t)
+	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
+	eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
+	if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
+		t.Errorf("cgroups left: %v", dirs)
 	}
 }
 

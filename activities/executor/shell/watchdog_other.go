@@ -10,6 +10,3 @@ type watchdog struct{}
 func newWatchdog(bool, *slog.Logger) *watchdog { return nil }
 func (w *watchdog) ensure(trees) error         { return nil }
 func (w *watchdog) close() error               { return nil }
-
-// RunWatchdogIfAsked does nothing on systems other than Linux.
-func RunWatchdogIfAsked() {}

@@ -27,18 +27,10 @@ const (
 	listenPause = 20 * time.Millisecond
 )
 
-// RunWatchdogIfAsked runs the watchdog and exits when this process was started
-// to be one, and returns at once otherwise. It is the first call of main, and of
-// TestMain where tests use Options.Watchdog: a watchdog is the same binary, and
-// should do nothing else.
-//
-// The watchdog reads from a pipe what there is to watch. When the pipe is closed
-// without a good-bye, the worker has died, and it ends all attempts. When a lease
-// ends, the worker is held up, and it ends that attempt.
-func RunWatchdogIfAsked() {
-	if os.Args[0] != watchdogName {
-		return
-	}
+// runWatchdog reads from a pipe what there is to watch; it does not return. When the
+// pipe is closed without a good-bye, the worker has died, and it ends all attempts. When
+// a lease ends, the worker is held up, and it ends that attempt.
+func runWatchdog() {
 	// Whoever ends the worker politely gets a good-bye from it.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := keepWatch(watchdogPipe); err != nil {

@@ -66,6 +66,9 @@ func (w *watched) terminate(name string, a *watchedAttempt) {
 		_ = unix.Kill(pid, unix.SIGTERM)
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
+	if w.cgroup != "" {
+		_ = freezeCgroup(filepath.Join(w.cgroup, name), false) // it may have been suspended
+	}
 }
 
 func (w *watched) kill(name string, a *watchedAttempt) {

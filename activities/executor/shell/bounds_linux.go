@@ -1,0 +1,299 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
+)
+
+// controllers are those that limits need.
+var controllers = [...]string{"memory", "cpu", "pids"}
+
+// bounds keep attempts within limits. With cgroup2 the directory of an attempt has
+// them, and bounds only pass them on. Where the controllers are those of cgroup v1, each
+// is a hierarchy with directories of its own, and bounds make them.
+type bounds struct {
+	// inTree says that enclosures have limits by themselves.
+	inTree bool
+	// bases are this process's own directories by controller; unable says why
+	// there are none.
+	bases  map[string]string
+	unable error
+
+	mu      sync.Mutex
+	parents map[string]*cgroupParent
+	made    int
+	// idle are those that have only memory, and those that have all controllers.
+	idle [2][]*bound
+}
+
+func newBounds(t trees) *bounds {
+	b := &bounds{bases: make(map[string]string), parents: make(map[string]*cgroupParent)}
+	c, inCgroups := t.(*cgroups)
+	if inCgroups && c.delegated {
+		b.inTree = true
+		return b
+	}
+	b.unable = b.find()
+	if b.unable != nil && inCgroups {
+		b.unable = errors.Join(c.undelegated, b.unable)
+	}
+	return b
+}
+
+// find looks for the hierarchies of cgroup v1.
+func (b *bounds) find() error {
+	if old, err := olderThan(5, 4); err != nil || old {
+		// The kernel would end the worker for the memory of its tasks: one of its threads
+		// is in their directory, see forkInside.
+		return errors.Join(errors.New("limits by cgroup v1 need Linux 5.4"), err)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	for _, controller := range controllers {
+		base, err := findCgroup(string(mounts), string(groups), controller)
+		if err == nil {
+			err = unix.Access(base, unix.W_OK)
+		}
+		if err != nil {
+			return fmt.Errorf("no cgroup of the %s controller can be made: %w", controller, err)
+		}
+		b.bases[controller] = base
+	}
+	return nil
+}
+
+// bound is a set of directories of cgroup v1 with limits. A nil bound is none.
+type bound struct {
+	all   *bounds
+	name  string
+	paths map[string]string
+	// inside forks into the memory directory; nil until it is needed.
+	inside *forker
+	// oomKills are those before the program.
+	oomKills int
+}
+
+// can tells why there are no limits here; nil: there are.
+func (b *bounds) can() error { return b.unable }
+
+// take returns what keeps processes within limits; nil: the enclosure does that itself,
+// or there is nothing to keep. Without whole only the memory is limited, and programs
+// are to be started by the bound's forker.
+func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
+	if b.inTree || l == (executor.Limits{}) {
+		return nil, nil
+	}
+	if b.unable != nil {
+		return nil, b.unable
+	}
+	d, err := b.pick(whole)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.set(l); err != nil {
+		return nil, errors.Join(fmt.Errorf("set limits: %w", err), d.remove())
+	}
+	d.begin()
+	if !whole && d.inside == nil {
+		if d.inside, err = forkInside(filepath.Join(d.paths["memory"], "tasks")); err != nil {
+			return nil, errors.Join(err, d.remove())
+		}
+	}
+	return d, nil
+}
+
+func (b *bounds) pick(whole bool) (*bound, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wanted, idle := controllers[:1], &b.idle[0]
+	if whole {
+		wanted, idle = controllers[:], &b.idle[1]
+	}
+	if last := len(*idle) - 1; last >= 0 {
+		d := (*idle)[last]
+		*idle = (*idle)[:last]
+		return d, nil
+	}
+	b.made++
+	d := &bound{all: b, name: strconv.Itoa(b.made), paths: make(map[string]string)}
+	for _, controller := range wanted {
+		parent := b.parents[controller]
+		if parent == nil {
+			removeStale(b.bases[controller])
+			var err error
+			if parent, err = newCgroupParent(b.bases[controller]); err != nil {
+				return nil, errors.Join(err, d.remove())
+			}
+			b.parents[controller] = parent
+		}
+		path := filepath.Join(parent.path, d.name)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), d.remove())
+		}
+		d.paths[controller] = path
+	}
+	return d, nil
+}
+
+// close removes what is left. Nothing is in use any more.
+func (b *bounds) close() error {
+	var errs []error
+	for _, d := range slices.Concat(b.idle[0], b.idle[1]) {
+		errs = append(errs, d.remove())
+	}
+	for _, controller := range slices.Sorted(maps.Keys(b.parents)) {
+		errs = append(errs, b.parents[controller].remove())
+	}
+	return errors.Join(errs...)
+}
+
+// set writes the limits; what is 0 has none.
+func (d *bound) set(l executor.Limits) error {
+	for _, s := range settingsV1(l) {
+		path, ok := d.paths[s.controller]
+		if !ok {
+			continue
+		}
+		err := os.WriteFile(filepath.Join(path, s.file), []byte(s.value), 0)
+		if err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// joins are the files that a process writes "0" to in order to be inside.
+func (d *bound) joins() []string {
+	if d == nil {
+		return nil
+	}
+	var files []string
+	for _, controller := range slices.Sorted(maps.Keys(d.paths)) {
+		files = append(files, filepath.Join(d.paths[controller], "cgroup.procs"))
+	}
+	return files
+}
+
+// forker starts programs inside; nil: whoever starts them sees to that.
+func (d *bound) forker() *forker {
+	if d == nil {
+		return nil
+	}
+	return d.inside
+}
+
+// begin makes it count anew.
+func (d *bound) begin() {
+	if d != nil {
+		d.oomKills = d.countOOMKills()
+	}
+}
+
+// oomKilled tells whether the kernel has ended a process for its memory use since begin.
+func (d *bound) oomKilled() bool { return d != nil && d.countOOMKills() > d.oomKills }
+
+func (d *bound) countOOMKills() int {
+	text, err := os.ReadFile(filepath.Join(d.paths["memory"], "memory.oom_control"))
+	if err != nil {
+		return 0
+	}
+	return max(countOf(text, "oom_kill"), 0)
+}
+
+// release keeps it for later, or removes it. The processes are gone.
+func (d *bound) release() error {
+	if d == nil {
+		return nil
+	}
+	idle := &d.all.idle[0]
+	if len(d.paths) > 1 {
+		idle = &d.all.idle[1]
+	}
+	if d.clean() {
+		d.all.mu.Lock()
+		defer d.all.mu.Unlock()
+		if len(*idle) < maxIdle {
+			*idle = append(*idle, d)
+			return nil
+		}
+	}
+	return d.remove()
+}
+
+// clean tells whether the next attempt would not feel that there was one before: files
+// in memory count for as long as they are there, and cannot be dropped.
+func (d *bound) clean() bool {
+	stat, err := os.ReadFile(filepath.Join(d.paths["memory"], "memory.stat"))
+	if err != nil || countOf(stat, "shmem") > 0 {
+		return false
+	}
+	for controller, path := range d.paths {
+		var info unix.Stat_t
+		if unix.Stat(path, &info) != nil || info.Nlink != 2 {
+			return false
+		}
+		tasks, err := os.ReadFile(filepath.Join(path, "tasks"))
+		threads := 0
+		if controller == "memory" && d.inside != nil {
+			threads = 1
+		}
+		if err != nil || len(bytes.Fields(tasks)) > threads {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *bound) remove() error {
+	if d.inside != nil {
+		d.inside.close()
+	}
+	var errs []error
+	for _, controller := range slices.Sorted(maps.Keys(d.paths)) {
+		var err error
+		errs = append(errs, until(func() bool {
+			err = removeCgroup(d.paths[controller])
+			return err == nil
+		}, func() error { return err }))
+	}
+	return errors.Join(errs...)
+}
+
+// olderThan tells whether the kernel is older than a release.
+func olderThan(major, minor int) (bool, error) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return false, err
+	}
+	release := unix.ByteSliceToString(name.Release[:])
+	first, rest, _ := strings.Cut(release, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(first)
+	if err != nil {
+		return false, fmt.Errorf("kernel release %q: %w", release, err)
+	}
+	b, err := strconv.Atoi(strings.TrimRight(second, "+-abcdefghijklmnopqrstuvwxyz"))
+	if err != nil {
+		return false, fmt.Errorf("kernel release %q: %w", release, err)
+	}
+	return a < major || a == major && b < minor, nil
+}

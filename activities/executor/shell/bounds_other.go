@@ -1,0 +1,31 @@
+//go:build !linux
+
+package shell
+
+import (
+	"errors"
+
+	"switchyard/activities/executor"
+)
+
+// bounds are there on Linux only.
+type bounds struct{}
+
+func newBounds(trees) *bounds { return &bounds{} }
+
+func (*bounds) can() error   { return errors.New("limits need Linux") }
+func (*bounds) close() error { return nil }
+
+func (b *bounds) take(l executor.Limits, _ bool) (*bound, error) {
+	if l == (executor.Limits{}) {
+		return nil, nil
+	}
+	return nil, b.can()
+}
+
+type bound struct{}
+
+func (*bound) forker() *forker { return nil }
+func (*bound) begin()          {}
+func (*bound) oomKilled() bool { return false }
+func (*bound) release() error  { return nil }

@@ -1,0 +1,199 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// hog takes 200 MB of memory and keeps them for a moment.
+const hog = `head -c 200000000 /dev/zero | tail -c 199000000 >/dev/null`
+
+// needLimits skips a test where limits cannot be set.
+func needLimits(t *testing.T, e *Executor) {
+	t.Helper()
+	if err := e.bounds.can(); err != nil {
+		t.Skipf("no limits here: %v", err)
+	}
+}
+
+func limited(megabytes int64) executor.Attempt {
+	return executor.Attempt{Limits: executor.Limits{Memory: megabytes << 20}}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	for _, m := range append(mechanismsHere(t), Group) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			needLimits(t, e)
+			for name, test := range map[string]struct {
+				a      executor.Attempt
+				script string
+				code   int
+				oom    bool
+			}{
+				"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=200M count=1", 137, true},
+				"a child takes it":   {limited(32), hog, 137, true},
+				"little":             {limited(32), "true", 0, false},
+				"no limit":           {executor.Attempt{}, hog, 0, false},
+				"killed by itself":   {limited(32), "kill -9 $$", 137, false},
+				"fails by itself":    {limited(32), "exit 137", 137, false},
+				"only memory counts": {executor.Attempt{Limits: executor.Limits{Cores: 0.001, Processes: 1}}, "sh -c true; true", 0, false},
+			} {
+				t.Run(name, func(t *testing.T) {
+					for range 2 { // the second one may have the first one's directory
+						r, _, err := run(t, e, test.a, test.script)
+						if err != nil || r.ExitCode != test.code || r.OOMKilled != test.oom {
+							t.Errorf("%+v, error %v; want exit code %d, OOM %v", r, err, test.code, test.oom)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// What a row takes is limited as a whole, and each attempt is told of its own end.
+func TestMemoryLimitOfABatch(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			needLimits(t, e)
+			row, err := e.Batch("t/batch/c1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, test := range []struct {
+				script string
+				oom    bool
+			}{{"true", false}, {hog, true}, {"exit 137", false}, {hog, true}, {"kill -9 $$", false}} {
+				a := limited(32)
+				a.ID, a.Grace, a.Spec = "t/batch/c"+strconv.Itoa(i), time.Second, spec(t, map[string]any{"command": test.script})
+				r, err := row.Run(t.Context(), a, func() {})
+				if err != nil || r.OOMKilled != test.oom {
+					t.Errorf("attempt %d: %+v, error %v", i, r, err)
+				}
+			}
+			if err := row.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Each of many at once has a limit of its own.
+func TestManyWithLimits(t *testing.T) {
+	e := newExecutor(t, Options{})
+	needLimits(t, e)
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			a, greedy := limited(32), i%2 == 0
+			a.ID, a.Grace, a.Spec = fmt.Sprintf("t/many/%d", i), time.Second, spec(t, map[string]any{"command": "sleep 0.1"})
+			if greedy {
+				a.Spec = spec(t, map[string]any{"command": hog})
+			}
+			if r, err := e.Run(t.Context(), a, func() {}); err != nil || r.OOMKilled != greedy {
+				t.Errorf("%d: %+v, error %v", i, r, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What keeps attempts within limits is used again, unless the next one would feel it.
+func TestLimitsAreUsedAgain(t *testing.T) {
+	e := newExecutor(t, Options{})
+	needLimits(t, e)
+	if e.bounds.inTree {
+		t.Skip("the directories of cgroup2 have limits themselves")
+	}
+	shm := filepath.Join("/dev/shm", fmt.Sprintf("switchyard-test-%d", os.Getpid()))
+	t.Cleanup(func() { os.Remove(shm) })
+	for _, test := range []struct {
+		script string
+		made   int
+	}{
+		{"true", 1}, {"true", 1}, {hog, 1}, {"true", 1},
+		{"head -c 1000000 /dev/zero >" + shm, 1}, {"true", 2},
+	} {
+		if _, _, err := run(t, e, limited(32), test.script); err != nil {
+			t.Fatal(err)
+		}
+		if e.bounds.made != test.made {
+			t.Errorf("%s: %d were made, want %d", test.script, e.bounds.made, test.made)
+		}
+	}
+}
+
+// The limit is written anew for each attempt.
+func TestLimitsOfTheNextAttempt(t *testing.T) {
+	e := newExecutor(t, Options{})
+	needLimits(t, e)
+	for _, megabytes := range []int64{32, 2000, 0, 16, 1000} {
+		r, _, err := run(t, e, limited(megabytes), hog)
+		if err != nil || r.OOMKilled != (megabytes > 0 && megabytes < 200) {
+			t.Errorf("%d MiB: %+v, error %v", megabytes, r, err)
+		}
+	}
+}
+
+func TestAttemptIsToldThatThereIsNoLimit(t *testing.T) {
+	var log bytes.Buffer
+	e := newExecutor(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	e.bounds.inTree, e.bounds.unable = false, errors.New("no cgroups today")
+	for range 2 {
+		var said []string
+		a := limited(32)
+		a.Notify = func(line string) { said = append(said, line) }
+		if r, out, err := run(t, e, a, "echo ran"); err != nil || out != "ran\n" || r.ExitCode != 0 {
+			t.Errorf("%+v, %q, error %v", r, out, err)
+		}
+		if want := "the memory limit of 32 MiB is not enforced on this node: no cgroups today"; len(said) != 1 || said[0] != want {
+			t.Errorf("was told %q, want %q", said, want)
+		}
+		a.Limits, said = executor.Limits{}, nil
+		if _, _, err := run(t, e, a, "true"); err != nil || len(said) > 0 {
+			t.Errorf("without a limit: %q, error %v", said, err)
+		}
+	}
+	if n := strings.Count(log.String(), "not enforced"); n != 1 {
+		t.Errorf("the worker's log says it %d times:\n%s", n, log.String())
+	}
+}
+
+func TestSettings(t *testing.T) {
+	text := func(all []setting) string {
+		var b strings.Builder
+		for _, s := range all {
+			fmt.Fprintf(&b, "%s=%s ", s.file, s.value)
+		}
+		return b.String()
+	}
+	none, all := executor.Limits{}, executor.Limits{Cores: 1.5, Memory: 1 << 20, Processes: 7}
+	for _, test := range []struct{ got, want string }{
+		{text(settingsV2(none)), "memory.swap.max=max memory.max=max cpu.max=max 100000 pids.max=max "},
+		{text(settingsV2(all)), "memory.swap.max=0 memory.max=1048576 cpu.max=150000 100000 pids.max=7 "},
+		{text(settingsV1(none)), "memory.memsw.limit_in_bytes=-1 memory.limit_in_bytes=-1 memory.memsw.limit_in_bytes=-1 " +
+			"cpu.cfs_period_us=100000 cpu.cfs_quota_us=-1 pids.max=max "},
+		{text(settingsV1(all)), "memory.memsw.limit_in_bytes=-1 memory.limit_in_bytes=1048576 memory.memsw.limit_in_bytes=1048576 " +
+			"cpu.cfs_period_us=100000 cpu.cfs_quota_us=150000 pids.max=7 "},
+	} {
+		if test.got != test.want {
+			t.Errorf("got  %s\nwant %s", test.got, test.want)
+		}
+	}
+	if q := cpuQuota(0.001); q != 1000 {
+		t.Errorf("quota %d, but Linux takes none below 1000", q)
+	}
+}

@@ -1,0 +1,206 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sandboxing is what an Executor knows of sandboxes.
+type sandboxing struct {
+	once sync.Once
+	err  error
+}
+
+// CanSandbox tells why tasks cannot run in a sandbox here; nil: they can. The first call
+// takes a few milliseconds.
+func (e *Executor) CanSandbox() error {
+	e.sandboxing.once.Do(func() { e.sandboxing.err = e.checkSandbox() })
+	return e.sandboxing.err
+}
+
+func (e *Executor) checkSandbox() error {
+	if err := hasPrivileges(); err != nil {
+		return err
+	}
+	if err := e.bounds.can(); err != nil {
+		return fmt.Errorf("limits cannot be set: %w", err)
+	}
+	if err := unix.MountSetattr(-1, "", 0, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("mounts cannot be made read-only (Linux 5.12 can): %w", err)
+	}
+	// As in cgroups.probe, this error says that all went well before.
+	_, err := os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{
+		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxNamespaces},
+	})
+	if !errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("make namespaces: %w", err)
+	}
+	return nil
+}
+
+// box is the sandbox of an attempt, or of a row of them. A nil box is none.
+type box struct {
+	users *users
+	user  *user
+	// given are the workspaces that belong to the user.
+	given map[string]bool
+}
+
+func (e *Executor) newBox() (*box, error) {
+	if err := e.CanSandbox(); err != nil {
+		return nil, err
+	}
+	one, err := e.users.take()
+	if err != nil {
+		return nil, err
+	}
+	return &box{users: e.users, user: one, given: make(map[string]bool)}, nil
+}
+
+// release takes the workspaces back. Nothing of the user's runs any more.
+func (b *box) release() error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	for dir := range b.given {
+		if err := hand(dir, os.Geteuid(), os.Getegid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("take the workspace back: %w", err))
+		}
+	}
+	b.users.giveBack(b.user)
+	return errors.Join(errs...)
+}
+
+// hand gives a workspace with what lies directly in it to a user. What a task puts deeper
+// is removed with it.
+func hand(dir string, uid, gid int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := os.Lchown(filepath.Join(dir, entry.Name()), uid, gid); err != nil {
+			return err
+		}
+	}
+	return os.Lchown(dir, uid, gid)
+}
+
+// startBoxed starts this program again, which builds the sandbox around itself and then
+// becomes the attempt's program.
+func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (*os.Process, error) {
+	failed := func(err error) (*os.Process, error) {
+		return nil, fmt.Errorf("sandbox %s: %w", r.attempt.ID, err)
+	}
+	a, b := r.attempt, r.tree.box
+	if a.WorkspaceDir != "" {
+		if err := hand(a.WorkspaceDir, b.user.id, b.user.id); err != nil {
+			return failed(fmt.Errorf("give the workspace: %w", err))
+		}
+		b.given[a.WorkspaceDir] = true
+	}
+	plan, err := r.plan(p)
+	if err != nil {
+		return failed(err)
+	}
+	defer plan.Close()
+	heard, say, err := os.Pipe()
+	if err != nil {
+		return failed(err)
+	}
+	defer heard.Close()
+	attr := r.tree.attr()
+	// It joins when it is done, so that its own memory does not count.
+	attr.UseCgroupFD = attr.UseCgroupFD && r.tree.join() == ""
+	process, err := r.tree.forker.start("/proc/self/exe", []string{sandboxName, "--help"}, &os.ProcAttr{
+		Dir: "/", Env: []string{claimVariable + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(files, say, plan), Sys: attr,
+	})
+	say.Close()
+	if err != nil {
+		return failed(err)
+	}
+	r.tree.started(process.Pid)
+	unstop := context.AfterFunc(ctx, func() { _ = process.Kill() })
+	said, err := io.ReadAll(heard) // ends when the program has been executed
+	stopped := !unstop()
+	answer, ran := strings.CutPrefix(string(said), saidExec)
+	if ran && answer == "" && err == nil && !stopped {
+		return process, nil
+	}
+	_ = process.Kill()
+	_, _ = process.Wait()
+	switch {
+	case stopped:
+		return nil, errStopped
+	case err != nil:
+		return failed(err)
+	case !ran && answer == "":
+		return failed(errors.New("it did not come about; main must call ServeIfAsked before anything else"))
+	case !ran:
+		return failed(errors.New(answer))
+	}
+	errno, err := strconv.Atoi(answer)
+	if err != nil {
+		return failed(fmt.Errorf("what it says is %q", said))
+	}
+	return nil, startError(p.argv[0], syscall.Errno(errno))
+}
+
+// plan writes what is to be built.
+func (r *running) plan(p program) (*os.File, error) {
+	a := r.attempt
+	plan := sandboxPlan{
+		Parent: os.Getpid(), User: r.tree.box.user.id, Path: p.path, Argv: p.argv, Environ: p.environ, Dir: p.dir,
+		ShmBytes: a.Limits.Memory,
+	}
+	var err error
+	if plan.Workspace, err = resolved(a.WorkspaceDir); err != nil {
+		return nil, err
+	}
+	if plan.Shared, err = resolved(a.SharedDir); err != nil {
+		return nil, err
+	}
+	if plan.Dir == "" {
+		if plan.Dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	plan.Join = r.tree.bound.joins()
+	if own := r.tree.join(); own != "" {
+		plan.Join = append(plan.Join, own)
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "sandbox")
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// resolved follows symbolic links; empty: there is no such directory.
+func resolved(dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	return filepath.EvalSymlinks(dir)
+}

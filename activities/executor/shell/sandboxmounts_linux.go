@@ -1,0 +1,211 @@
+package shell
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// sandboxNamespaces are those of its own that a sandbox has. It has no pid namespace: its
+// first program would be the init of that, to which SIGTERM does nothing by default.
+const sandboxNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+
+// place is a directory that is put where it was after other things have hidden it.
+type place struct {
+	path     string
+	fd       int
+	writable bool
+}
+
+// mount makes the file system of the sandbox: all as it is, but read-only; /tmp,
+// /dev/shm and /proc of its own; the workspace and the shared directory as they are; and
+// no way to the other workspaces. It ends in the working directory.
+func (p *sandboxPlan) mount() error {
+	if err := unix.Unshare(sandboxNamespaces); err != nil {
+		return fmt.Errorf("make namespaces: %w", err)
+	}
+	// What is mounted here stays here, and what is mounted elsewhere there.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("separate the mounts: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(p.Dir)
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	var places []place
+	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
+		if one.path == "" || slices.ContainsFunc(places, func(o place) bool { return within(one.path, o.path) }) {
+			continue
+		}
+		if one.fd, err = openTree(one.path); err != nil {
+			return fmt.Errorf("mount %s: %w", one.path, err)
+		}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+		if !one.writable {
+			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+		}
+		if err := unix.MountSetattr(one.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+			return fmt.Errorf("mount %s: %w", one.path, err)
+		}
+		places = append(places, one)
+	}
+	temp, err := p.temp()
+	if err != nil {
+		return err
+	}
+	err = unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
+	if err != nil {
+		return fmt.Errorf("make / read-only: %w", err)
+	}
+	if err := p.ownMounts(temp); err != nil {
+		return err
+	}
+	hidden, err := p.hide()
+	if err != nil {
+		return err
+	}
+	if err := putBack(places, hidden); err != nil {
+		return err
+	}
+	for _, path := range hidden {
+		if path == "/tmp" {
+			continue
+		}
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return fmt.Errorf("make %s read-only: %w", path, err)
+		}
+	}
+	if err := os.Chdir(dir); err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	return nil
+}
+
+// temp is what /tmp will be: the workspace's own scratch space; -1: there is none.
+func (p *sandboxPlan) temp() (int, error) {
+	if p.Workspace == "" {
+		return -1, nil
+	}
+	fd, err := openTree(filepath.Join(p.Workspace, "tmp"))
+	if err == nil {
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+	}
+	if err != nil {
+		return -1, fmt.Errorf("private /tmp: %w", err)
+	}
+	return fd, nil
+}
+
+// ownMounts makes what is the sandbox's own.
+func (p *sandboxPlan) ownMounts(temp int) error {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	owner := fmt.Sprintf("mode=1777,uid=%d,gid=%d", p.User, p.User)
+	var err error
+	if temp >= 0 {
+		err = unix.MoveMount(temp, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH)
+	} else {
+		err = unix.Mount("tmpfs", "/tmp", "tmpfs", flags, owner)
+	}
+	if err != nil {
+		return fmt.Errorf("private /tmp: %w", err)
+	}
+	size := ""
+	if p.ShmBytes > 0 {
+		size = ",size=" + strconv.FormatInt(p.ShmBytes, 10)
+	}
+	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", flags, owner+size); err != nil && err != unix.ENOENT {
+		return fmt.Errorf("private /dev/shm: %w", err)
+	}
+	// The processes of others are not to be seen in it.
+	if err := unix.Mount("proc", "/proc", "proc", flags|unix.MS_NOEXEC, "hidepid=2"); err != nil {
+		return fmt.Errorf("private /proc: %w", err)
+	}
+	return nil
+}
+
+// hide covers what lies around the workspace, and what the user could not go through on
+// its way to it. It returns all directories that are covered, /tmp included.
+func (p *sandboxPlan) hide() ([]string, error) {
+	hidden := []string{"/tmp"}
+	for _, path := range []string{p.Workspace, p.Shared} {
+		if path == "" || isHidden(path, hidden) {
+			continue
+		}
+		cover, err := barrier(path)
+		if err != nil {
+			return nil, err
+		}
+		if cover == "" && path == p.Workspace {
+			cover = filepath.Dir(path)
+		}
+		if cover == "" {
+			continue
+		}
+		if err := unix.Mount("tmpfs", cover, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m"); err != nil {
+			return nil, fmt.Errorf("hide %s: %w", cover, err)
+		}
+		hidden = append(hidden, cover)
+	}
+	return hidden, nil
+}
+
+// barrier is the first directory above a path that not everybody may go through; empty: none.
+func barrier(path string) (string, error) {
+	parts := strings.Split(filepath.Dir(path), "/")
+	for i := range parts {
+		dir := "/" + filepath.Join(parts[:i+1]...)
+		info, err := os.Stat(dir)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			if dir == "/" {
+				return "", fmt.Errorf("only its owner may go through /")
+			}
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// putBack puts directories where they were, those above first. What is hidden by nothing
+// needs that only to be written to.
+func putBack(places []place, hidden []string) error {
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(len(a.path), len(b.path)) })
+	for _, one := range places {
+		covered := isHidden(one.path, hidden)
+		if !covered && !one.writable || slices.Contains(hidden, one.path) {
+			continue
+		}
+		if covered {
+			if err := os.MkdirAll(one.path, 0o755); err != nil {
+				return fmt.Errorf("mount %s: %w", one.path, err)
+			}
+		}
+		if err := unix.MoveMount(one.fd, "", unix.AT_FDCWD, one.path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("mount %s: %w", one.path, err)
+		}
+	}
+	return nil
+}
+
+func isHidden(path string, hidden []string) bool {
+	return slices.ContainsFunc(hidden, func(dir string) bool { return within(path, dir) })
+}
+
+// within tells whether a path is a directory, or lies in it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// openTree copies what is mounted at a directory and below it.
+func openTree(path string) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+}

@@ -1,0 +1,101 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// sandboxUsers is a range that systemd calls unused, see its UIDS-GIDS.md.
+var sandboxUsers = Users{First: 1_900_000_000, Count: 1 << 16}
+
+// users gives each sandbox a user of its own.
+type users struct {
+	all Users
+
+	mu   sync.Mutex
+	next int
+	free []*user
+}
+
+// user is a user id that no other worker of the machine uses as long as its lock is
+// held: a socket with its name, which goes with the process.
+type user struct {
+	id   int
+	lock net.PacketConn
+}
+
+func newUsers(all Users) *users {
+	if all == (Users{}) {
+		all = sandboxUsers
+	}
+	return &users{all: all}
+}
+
+// take returns a user of whom there is no process.
+func (u *users) take() (*user, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if last := len(u.free) - 1; last >= 0 {
+		one := u.free[last]
+		u.free = u.free[:last]
+		return one, nil
+	}
+	var busy map[int]bool
+	for range u.all.Count {
+		id := u.all.First + u.next%u.all.Count
+		u.next++
+		lock, err := net.ListenPacket("unixgram", "@switchyard-sandbox-user-"+strconv.Itoa(id))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find a user: %w", err)
+		}
+		if busy == nil {
+			busy = usersWithProcesses()
+		}
+		if busy[id] {
+			lock.Close() // left by a worker that was killed
+			continue
+		}
+		return &user{id: id, lock: lock}, nil
+	}
+	return nil, fmt.Errorf("none of the %d users from %d on is free", u.all.Count, u.all.First)
+}
+
+// giveBack is called when nothing of the user's runs any more.
+func (u *users) giveBack(one *user) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.free = append(u.free, one)
+}
+
+func (u *users) close() error {
+	var errs []error
+	for _, one := range u.free {
+		errs = append(errs, one.lock.Close())
+	}
+	u.free = nil
+	return errors.Join(errs...)
+}
+
+func usersWithProcesses() map[int]bool {
+	busy := map[int]bool{}
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // it has ended
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			busy[int(stat.Uid)] = true
+		}
+	}
+	return busy
+}

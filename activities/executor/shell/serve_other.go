@@ -1,0 +1,6 @@
+//go:build !linux
+
+package shell
+
+// ServeIfAsked does nothing on systems other than Linux.
+func ServeIfAsked() {}

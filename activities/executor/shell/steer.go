@@ -1,0 +1,110 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+var _ executor.Steerer = (*Executor)(nil)
+
+// suspendWait bounds how long the processes of an attempt may take to stand still.
+const suspendWait = 5 * time.Second
+
+// steered are the attempts that run, by their ids. The zero value is ready.
+type steered struct {
+	mu   sync.Mutex
+	byID map[string]*running
+}
+
+func (s *steered) enter(id string, r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID == nil {
+		s.byID = map[string]*running{}
+	}
+	s.byID[id] = r
+}
+
+func (s *steered) leave(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, id)
+}
+
+func (s *steered) find(id string) *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id]
+}
+
+// Pause suspends all processes of an attempt, those that it forks meanwhile included.
+// When that cannot be done, none is left suspended.
+func (e *Executor) Pause(ctx context.Context, id string) error {
+	r := e.steered.find(id)
+	if r == nil {
+		return executor.ErrNotRunning
+	}
+	r.steer.Lock()
+	defer r.steer.Unlock()
+	if r.ending() {
+		return executor.ErrNotRunning
+	}
+	if r.suspended {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, suspendWait)
+	defer cancel()
+	err := r.tree.suspend(func() error {
+		if r.ending() {
+			return executor.ErrNotRunning
+		}
+		return ctx.Err()
+	})
+	if err == nil {
+		r.suspended = true
+		return nil
+	}
+	if err := r.tree.resume(); err != nil {
+		return fmt.Errorf("resume %s, which could not be suspended: %w", id, err)
+	}
+	if errors.Is(err, executor.ErrNotRunning) {
+		return err
+	}
+	return fmt.Errorf("suspend %s: %w", id, err)
+}
+
+// Resume lets the processes of an attempt go on.
+func (e *Executor) Resume(_ context.Context, id string) error {
+	r := e.steered.find(id)
+	if r == nil || r.ending() {
+		return executor.ErrNotRunning
+	}
+	if err := r.unsuspend(); err != nil {
+		return fmt.Errorf("resume %s: %w", id, err)
+	}
+	return nil
+}
+
+// ending tells whether the program has exited, or has been asked to.
+func (r *running) ending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.exited || !r.stopAt.IsZero()
+}
+
+// unsuspend lets a suspended attempt go on. It waits for the end of a Pause that has
+// begun, which an attempt that is ending makes short.
+func (r *running) unsuspend() error {
+	r.steer.Lock()
+	defer r.steer.Unlock()
+	if !r.suspended {
+		return nil
+	}
+	r.suspended = false
+	return r.tree.resume()
+}

@@ -1,0 +1,161 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// ticking counts by adding bytes to files, each in a process of its own: one that forks
+// all the time, and one in a session of its own.
+const ticking = `trap 'printf bye; exit 3' TERM
+setsid sh -c 'while :; do printf x >>b; done' &
+while :; do (printf x >>a); done`
+
+// steerable is an attempt that ticks, and how it has ended.
+type steerable struct {
+	dir    string
+	id     string
+	cancel context.CancelFunc
+	out    strings.Builder
+	mu     sync.Mutex
+	result executor.Result
+	err    error
+	done   chan struct{}
+}
+
+func (s *steerable) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+func startTicking(t *testing.T, e *Executor) *steerable {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &steerable{dir: t.TempDir(), id: "steer-" + t.Name() + "/task/c1", cancel: cancel, done: make(chan struct{})}
+	a := executor.Attempt{
+		ID: s.id, Spec: spec(t, map[string]any{"command": ticking}), BaseDir: s.dir, Stdout: s, Grace: 10 * time.Second,
+	}
+	go func() {
+		defer close(s.done)
+		s.result, s.err = e.Run(ctx, a, func() {})
+	}()
+	t.Cleanup(func() { cancel(); <-s.done })
+	s.goesOn(t)
+	return s
+}
+
+func (s *steerable) size(t *testing.T, name string) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(s.dir, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// goesOn waits until both loops have gone round.
+func (s *steerable) goesOn(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"a", "b"} {
+		before := s.size(t, name)
+		for deadline := time.Now().Add(30 * time.Second); s.size(t, name) <= before; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does not grow", name)
+			}
+		}
+	}
+}
+
+// stands wants that nothing has gone on for a while.
+func (s *steerable) stands(t *testing.T) {
+	t.Helper()
+	a, b := s.size(t, "a"), s.size(t, "b")
+	time.Sleep(100 * time.Millisecond)
+	if s.size(t, "a") != a || s.size(t, "b") != b {
+		t.Error("it goes on although it is suspended")
+	}
+}
+
+func TestPause(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		if m == Group {
+			continue // it does not hold what starts a session
+		}
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			if err := e.Pause(t.Context(), "nobody/task/c1"); !errors.Is(err, executor.ErrNotRunning) {
+				t.Errorf("pause what does not run: %v", err)
+			}
+			s := startTicking(t, e)
+			for range 5 {
+				for range 2 {
+					if err := e.Pause(t.Context(), s.id); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.stands(t)
+				for range 2 {
+					if err := e.Resume(t.Context(), s.id); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.goesOn(t)
+			}
+			// What is stopped while it is suspended hears that.
+			if err := e.Pause(t.Context(), s.id); err != nil {
+				t.Fatal(err)
+			}
+			s.cancel()
+			<-s.done
+			if s.err != nil || !s.result.Stopped || s.result.ExitCode != 3 || s.out.String() != "bye" {
+				t.Errorf("ended with %+v, %v, and has said %q", s.result, s.err, s.out.String())
+			}
+			if err := e.Resume(t.Context(), s.id); !errors.Is(err, executor.ErrNotRunning) {
+				t.Errorf("resume what has ended: %v", err)
+			}
+		})
+	}
+}
+
+// What one attempt was suspended for is no business of the next one in its enclosure.
+func TestPauseInABatch(t *testing.T) {
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) {
+			e := newExecutor(t, Options{Mechanism: m})
+			row, err := e.Batch("row/task[0]/c1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer row.Close()
+			for _, id := range []string{"row/task[0]/c1", "row/task[1]/c1"} {
+				ctx, cancel := context.WithCancel(t.Context())
+				a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: 10 * time.Second}
+				var paused sync.WaitGroup
+				r, err := row.Run(ctx, a, func() {
+					paused.Go(func() {
+						defer cancel()
+						for errors.Is(e.Pause(t.Context(), id), executor.ErrNotRunning) {
+							time.Sleep(time.Millisecond)
+						}
+					})
+				})
+				paused.Wait()
+				if err != nil || r.Signal != "SIGTERM" {
+					t.Errorf("%s has ended with %+v, %v", id, r, err)
+				}
+			}
+		})
+	}
+}
