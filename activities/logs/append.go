@@ -8,7 +8,7 @@ import (
 
 // take adds p to the log as far as the log has not reached its limit. The caller
 // holds mu.
-func (w *Writer) take(stream string, p []byte) error {
+func (w *Writer) take(stream string, by printer, p []byte) error {
 	if w.full {
 		return nil
 	}
@@ -20,22 +20,22 @@ func (w *Writer) take(stream string, p []byte) error {
 		p = p[:room]
 	}
 	w.taken += int64(len(p))
-	if err := w.add(stream, p); err != nil || fits {
+	if err := w.add(stream, by, p); err != nil || fits {
 		return err
 	}
-	return w.add(Stderr, fmt.Appendf(nil,
+	return w.add(Stderr, w.system(), fmt.Appendf(nil,
 		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out]\n", w.opts.MaxBytes))
 }
 
 // add puts all of p into chunks and waits for room in them. The caller holds mu,
 // which add gives up while it waits.
-func (w *Writer) add(stream string, p []byte) error {
+func (w *Writer) add(stream string, by printer, p []byte) error {
 	for now := time.Now(); len(p) > 0; {
-		n := w.pending.add(stream, w.by, now, p, w.opts.ChunkBytes)
+		n := w.pending.add(stream, by, now, p, w.opts.ChunkBytes)
 		if p = p[n:]; n > 0 {
 			continue
 		}
-		w.makeRoom()
+		w.makeRoom(by)
 		if w.closed {
 			return fs.ErrClosed
 		}
@@ -45,17 +45,24 @@ func (w *Writer) add(stream string, p []byte) error {
 	return nil
 }
 
+// system is who adds notices: what it says belongs to the instance that prints now.
+func (w *Writer) system() printer {
+	by := w.by
+	by.notice = true
+	return by
+}
+
 // makeRoom is called when pending is full, and to be called again if it still is
 // afterwards. It stores what is sealed or pending, waits for whoever is doing
 // that, or, when the store fails, leaves what is pending out of the log. The
 // caller holds mu, which makeRoom gives up for a while.
-func (w *Writer) makeRoom() {
+func (w *Writer) makeRoom(by printer) {
 	switch {
 	case w.sending:
 		w.idle.Wait()
 	case w.sealed != nil && time.Now().Before(w.retryAt):
 		w.drop()
-	case !w.send(w.stored) && w.pending.room(w.by, w.opts.ChunkBytes) == 0:
+	case !w.send(w.stored) && w.pending.room(by, w.opts.ChunkBytes) == 0:
 		w.drop()
 	}
 }

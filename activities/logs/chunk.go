@@ -44,6 +44,8 @@ type entry struct {
 type printer struct {
 	task    string
 	attempt int32
+	// notice says that it is the system.
+	notice bool
 }
 
 // room is how much output of somebody a chunk of limit bytes takes in a new entry;
@@ -94,7 +96,7 @@ func (c *chunk) encode(out []byte) []byte {
 	var m v1.LogEntry
 	for i, e := range c.entries {
 		m.Stream, m.Time, m.Data = e.stream, timestamppb.New(e.at), c.data[c.start(i):e.end]
-		m.Task, m.Attempt = e.by.task, e.by.attempt
+		m.Task, m.Attempt, m.Notice = e.by.task, e.by.attempt, e.by.notice
 		out = appendRecord(out, &m)
 	}
 	return out

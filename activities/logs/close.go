@@ -43,7 +43,7 @@ func (w *Writer) Close(ctx context.Context) error {
 // finish stores what is left. The caller holds mu.
 func (w *Writer) finish(ctx context.Context) error {
 	ended := w.sealed == nil || w.trySend(ctx)
-	if ended && (w.next > 0 || w.unsaid > 0 || !w.pending.empty()) {
+	if ended && !w.ended && (w.next > 0 || w.unsaid > 0 || !w.pending.empty()) {
 		w.seal(true)
 		ended = w.trySend(ctx)
 	}

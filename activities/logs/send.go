@@ -78,6 +78,7 @@ func (w *Writer) seal(end bool) {
 		out = appendRecord(out, &v1.LogEntry{
 			Stream: Stderr,
 			Time:   timestamppb.Now(),
+			Notice: true,
 			Data:   fmt.Appendf(nil, "\n[switchyard: %d bytes of output are missing here; they could not be stored]\n", w.unsaid),
 		})
 		w.unsaid = 0

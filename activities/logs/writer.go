@@ -45,6 +45,8 @@ type Writer struct {
 	// taken is how much output the log has taken on; full says that it takes no more.
 	taken int64
 	full  bool
+	// ended says that an earlier writer has ended the log.
+	ended bool
 	// lost is how much of that could not be stored, unsaid how much of it no
 	// notice tells yet, failure the newest error of the store; before retryAt
 	// the store is not asked again.
@@ -79,7 +81,7 @@ func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
 func (w *Writer) Begin(instance string, attempt int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.by = printer{instance, attempt}
+	w.by = printer{task: instance, attempt: attempt}
 	w.stdout.tail.clear()
 	w.stderr.tail.clear()
 }
@@ -90,7 +92,7 @@ func (w *Writer) Notice(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
-		_ = w.take(Stderr, []byte("[switchyard: "+text+"]\n")) // fails only once closed
+		_ = w.take(Stderr, w.system(), []byte("[switchyard: "+text+"]\n")) // fails only once closed
 	}
 }
 
@@ -118,6 +120,8 @@ type stream struct {
 	w    *Writer
 	name string
 	tail tail
+	// skip is how much of what comes first the log has already.
+	skip int64
 }
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -127,7 +131,7 @@ func (s *stream) Write(p []byte) (int, error) {
 		return 0, fs.ErrClosed
 	}
 	s.tail.add(p)
-	if err := s.w.take(s.name, p); err != nil {
+	if err := s.w.take(s.name, s.w.by, s.unseen(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -24,6 +24,9 @@ const (
 	DockerVersionCapability = "docker-version"
 	// KubernetesCapability is the current context of kubectl, or "in-cluster" in a pod.
 	KubernetesCapability = "kubernetes"
+	// SandboxCapability is "true" where shell tasks can run in a sandbox; tasks that ask
+	// for one are placed by it.
+	SandboxCapability = "sandbox"
 )
 
 const (
@@ -44,6 +47,8 @@ type Facts struct {
 	DockerVersion string
 	// KubeContext is the current context of kubectl; empty: none.
 	KubeContext string
+	// Sandbox: shell tasks can run in one. Detect leaves it to whoever has the executor.
+	Sandbox bool
 }
 
 // Capabilities returns those of a node: what was detected, and over it what a
@@ -68,6 +73,9 @@ func (f Facts) Capabilities(said map[string]string) map[string]string {
 	}
 	if f.KubeContext != "" {
 		found[KubernetesCapability] = f.KubeContext
+	}
+	if f.Sandbox {
+		found[SandboxCapability] = "true"
 	}
 	maps.Copy(found, said)
 	return found

@@ -99,6 +99,30 @@ func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release fun
 	return sync.OnceFunc(func() { l.leave(w) }), nil
 }
 
+// Restore takes what an attempt has held since before this process, whether there is
+// room for it or not, so that nobody else is given it. release is that of Acquire. The
+// error is ErrDuplicate when the id is on the ledger already.
+func (l *Ledger) Restore(id string, need Need) (release func(), err error) {
+	u, err := need.units()
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", id, err)
+	}
+	m := l.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := l.ids[id]; ok {
+		return nil, fmt.Errorf("restore %s: %w", id, ErrDuplicate)
+	}
+	w := &waiter{ledger: l, held: &entry{id: id, units: u}, granted: true}
+	l.ids[id] = struct{}{}
+	l.running = append(l.running, w.held)
+	m.reserved.add(u)
+	for _, gpu := range u.gpus {
+		m.grants[gpu]++
+	}
+	return sync.OnceFunc(func() { l.leave(w) }), nil
+}
+
 func (l *Ledger) enter(w *waiter) error {
 	m := l.machine
 	m.mu.Lock()

@@ -255,3 +255,41 @@ func TestResize(t *testing.T) {
 		}
 	})
 }
+
+// What has run since before this process has its place, also beyond what there is, and
+// others wait for it as for anything that is held.
+func TestLedgerRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []int32{0, 1}})
+		l := NewLedger(m, 2)
+		big := Need{Cores: 3, MemoryMB: 200, GPUs: []int32{1}}
+		release, err := l.Restore("old", big)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Restore("old", Need{}); !errors.Is(err, ErrDuplicate) {
+			t.Errorf("a second one: %v", err)
+		}
+		if got := l.Running(); len(got) != 1 || got[0].ID != "old" || !same(got[0].Need, big) || !same(m.Reserved(), big) {
+			t.Errorf("on the ledger: %v", got)
+		}
+		s := &starts{releases: map[string]func(){}}
+		s.acquire(t.Context(), l, "core", Need{Cores: 1})
+		s.acquire(t.Context(), l, "gpu", Need{GPUs: []int32{1}})
+		if len(s.order) != 0 {
+			t.Errorf("%v have started", s.order)
+		}
+		release()
+		release()
+		synctest.Wait()
+		if len(s.order) != 2 {
+			t.Errorf("%v have started", s.order)
+		}
+		for _, id := range slices.Clone(s.order) {
+			s.release(id)
+		}
+		if err := leftover(m, l); err != nil {
+			t.Error(err)
+		}
+	})
+}

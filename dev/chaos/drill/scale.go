@@ -17,6 +17,8 @@ type Scale struct {
 	Drains int
 	// Instances is how many the large fan-out has: more than a run carries through itself.
 	Instances int
+	// Rounds is how often worker and container engine are killed.
+	Rounds int
 }
 
 // The known scales. At full length, time-outs are the defaults and the slack is
@@ -25,11 +27,11 @@ type Scale struct {
 var (
 	Full = Scale{
 		Name: "full", Heartbeat: 15 * time.Second, Short: 3 * time.Second, Long: time.Minute,
-		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500,
+		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500, Rounds: 50,
 	}
 	Fast = Scale{
 		Name: "fast", Heartbeat: 3 * time.Second, Short: time.Second, Long: 8 * time.Second,
-		Slack: 20 * time.Second, Limit: 90 * time.Second, Drains: 6, Instances: 600,
+		Slack: 20 * time.Second, Limit: 90 * time.Second, Drains: 6, Instances: 600, Rounds: 3,
 	}
 )
 

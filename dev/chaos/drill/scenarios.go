@@ -41,6 +41,8 @@ func Scenarios() []Scenario {
 		{Name: "kill-waiting", Says: "kill -9 of everything while runs wait for people", run: killWaiting, patient: true},
 		{Name: "kill-retry", Says: "kill -9 of the gateway while a run is retried", run: killRetry, patient: true},
 		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
+		{Name: "adopt", Says: "kill -9 and restart of a worker with running containers", run: adopt, patient: true},
+		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
 		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
 }

@@ -35,7 +35,8 @@ type Options struct {
 type Yard struct {
 	Options
 	ctx      context.Context
-	temporal string // address of the server
+	temporal string  // address of the server
+	engine   *engine // nil: the yard has no container engine of its own
 	gateways []string
 
 	mu        sync.Mutex
@@ -113,8 +114,11 @@ func (y *Yard) startWorker(name string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	p, err := startProcess(y.Dir, name,
-		append(y.env(), "TEMPORAL_ADDRESS="+server.Address(), "SWITCHYARD_GATEWAY=http://"+gateway.Address()),
+	env := append(y.env(), "TEMPORAL_ADDRESS="+server.Address(), "SWITCHYARD_GATEWAY=http://"+gateway.Address())
+	if y.engine != nil {
+		env = append(env, "DOCKER_HOST="+y.engine.socket)
+	}
+	p, err := startProcess(y.Dir, name, env,
 		y.Binary, append([]string{"worker", "--name", name, "--max-parallel", "16", "--offline-after", y.Scale.Heartbeat.String(),
 			"--spool-dir", filepath.Join(y.Dir, "spool-"+name)}, flags...)...)
 	if err != nil {
@@ -246,9 +250,14 @@ func (y *Yard) report(format string, args ...any) { fmt.Fprintf(y.Report, format
 
 // close kills what is left of the yard, and tells which of it should not have been there.
 func (y *Yard) close() error {
+	var errs []error
+	if y.engine != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), y.Scale.Limit)
+		defer cancel()
+		errs = append(errs, y.engine.close(ctx))
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	var errs []error
 	for _, p := range y.processes {
 		errs = append(errs, p.kill())
 	}

@@ -1,0 +1,165 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// adopt kills a worker with running containers and starts it again: soon, when they go on
+// as if nothing had been, also when they have ended meanwhile; and leaves it dead, when
+// their tasks start anew elsewhere.
+func adopt(y *Yard) error {
+	if err := y.startContained("a"); err != nil {
+		return err
+	}
+	if err := y.adoptSoon(); err != nil {
+		return fmt.Errorf("a restart within the time-out: %w", err)
+	}
+	if err := y.adoptEnded(); err != nil {
+		return fmt.Errorf("a container that ends without its worker: %w", err)
+	}
+	if err := y.adoptLate(); err != nil {
+		return fmt.Errorf("a worker that stays dead: %w", err)
+	}
+	return nil
+}
+
+// revive kills the worker and starts it again after a pause.
+func (y *Yard) revive(worker string, after time.Duration) error {
+	if err := y.kill(worker); err != nil {
+		return err
+	}
+	if err := y.pause(after); err != nil {
+		return err
+	}
+	if err := y.startContainerWorker(worker); err != nil {
+		return err
+	}
+	return y.awaitNodes(worker)
+}
+
+func (y *Yard) adoptSoon() error {
+	d := y.contained("soon", "soon", 5, 5, 5)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitContained(id, namesOf(d), 3); err != nil {
+		return err
+	}
+	if err := y.revive("a", 0); err != nil {
+		return err
+	}
+	if err := y.open(y.shared() + "/soon"); err != nil {
+		return err
+	}
+	return y.adopted(id)
+}
+
+// adopted looks whether each task of a run has been done by its first container.
+func (y *Yard) adopted(id string) error {
+	r, _, err := y.containedFinished(id)
+	if err != nil {
+		return err
+	}
+	for name, task := range r.Tasks {
+		found, e := y.containersOf(id, name)
+		if e != nil {
+			return e
+		}
+		if len(found) != 1 || task.Attempt != 0 || task.Node != "a" {
+			err = errors.Join(err, fmt.Errorf("task %s was done by %d containers, attempt %d on %s", name, len(found), task.Attempt, task.Node))
+		}
+	}
+	return err
+}
+
+func (y *Yard) adoptEnded() error {
+	d := y.contained("ended", "ended", 5)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitContained(id, namesOf(d), 1); err != nil {
+		return err
+	}
+	if err := y.kill("a"); err != nil {
+		return err
+	}
+	if err := y.open(y.shared() + "/ended"); err != nil {
+		return err
+	}
+	err = y.eventually("the container has ended", func() (bool, error) {
+		found, err := y.containersOf(id, "t0")
+		return err == nil && !found[0].end.IsZero(), err
+	})
+	if err != nil {
+		return err
+	}
+	if err := y.startContainerWorker("a"); err != nil {
+		return err
+	}
+	return y.adopted(id)
+}
+
+// adoptLate leaves the worker dead: its containers end before their tasks start on
+// another one, although both have the same engine.
+func (y *Yard) adoptLate() error {
+	d := y.contained("late", "late", 5, 5)
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	if err := y.awaitContained(id, namesOf(d), 2); err != nil {
+		return err
+	}
+	// Until the server knows that they have started, it does not count as an attempt.
+	err = y.eventually("the tasks run", func() (bool, error) {
+		r, err := y.get(id)
+		return err == nil && r.Tasks["t0"].State == "running" && r.Tasks["t1"].State == "running", err
+	})
+	if err != nil {
+		return err
+	}
+	if err := y.startContainerWorker("b"); err != nil {
+		return err
+	}
+	if err := y.awaitNodes("b"); err != nil {
+		return err
+	}
+	if err := y.kill("a"); err != nil {
+		return err
+	}
+	err = y.eventually("the tasks run again", func() (bool, error) {
+		for _, name := range namesOf(d) {
+			if found, err := y.containersOf(id, name); err != nil || len(found) < 2 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if left, err := y.engine.containers(id); err != nil || len(left) != 2 {
+		return errors.Join(err, fmt.Errorf("%d containers are there while two tasks run for the second time", len(left)))
+	}
+	if err := y.open(y.shared() + "/late"); err != nil {
+		return err
+	}
+	r, _, err := y.containedFinished(id)
+	if err != nil {
+		return err
+	}
+	for name, task := range r.Tasks {
+		found, e := y.containersOf(id, name)
+		if e != nil {
+			return e
+		}
+		if len(found) != 2 || task.Attempt != 1 || task.Node != "b" {
+			err = errors.Join(err, fmt.Errorf("task %s was done by %d containers, attempt %d on %s", name, len(found), task.Attempt, task.Node))
+		}
+	}
+	return err
+}

@@ -1,0 +1,238 @@
+package drill
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// containerScript is what a container task of a drill runs. It writes marks to a file of
+// its task, one line each:
+//
+//	<time in s> <what> <container> <attempt>
+//
+// start, tick (still alive), term (SIGTERM arrived) and end; and it prints a line for each tick.
+const containerScript = `
+mark() { echo "$(busybox date +%s) $1 $HOSTNAME $SWITCHYARD_ATTEMPT" >>"/shared/$SWITCHYARD_RUN_ID.$SWITCHYARD_TASK"; }
+trap 'mark term; exit 143' TERM
+mark start
+n=0
+while [ "$n" -lt "$TICKS" ] || { [ -n "$GATE" ] && [ ! -e "$GATE" ]; }; do
+	sleep 0.1
+	n=$((n + 1))
+	mark tick
+	echo "line $n"
+done
+mark end
+echo "by $HOSTNAME"
+`
+
+// contained is a workflow of container tasks, each of which works for some ticks, and
+// until there is a gate in the shared folder; empty: it waits for none.
+func (y *Yard) contained(name, gate string, ticks ...int) definition {
+	d := definition{Name: name, Tasks: map[string]taskSpec{}}
+	if gate != "" {
+		gate = "/shared/" + gate
+	}
+	for i, n := range ticks {
+		d.Tasks[fmt.Sprintf("t%d", i)] = taskSpec{
+			Type:      "container",
+			Spec:      map[string]any{"image": engineImage, "pullPolicy": "never", "network": "none", "command": containerScript},
+			Env:       map[string]string{"TICKS": strconv.Itoa(n), "GATE": gate},
+			Resources: map[string]any{"cores": 0},
+			// Every kill of the engine costs one.
+			Retry: map[string]any{"maxRetries": 20, "backoffMs": backoffMs, "backoffMultiplier": 1},
+		}
+	}
+	return d
+}
+
+// shared is the folder that all containers see.
+func (y *Yard) shared() string { return filepath.Join(y.Dir, "shared") }
+
+// startContained starts a yard with an engine and a worker that runs containers.
+func (y *Yard) startContained(worker string) error {
+	if err := os.Mkdir(y.shared(), 0o700); err != nil {
+		return err
+	}
+	if _, err := y.startEngine(); err != nil {
+		return err
+	}
+	if err := y.start(); err != nil {
+		return err
+	}
+	if err := y.startContainerWorker(worker); err != nil {
+		return err
+	}
+	return y.awaitNodes(worker)
+}
+
+func (y *Yard) startContainerWorker(name string) error {
+	return y.startWorker(name, "--shared-dir", y.shared())
+}
+
+// container is what the marks say of one container of a task.
+type containerMarks struct {
+	id                    string
+	attempt               int
+	start, lastSign, term time.Time
+	end                   time.Time // zero: it did not do all of its work
+	// after is how many marks it wrote after a later one of the task had started.
+	after int
+}
+
+// containersOf returns the containers of a task that started, by their start.
+func (y *Yard) containersOf(run, task string) ([]*containerMarks, error) {
+	text, err := os.ReadFile(filepath.Join(y.shared(), run+"."+task))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []*containerMarks
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if !strings.HasSuffix(line, "\n") {
+			break // is being written
+		}
+		if len(f) != 4 {
+			return nil, fmt.Errorf("mark %q of %s/%s", line, run, task)
+		}
+		second, err := strconv.ParseInt(f[0], 10, 64)
+		attempt, err2 := strconv.Atoi(f[3])
+		if err := errors.Join(err, err2); err != nil {
+			return nil, fmt.Errorf("mark %q of %s/%s: %w", line, run, task, err)
+		}
+		at := time.Unix(second, 0)
+		i := slices.IndexFunc(found, func(c *containerMarks) bool { return c.id == f[2] })
+		if i < 0 {
+			i, found = len(found), append(found, &containerMarks{id: f[2], attempt: attempt, start: at})
+		}
+		c := found[i]
+		c.lastSign = at
+		switch f[1] {
+		case "term":
+			c.term = at
+		case "end":
+			c.end = at
+		}
+		if i+1 < len(found) {
+			c.after++
+		}
+	}
+	return found, nil
+}
+
+// awaitContained waits until n tasks of a run have a container that runs, or has.
+func (y *Yard) awaitContained(id string, tasks []string, n int) error {
+	return y.eventually(fmt.Sprintf("%d containers of %s have started", n, id), func() (bool, error) {
+		started := 0
+		for _, task := range tasks {
+			found, err := y.containersOf(id, task)
+			if err != nil {
+				return false, err
+			}
+			if len(found) > 0 {
+				started++
+			}
+		}
+		return started >= n, nil
+	})
+}
+
+// containedFinished waits for the end of a run of container tasks, and looks whether each
+// was done once, and whether the engine has nothing of it any more. repeated is how
+// often work was done again because what would have kept its result was killed then.
+func (y *Yard) containedFinished(id string) (r *run, repeated int, err error) {
+	if r, err = y.awaitEnd(id); err != nil {
+		return r, 0, err
+	}
+	var errs []error
+	if r.State != "completed" {
+		errs = append(errs, fmt.Errorf("run %s is %s: %s", id, r.State, r.Error))
+	}
+	for name, task := range r.Tasks {
+		found, err := y.containersOf(id, name)
+		if err != nil {
+			return r, 0, err
+		}
+		var kept, all []*containerMarks
+		for _, c := range found {
+			if c.after > 0 {
+				errs = append(errs, fmt.Errorf("task %s of %s: container %s (attempt %d) worked on after the next one had started (%d marks)", name, id, c.id, c.attempt, c.after))
+			}
+			if c.end.IsZero() {
+				continue
+			}
+			all = append(all, c)
+			e := execution{node: task.Node, end: c.end}
+			if other := (execution{node: engineName, end: c.end}); !y.diedWith(e) && !y.diedWith(other) {
+				kept = append(kept, c)
+			}
+		}
+		repeated += min(len(all)-len(kept), max(len(all)-1, 0))
+		if len(kept) > 1 {
+			errs = append(errs, fmt.Errorf("task %s of %s was done %d times, by containers %s and %s", name, id, len(kept), kept[0].id, kept[1].id))
+		}
+		errs = append(errs, y.judgeOutput(id, name, task, all))
+	}
+	errs = append(errs, y.eventually("nothing is left of the containers of "+id, func() (bool, error) {
+		left, err := y.engine.containers(id)
+		return err == nil && len(left) == 0 && len(processesWith("SWITCHYARD_RUN_ID="+id)) == 0, nil
+	}))
+	return r, repeated, errors.Join(errs...)
+}
+
+// judgeOutput looks whether a task that completed has the whole output of a container
+// that did its work, once: as its result, and in the log. What a container prints while
+// its engine is dead is lost with its end, which comes from the engine.
+func (y *Yard) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
+	if task.State != "completed" {
+		return nil
+	}
+	log, err := y.must("runs", "logs", id, name, "--stdout")
+	if err != nil {
+		return err
+	}
+	y.mu.Lock()
+	whole := len(y.strikes[engineName]) == 0
+	y.mu.Unlock()
+	for what, text := range map[string]string{"result": task.Result.Stdout, "log": log} {
+		if err := judgeLines(text, whole, all); err != nil {
+			return fmt.Errorf("the output of task %s of %s in its %s: %w\n%s", name, id, what, err, text[max(0, len(text)-300):])
+		}
+	}
+	return nil
+}
+
+// judgeLines looks whether the lines of a container are in order, each once, and whole if they must be.
+func judgeLines(text string, whole bool, all []*containerMarks) error {
+	before, by := 0, ""
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSuffix(line, "\n"); by != "" {
+			return fmt.Errorf("%q follows the end", line)
+		}
+		if id, ok := strings.CutPrefix(line, "by "); ok {
+			by = id
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimPrefix(line, "line "))
+		if err != nil || n <= before || whole && n > before+1 {
+			return fmt.Errorf("%q follows line %d", line, before)
+		}
+		before = n
+	}
+	if by == "" && !whole && len(all) > 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(all, func(c *containerMarks) bool { return by == c.id }) {
+		return fmt.Errorf("no container that has done its work says so: %q", by)
+	}
+	return nil
+}

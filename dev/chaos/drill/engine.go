@@ -1,0 +1,159 @@
+package drill
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
+
+	"switchyard/activities/executor/container/enginetest"
+)
+
+// ErrNoEngine says that a scenario needs a container engine of its own, and why this
+// machine cannot give it one.
+var ErrNoEngine = errors.New("no container engine can be started here")
+
+// engineName is the part of a yard that is its container engine, and engineImage what its tasks run in.
+const (
+	engineName  = "engine"
+	engineImage = "chaos/busybox:1"
+)
+
+// engine is a container engine of a yard alone, in a network of its own, which may be
+// killed.
+type engine struct {
+	yard   *Yard
+	socket string
+	dir    string
+	docker *client.Client
+}
+
+// startEngine starts the yard's engine and gives it the image of the tasks.
+func (y *Yard) startEngine() (*engine, error) {
+	for _, tool := range []string{"dockerd", "unshare", "busybox"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoEngine, err)
+		}
+	}
+	if os.Getuid() != 0 {
+		return nil, fmt.Errorf("%w: only root may", ErrNoEngine)
+	}
+	// A socket's path is short.
+	dir, err := os.MkdirTemp("", "chaos-engine-")
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{yard: y, dir: dir, socket: "unix://" + filepath.Join(dir, "s.sock")}
+	if e.docker, err = client.NewClientWithOpts(client.WithHost(e.socket), client.WithAPIVersionNegotiation()); err != nil {
+		return nil, err
+	}
+	y.engine = e
+	if err := e.start(y.ctx); err != nil {
+		return nil, err
+	}
+	return e, enginetest.Import(e.docker, engineImage)
+}
+
+// start starts the engine, or starts it again, and waits until it answers.
+func (e *engine) start(ctx context.Context) error {
+	y := e.yard
+	ctx, cancel := context.WithTimeout(ctx, y.Scale.Limit)
+	defer cancel()
+	// What one that was killed has left: the process may be another by now, or a zombie.
+	for _, file := range []string{"pid", "exec/containerd/containerd.pid"} {
+		if err := os.Remove(filepath.Join(e.dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	p, err := startProcess(y.Dir, engineName, y.env(), "unshare", "-n", "dockerd", "--host", e.socket,
+		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"), "--pidfile", filepath.Join(e.dir, "pid"),
+		"--containerd-namespace", filepath.Base(e.dir), "--containerd-plugins-namespace", filepath.Base(e.dir)+"-plugins",
+		"--bridge", "none", "--iptables=false", "--ip-masq=false")
+	if err != nil {
+		return err
+	}
+	y.keep(p)
+	return eventually(ctx, "the container engine answers", func() (bool, error) {
+		if p.hasEnded() {
+			return false, fmt.Errorf("the container engine has ended: %s", p.lastWords())
+		}
+		_, err := e.docker.Ping(ctx)
+		return err == nil, nil
+	})
+}
+
+// containers are all that the engine has of a run; empty: of any.
+func (e *engine) containers(run string) ([]container.Summary, error) {
+	label := "switchyard.run"
+	if run != "" {
+		label += "=" + run
+	}
+	return e.docker.ContainerList(e.yard.ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+}
+
+// close ends the engine with all that it has.
+func (e *engine) close(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, e.docker.Close(), e.clear()) }()
+	if e.yard.process(engineName).hasEnded() { // it alone can end its containers in order
+		if err := e.start(ctx); err != nil {
+			return err
+		}
+	}
+	left, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+	for _, c := range left {
+		err = errors.Join(err, e.docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}))
+	}
+	p := e.yard.process(engineName)
+	if e := p.signal(syscall.SIGTERM); e != nil {
+		return errors.Join(err, e)
+	}
+	_, ended := p.wait(ctx)
+	return errors.Join(err, ended)
+}
+
+// killAll ends what is left of the processes that the engine has started: they have its
+// folder in their arguments, or a parent that has.
+func (e *engine) killAll() {
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
+	ours := map[string]bool{}
+	for _, dir := range dirs {
+		if words, _ := os.ReadFile(filepath.Join(dir, "cmdline")); bytes.Contains(words, []byte(e.dir)) {
+			ours[filepath.Base(dir)] = true
+		}
+	}
+	for _, dir := range dirs {
+		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err == nil && (ours[filepath.Base(dir)] || len(fields) > 1 && ours[fields[1]]) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by now
+		}
+	}
+}
+
+// clear removes the engine's folder, whatever is mounted there.
+func (e *engine) clear() error {
+	e.killAll()
+	mounts, err := os.Open("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	defer mounts.Close()
+	for lines := bufio.NewScanner(mounts); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[1], e.dir+"/") {
+			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH) // what stays says so below
+		}
+	}
+	return os.RemoveAll(e.dir)
+}

@@ -1,0 +1,35 @@
+package workers
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"switchyard/workers/node"
+)
+
+// nodeFolder is a name for files of a node on its machine: several fleets may have nodes
+// of one name here.
+func nodeFolder(fleet, name string) string {
+	sum := sha256.Sum256([]byte(fleet + "/" + name))
+	return node.Name(fmt.Sprintf("%.40s-%x", name, sum[:8]))
+}
+
+// openState returns the folder in which a node finds again what it has left, below parent;
+// empty: that of this user in the folder for temporary files. The folder itself is made
+// when something is put there.
+func openState(parent, fleet, name string) (string, error) {
+	if parent == "" {
+		parent = filepath.Join(os.TempDir(), fmt.Sprintf("switchyard-state-%d", os.Getuid()))
+	}
+	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	if err := private(parent); err != nil {
+		return "", err
+	}
+	return filepath.Join(parent, nodeFolder(fleet, name)), nil
+}

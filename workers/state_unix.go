@@ -1,0 +1,23 @@
+//go:build unix
+
+package workers
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// private returns an error when others than this user can read or write in a folder, or
+// could have put it there.
+func private(dir string) error {
+	var folder unix.Stat_t
+	if err := unix.Lstat(dir, &folder); err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	if folder.Mode&unix.S_IFMT != unix.S_IFDIR || int(folder.Uid) != os.Getuid() || folder.Mode&0o077 != 0 {
+		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	}
+	return nil
+}
