@@ -27,18 +27,25 @@ type attempt struct {
 	key     attemptKey
 	// stop ends the attempt; the first cause counts.
 	stop context.CancelCauseFunc
-	// gpuLane says that it came by the queue for tasks that use GPUs.
+	// queue is that by which it came; gpuLane says that it is the one for tasks that use GPUs.
+	queue   string
 	gpuLane bool
+	// heartbeat is its heartbeat time-out; 0: the default.
+	heartbeat time.Duration
+	// carry runs it and returns its answer.
+	carry func(context.Context) (*v1.ExecuteResponse, error)
 
 	terms terms
 	lease *executor.Lease
 	// takenUp is when it came, and startBy when its process must have started.
-	takenUp, startBy executor.Instant
-	takenUpAt        *timestamppb.Timestamp
+	takenUp   executor.Instant
+	startBy   atomic.Int64 // an executor.Instant
+	takenUpAt *timestamppb.Timestamp
 	// known is the newest executor.Instant at which the server wanted it for certain.
 	known atomic.Int64
 
 	progress atomic.Pointer[v1.ExecuteProgress]
+	helm     helm
 	spawns   chan struct{} // closed when the process, or the first of a batch, has started
 	news     chan struct{} // asks for a beat now, because of what progress says
 	beating  sync.WaitGroup
@@ -68,6 +75,8 @@ type attempt struct {
 	leftAt   executor.Instant
 	alone    time.Duration
 	released bool
+	// keepsake is for a worker after this one; nil: the attempt would not outlive this one.
+	keepsake *keepsake
 }
 
 // delivery is how an attempt came from the server.
@@ -93,30 +102,42 @@ func deliveryOf(ctx context.Context) delivery {
 // takeUp begins an attempt, whose end must be called. The context that it
 // returns ends when the attempt must.
 func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
+	a := n.newAttempt(d, req)
+	if n.arrivals.fresh(d.sent, a.takenUp, a.terms.fresh) {
+		a.known.Store(int64(a.takenUp))
+	}
+	return n.begin(ctx, a, d.stopping), a
+}
+
+// newAttempt is an attempt that has not begun.
+func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 	t := termsOf(d.heartbeat, n.BeatInterval)
 	members := membersOf(req)
 	a := &attempt{
-		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), gpuLane: isGPULane(n.Name, d.queue),
+		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, gpuLane: isGPULane(n.Name, d.queue), heartbeat: d.heartbeat,
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 	}
-	a.startBy = a.takenUp.Add(n.startTimeout())
+	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))
 	// The server counts from when it gave the task away. How long that is ago is
 	// not known for one that was under way for long; such a one is confirmed before
 	// it starts, which renews the lease.
 	a.lease = executor.NewLease(a.takenUp.Add(-t.fresh), t.stop, t.kill)
-	if n.arrivals.fresh(d.sent, a.takenUp, t.fresh) {
-		a.known.Store(int64(a.takenUp))
-	}
+	a.carry = func(ctx context.Context) (*v1.ExecuteResponse, error) { return n.execute(ctx, a) }
 	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
+	a.first = a.attach(d.token)
+	return a
+}
+
+// begin has the attempt beat. The context that it returns ends when the attempt must.
+func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) context.Context {
 	ctx, a.stop = context.WithCancelCause(ctx)
 	a.ending = ctx.Err
-	a.first = a.attach(d.token)
 	n.attempts.enter(a)
 	// Beats go on while a cancelled attempt ends: they hold its lease.
 	var beats context.Context
 	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))
-	a.beating.Go(func() { a.beats(beats, d.stopping) })
-	return ctx, a
+	a.beating.Go(func() { a.beats(beats, stopping) })
+	return ctx
 }
 
 // silence ends the heartbeats, when nothing of the attempt is left but its answer.
@@ -133,10 +154,19 @@ func (a *attempt) end() {
 }
 
 // spawned notes that the task's process, or the first of a batch, has started.
-func (a *attempt) spawned() {
+func (a *attempt) spawned(at time.Time) {
 	p := a.progress.Load()
-	a.progress.Store(&v1.ExecuteProgress{Claim: p.GetClaim(), Spawned: true, StartedAt: timestamppb.Now(), Checkpoint: p.GetCheckpoint()})
+	a.progress.Store(&v1.ExecuteProgress{Claim: p.GetClaim(), Spawned: true, StartedAt: timestamppb.New(at), Checkpoint: p.GetCheckpoint()})
 	close(a.spawns)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.note(func(k *kept) { k.StartedAt = at })
+}
+
+// prepares notes that what the process needs is being brought, which may be silent for a
+// while.
+func (a *attempt) prepares() {
+	a.startBy.Store(int64(executor.Now().Add(prepareSilence)))
 }
 
 // waiting tells whether no process has started yet.

@@ -89,6 +89,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 		log: logs.NewWriter(n.Store, logs.Attempt{Run: a.req.GetRunId(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, logs.Options{}),
 	}
 	defer w.close()
+	s.say(w.log)
 	w.keeper = a.keep(ctx, w.log, b)
 	end, err := w.row(ctx, exec, b, before)
 	w.keeper.stop()

@@ -48,7 +48,7 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 			a.stop(errLeaseLost)
 			return
 		}
-		if a.waiting() && now >= a.startBy {
+		if a.waiting() && now >= executor.Instant(a.startBy.Load()) {
 			// An attempt that hangs beats no more, so that the server moves it.
 			a.stop(errNotStarted)
 			return
@@ -75,7 +75,7 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 // untilNext is how long nothing needs to be done for an attempt that beats next.
 func (a *attempt) untilNext(next executor.Instant) time.Duration {
 	if a.waiting() {
-		next = min(next, a.startBy)
+		next = min(next, executor.Instant(a.startBy.Load()))
 	}
 	return max(min(next, a.lease.StopAt()).Sub(executor.Now()), 0)
 }
@@ -106,6 +106,7 @@ func (a *attempt) beat(ctx context.Context) error {
 	case nil, errCancelled:
 		a.lease.Renew(sent)
 		a.known.Store(int64(sent))
+		a.keptBeat(sent)
 	case errGone:
 		return a.gone(attended)
 	}

@@ -30,6 +30,10 @@ import (
 // where the request does not say.
 const defaultDetached = time.Minute
 
+// longestOrphan bounds for how long the records of an attempt are looked for that is not
+// here to be adopted.
+const longestOrphan = 30 * time.Second
+
 var (
 	// errDetached says that there is nobody to send a heartbeat to.
 	errDetached = errors.New("nobody waits for the attempt for now")
@@ -70,6 +74,7 @@ func (a *attempt) detach(lease time.Duration) bool {
 	if a.left != nil {
 		close(a.left)
 		a.left, a.leftAt, a.alone = nil, executor.Now(), lease
+		a.note(func(k *kept) { k.AloneUntil = time.Now().Add(lease) })
 		poke(a.news)
 	}
 	return true
@@ -99,6 +104,7 @@ func (a *attempt) attach(token []byte) <-chan struct{} {
 	}
 	a.attended++
 	a.token, a.left, a.released = token, left, false
+	a.note(func(k *kept) { k.Token, k.AloneUntil = token, time.Time{} })
 	return left
 }
 
@@ -149,7 +155,7 @@ func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err err
 			res, err = nil, fmt.Errorf("a fault of the node: %v", p)
 		}
 	}()
-	return a.node.execute(ctx, a)
+	return a.carry(ctx)
 }
 
 // gone takes it that the server does not know the activity with which a beat was sent,
@@ -177,7 +183,7 @@ func (n *Node) orphan(ctx context.Context, heartbeat time.Duration, req *v1.Exec
 		State: "lost", Reason: "node_lost", Node: n.Name,
 		Error: fmt.Sprintf("node %s was started again, or was cut off for too long, while the task ran", n.Name),
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(heartbeat, defaultHeartbeatTimeout)/2)
+	ctx, cancel := context.WithTimeout(ctx, min(cmp.Or(heartbeat, defaultHeartbeatTimeout)/2, longestOrphan))
 	defer cancel()
 	members := membersOf(req)
 	before, err := n.awaitAnswers(ctx, req, members)

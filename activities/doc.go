@@ -3,7 +3,7 @@
 // AwaitPlacement, Explain, Evaluate and the ones that read and write the store),
 // Ownership the election of its owner (Own), Locks and ChildRuns what reaches other
 // workflows (AskLocks, Holders, ChildRun, ChildRunEnd), Node, Presence and Service those of a
-// machine (Execute, Detach, Heartbeat, Drain and Undrain). Errors are translated here: a task
+// machine (Execute, Detach, Steer, Heartbeat, Drain and Undrain). Errors are translated here: a task
 // that failed is an answer, a cancelled one is an answer too, and only a broken
 // system is an error.
 //
@@ -18,7 +18,8 @@
 //	keep, batch.add     the result: recorded, cut to what may travel
 //
 // An attempt may outlive the call of Execute that has brought it: Detach ends the call, and
-// another one adopts the attempt; see detach.go.
+// another one adopts the attempt; see detach.go. That of an executor.Survivor may outlive the
+// worker, too: Recover goes on with it; see survive.go, adopt.go and overdue.go.
 //
 // Beside it a keeper looks after what must not be lost with the node, checkpoints and
 // the results of a batch so far, and the heartbeats tell the server of them.

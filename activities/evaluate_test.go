@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,10 @@ import (
 // The answers of one call stay small, however much there is to say.
 func TestEvaluateStopsInTime(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, evaluateStopsInTime) // each answer waits for the record
+}
+
+func evaluateStopsInTime(t *testing.T) {
 	c := newControl(t)
 	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{}, Parents: map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r/no-such-record"}}}
 	long := strings.Repeat("n", 60)

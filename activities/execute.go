@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -23,6 +24,9 @@ const (
 	// defaultStartTimeout is how long an attempt that was taken up may wait, for room
 	// or for anything else, before it is handed back.
 	defaultStartTimeout = 30 * time.Second
+	// prepareSilence is how long an attempt may take from one sign that what it needs is
+	// being brought, such as an image, to the next, or to its start.
+	prepareSilence = 6 * time.Minute
 	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
 	// cleanupTimeout bounds what is done after the task's process has ended.
@@ -34,6 +38,9 @@ const (
 // there can never be one. release gives it back.
 type Room interface {
 	Acquire(ctx context.Context, req *v1.ExecuteRequest) (release func(), err error)
+	// Restore takes the place of an attempt that has run since before this process, also
+	// where there is no room for it.
+	Restore(req *v1.ExecuteRequest) (release func(), err error)
 }
 
 // Node has the activities of one machine. It is safe for concurrent use.
@@ -50,6 +57,14 @@ type Node struct {
 	BaseDir string
 	// Workspaces is where attempts get their private directories.
 	Workspaces *workspace.Root
+	// StateDir is where what a later worker of the node needs lies; no other process uses
+	// it. Empty: no attempt outlives this worker.
+	StateDir string
+	// Guard is called before the first attempt starts that outlives this worker, so that
+	// something calls EndOverdue from then on; nil: nothing does.
+	Guard func()
+	// Fleet tells nodes of one name apart that are of different fleets.
+	Fleet string
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
 	// HasGPUs says that the machine has GPUs: tasks that were given none then see none.
@@ -70,6 +85,11 @@ type Node struct {
 	// expressions is made by evaluator.
 	expressions     *condition.Evaluator
 	makeExpressions sync.Once
+	// lastingRoot is made by lasting.
+	lastingRoot *workspace.Root
+	makeLasting sync.Once
+	guarded     sync.Once
+	recovery    atomic.Pointer[recovery] // nil: there is none
 }
 
 func (n *Node) evaluator() *condition.Evaluator {
@@ -116,6 +136,9 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	exec := n.Executors[req.GetType()]
 	if exec == nil {
 		return moved("no_executor", fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
+	}
+	if n.recovering(req.GetType()) {
+		return moved("no_executor", fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
 	}
 	if ctx.Err() != nil {
 		return stopped(ctx, nil), nil
@@ -168,8 +191,22 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 		return stopped(ctx, nil), nil
 	}
 	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, logs.Options{})
+	s.say(w.log)
+	if n.survivor(req.GetType()) != nil {
+		if err := a.keepFor(w.id(m), w.spec, w.ws); err != nil {
+			return nil, err
+		}
+		defer a.dropKeepsake()
+	}
+	return w.finish(ctx, m)
+}
+
+// finish brings the one member of an attempt to its end, be it that it starts now or
+// that it has been running, and returns what is to be said of it.
+func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	n, a := w.node, w.attempt
 	w.keeper = a.keep(ctx, w.log, nil)
-	res, err = w.do(ctx, m)
+	res, err := w.do(ctx, m)
 	w.keeper.stop()
 
 	// What follows must happen although the attempt was cancelled.

@@ -34,6 +34,9 @@ type server struct {
 	// token that it has heard of.
 	closed map[string]bool
 	newest string
+	// answers are those of activities that were answered from outside, busy how often that fails.
+	answers map[string]*v1.ExecuteResponse
+	busy    int
 }
 
 func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
@@ -91,6 +94,8 @@ func (r testRoom) Acquire(ctx context.Context, _ *v1.ExecuteRequest) (func(), er
 	}
 	return func() {}, nil
 }
+
+func (r testRoom) Restore(*v1.ExecuteRequest) (func(), error) { return func() {}, nil }
 
 // bench is a node with a fake server and a fake executor.
 type bench struct {

@@ -23,6 +23,9 @@ type terms struct {
 // defaultHeartbeatTimeout is for an activity that has none.
 const defaultHeartbeatTimeout = 15 * time.Second
 
+// With a long heartbeat time-out the server is nevertheless asked often.
+const longestAgain, longestAnswer = 2 * time.Second, 10 * time.Second
+
 // termsOf takes the heartbeat time-out of an attempt, and the longest time
 // between its heartbeats that the node wants.
 func termsOf(timeout, interval time.Duration) terms {
@@ -34,8 +37,8 @@ func termsOf(timeout, interval time.Duration) terms {
 	}
 	return terms{
 		beat:   min(interval, timeout/5),
-		again:  timeout / 30,
-		answer: timeout / 6,
+		again:  min(timeout/30, longestAgain),
+		answer: min(timeout/6, longestAnswer),
 		stop:   timeout * 6 / 10,
 		kill:   timeout * 8 / 10,
 		fresh:  min(time.Second, timeout/15),

@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	shell.RunWatchdogIfAsked()
+	shell.ServeIfAsked()
 	goleak.VerifyTestMain(m)
 }

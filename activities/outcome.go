@@ -59,8 +59,12 @@ func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 // fault of the node.
 func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
 	if start := executor.AsStartError(err); start != nil {
+		reason := "start_failed"
+		if start.BadSpec {
+			reason = "bad_spec"
+		}
 		return &v1.ExecuteResponse{
-			State: "failed", Reason: "start_failed", Error: start.Error(),
+			State: "failed", Reason: reason, Error: start.Error(),
 			Result: &v1.TaskResult{ExitCode: int32(start.ExitCode)},
 		}, nil
 	}
@@ -72,6 +76,7 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		Signal:       r.Signal,
 		CpuSeconds:   r.CPUTime.Seconds(),
 		PeakMemoryMb: float64(r.PeakMemory) / (1 << 20),
+		ImageDigest:  r.Image,
 	}
 	switch {
 	case r.Stopped:
@@ -115,7 +120,7 @@ func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
 }
 
 // maxErrorLine bounds what of a task's own last words goes into its error.
-const maxErrorLine = 200
+const maxErrorLine = 500
 
 // explain adds the last line that a failed task wrote to standard error.
 func explain(res *v1.ExecuteResponse) {

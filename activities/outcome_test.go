@@ -51,6 +51,8 @@ func TestInterpret(t *testing.T) {
 		"ended in time": {ctx: endedBy(errCancelled), state: "completed"},
 		"not found": {err: &executor.StartError{ExitCode: 127, Err: errors.New("nope: not found")},
 			state: "failed", reason: "start_failed", text: "nope: not found", exitCode: 127},
+		"bad spec": {err: &executor.StartError{ExitCode: 126, BadSpec: true, Err: errors.New("command[1] is not a string")},
+			state: "failed", reason: "bad_spec", text: "command[1] is not a string", exitCode: 126},
 		"broken node": {err: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +89,7 @@ func TestExplain(t *testing.T) {
 		"last line":        {"failed", "exit_code", "first\nno such host\n", "E: no such host"},
 		"blank at the end": {"failed", "signal", "why\n \r\n\t\n", "E: why"},
 		"nothing said":     {"failed", "exit_code", " \n", "E"},
-		"long":             {"failed", "exit_code", strings.Repeat("é", 300), "E: " + strings.Repeat("é", 200) + "..."},
+		"long":             {"failed", "exit_code", strings.Repeat("é", 600), "E: " + strings.Repeat("é", 500) + "..."},
 		"timeout":          {"failed", "timeout", "why", "E"},
 		"completed":        {"completed", "", "a warning", "E"},
 	} {

@@ -25,7 +25,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	run := status.GetRun()
 	carry := &v1.RunCarry{
 		CreatedAt: run.GetCreatedAt(), Context: run.GetContext(), Revision: status.GetRevision(),
-		Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
+		EventParts: status.GetEventParts(), Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
@@ -34,6 +34,11 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		}
 		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
 		carry.Tasks[name] = carried(&status, name, task)
+	}
+	for name, items := range status.GetItems() {
+		if t := carry.GetTasks()[name]; t != nil {
+			t.Items = items
+		}
 	}
 	for _, part := range status.GetParts() {
 		t := carry.GetTasks()[part.GetTask()]

@@ -3,10 +3,12 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
@@ -20,11 +22,25 @@ type supplies struct {
 	items []*structpb.Value
 	// view is what templates see, but for the input of an instance; nil without templates.
 	view *condition.View
+	// notices are what the log is to say first, a line each.
+	notices []string
+}
+
+// say writes the notices into a log.
+func (g *supplies) say(log *logs.Writer) {
+	for _, text := range g.notices {
+		log.Notice(text)
+	}
 }
 
 // gather reads what a request refers to.
 func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, error) {
-	g := &supplies{}
+	g := &supplies{notices: slices.Clone(req.GetNotices())}
+	for _, p := range req.GetParents() {
+		if why := p.GetFanOut().GetError(); why != "" {
+			g.notices = append(g.notices, fmt.Sprintf("%s is null in $SWITCHYARD_INPUT: %s", p.GetTask(), why))
+		}
+	}
 	parents, err := n.parentOutputs(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("read the outputs of the parents of %s: %w", req.GetTask(), err)
@@ -61,7 +77,8 @@ func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, e
 
 // parentOutputs are the outputs of the parents as the task finds them: an object, or
 // of a parent that fanned out a list of them, or null where they are not to be had,
-// because they are too large together.
+// because they are too large together: each task that depends on them would have them
+// in memory and in a file of its own.
 func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
 	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
 	for _, p := range req.GetParents() {

@@ -29,6 +29,8 @@ type work struct {
 	ws *workspace.Workspace
 	// spec is that of the member that prepare has prepared.
 	spec *structpb.Struct
+	// since is when the process has that it is to go on with; zero: it starts one.
+	since time.Time
 	// started is when its process has; zero: not yet.
 	started time.Time
 }
@@ -64,7 +66,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 		r.Index, r.Count, r.Item = int(m.index), int(req.GetCount()), w.supplies.item(m)
 	}
 	if w.ws == nil {
-		w.ws, err = n.Workspaces.Prepare(r)
+		w.ws, err = w.root().Prepare(r)
 	} else {
 		err = w.ws.Next(r)
 	}
@@ -79,13 +81,16 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	a, req := w.attempt, w.attempt.req
 	w.keeper.watch(w.ws, m)
-	runCtx, cancel := ctx, context.CancelFunc(func() {})
-	if t := req.GetTimeout().AsDuration(); t > 0 {
-		runCtx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
-	}
+	runCtx, limit, cancel := withTimeLimit(ctx, req.GetTimeout().AsDuration(), w.since)
 	defer cancel()
+	a.helm.take(w.node.Executors[req.GetType()], m, w.id(m), limit)
 	result, err := w.run(runCtx, executor.Attempt{
-		ID:       w.id(m),
+		ID: w.id(m),
+		Identity: executor.Identity{
+			Run: req.GetRunId(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
+			Index: m.index, Attempt: m.attempt, Claim: m.claim,
+		},
+		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec:     w.spec,
 		Env:      w.ws.Env(),
 		BaseDir:  w.node.BaseDir,
@@ -99,6 +104,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		// whether or not the task asks for that.
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}, w.spawned)
+	a.helm.leave()
 	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
 		// The watchdog may have ended it. What has done its work before it was asked to
 		// stop counts for as long as it cannot run elsewhere.
@@ -119,11 +125,41 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	return res, nil
 }
 
+// notify says something of an attempt in its log. One that says what it does before its
+// process starts, such as to pull an image, does not hang.
+func (w *work) notify(line string) {
+	w.log.Notice(line)
+	w.attempt.prepares()
+}
+
+// defaultProcesses bounds a container or a sandbox that asks for no other limit.
+const defaultProcesses = 4096
+
+// limits are what an attempt may take that was given these resources.
+func limits(r *v1.Resources) executor.Limits {
+	l := executor.Limits{Cores: 1, Memory: int64(r.GetMemoryMb()) << 20, Processes: int64(r.GetMaxProcesses())}
+	if r != nil && r.Cores != nil {
+		l.Cores = r.GetCores()
+	}
+	if l.Processes == 0 {
+		l.Processes = defaultProcesses
+	}
+	return l
+}
+
+// root is where the workspace lies: that of an attempt that outlives the worker must, too.
+func (w *work) root() *workspace.Root {
+	if len(w.attempt.req.GetBatch()) == 0 && w.node.survivor(w.attempt.req.GetType()) != nil {
+		return w.node.lasting()
+	}
+	return w.node.Workspaces
+}
+
 // spawned notes that the process of a member has started.
 func (w *work) spawned() {
 	w.started = time.Now()
 	if w.attempt.waiting() {
-		w.attempt.spawned()
+		w.attempt.spawned(w.started)
 	}
 }
 

@@ -36,6 +36,18 @@ func (f *fakeGateway) CancelTask(_ context.Context, req *connect.Request[v1.Canc
 	return answer(f, req, &v1.CancelTaskResponse{Id: fakeRun})
 }
 
+func (f *fakeGateway) PauseTask(_ context.Context, req *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
+	return answer(f, req, &v1.PauseTaskResponse{Id: fakeRun})
+}
+
+func (f *fakeGateway) ResumeTask(_ context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
+	return answer(f, req, &v1.ResumeTaskResponse{Id: fakeRun})
+}
+
+func (f *fakeGateway) KillTask(_ context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	return answer(f, req, &v1.KillTaskResponse{Id: fakeRun})
+}
+
 func (f *fakeGateway) ApproveTask(_ context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
 	return answer(f, req, &v1.ApproveTaskResponse{Id: fakeRun})
 }

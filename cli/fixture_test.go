@@ -48,7 +48,7 @@ func (b *buffer) String() string {
 // await waits until the buffer holds a text.
 func (b *buffer) await(t *testing.T, text string) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		b.mu.Lock()
 		held, news := b.text.String(), b.news
@@ -94,7 +94,7 @@ func (c *command) wait(t *testing.T) int {
 	select {
 	case code := <-c.code:
 		return code
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("the command has not ended; stderr:\n%s", c.stderr)
 		return 0
 	}

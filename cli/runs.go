@@ -16,7 +16,7 @@ or an instance of a fanned-out one such as "each[3]".`,
 	cmd.AddCommand(
 		newRunsList(sys), newRunsGet(sys), newRunsWatch(sys), newRunsLogs(sys), newRunsEvents(sys), newRunsExplain(sys),
 		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys),
-		newRunsCancel(sys), newRunsPause(sys), newRunsResume(sys), newRunsHold(sys), newRunsRelease(sys),
+		newRunsCancel(sys), newRunsKill(sys), newRunsPause(sys), newRunsResume(sys), newRunsHold(sys), newRunsRelease(sys),
 		newRunsApprove(sys), newRunsReject(sys), newRunsRetry(sys), newRunsRerun(sys),
 	)
 	return cmd

@@ -26,8 +26,8 @@ func newRunsList(sys *system) *cobra.Command {
 		Short: "List runs, newest first",
 		Args:  arguments(0, 0, ""),
 	}
-	state := &choice{allowed: []string{"running", "completed", "failed", "cancelled", "rejected"}}
-	cmd.Flags().Var(state, "state", "only runs in this state; open ones are running")
+	state := &choice{allowed: []string{"pending", "pending_approval", "running", "paused", "completed", "failed", "cancelled", "rejected"}}
+	cmd.Flags().Var(state, "state", "only runs in this state")
 	cmd.Flags().StringVar(&req.Name, "name", "", "only runs of this workflow")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/metrics"
 	"switchyard/activities/store"
@@ -66,6 +67,8 @@ type nodeConfig struct {
 	DrainTimeout time.Duration
 	// Gaming are the rules by which it is told that somebody plays on the machine; nil: the defaults.
 	Gaming *node.GamingRules
+	// Containers is what containers may do on the node. The nodes of a process share it.
+	Containers containerConfig
 }
 
 // stack is a running set of parts. They are stopped in the reverse order of
@@ -200,20 +203,36 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 		return err
 	}
 	s.onStop("shell executor", sh.Close)
+	allowed := cfg.Nodes[0].Containers
+	containers, err := container.New(container.Options{
+		Policy: allowed.Policy, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("container engine: %w", err)
+	}
+	s.onStop("container executor", containers.Close)
+	guards := &guards{logger: cfg.Logger}
+	s.onStop("guards", guards.close)
 	found := make(chan node.Facts, 1)
 	go func() { found <- node.Detect(ctx, node.SystemSurroundings(cfg.Logger)) }()
 	machine := workers.ThisMachine(ctx)
 	facts := <-found
+	if err := sh.CanSandbox(); err == nil {
+		facts.Sandbox = true
+	} else {
+		cfg.Logger.Debug("shell tasks cannot run in a sandbox here", "reason", err)
+	}
 	nodes := make([]*workers.Node, len(cfg.Nodes))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, n := range cfg.Nodes {
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
 				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
-				Executors: []executor.Executor{sh}, ScratchDir: filepath.Join(scratch, "attempts"),
-				Name: n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
+				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"),
+				Guard: func(dir string) { guards.start(dir, n.Name) },
+				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir,
-				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming,
+				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy,
 			})
 			return err
 		})

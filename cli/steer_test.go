@@ -46,6 +46,19 @@ func TestSteering(t *testing.T) {
 			"task build of run nightly-4g5h6jkm is being cancelled\n", "switchyard runs get night",
 		},
 		{
+			[]string{"pause", "night", "each[3]", "--reason", "lunch"}, &v1.PauseTaskRequest{Id: "night", Task: "each[3]", Reason: "lunch"},
+			"task each[3] of run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm 'each[3]'` goes on with it\n",
+			"only a task that runs can be paused; `switchyard runs hold night 'each[3]'` keeps one from starting",
+		},
+		{
+			[]string{"resume", "night", "build"}, &v1.ResumeTaskRequest{Id: "night", Task: "build"},
+			"task build of run nightly-4g5h6jkm goes on\n", "only a task that `switchyard runs pause night build` has paused can be resumed",
+		},
+		{
+			[]string{"kill", "night", "build", "--reason", "stuck"}, &v1.KillTaskRequest{Id: "night", Task: "build", Reason: "stuck"},
+			"task build of run nightly-4g5h6jkm is being killed\n", "what has ended cannot be killed; `switchyard runs get night`",
+		},
+		{
 			[]string{"retry", "night"}, &v1.RetryRunRequest{Id: "night"},
 			"run nightly-4g5h6jkm goes on with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
 		},

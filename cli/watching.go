@@ -116,11 +116,16 @@ func (w *watching) finish(ctx context.Context, board *tui.Board) error {
 	style := w.sys.progressStyle()
 	var lines []string
 	if board.Run().GetState() == "failed" {
-		run, err := w.api.run(ctx, &v1.GetRunRequest{Id: w.id}, tui.Failed)
-		if err != nil {
-			return err
+		if told := tui.Told(board); len(told) > 0 {
+			err := w.api.pages(ctx, &v1.GetRunRequest{Id: w.id, Tasks: told}, func(run *v1.Run) error {
+				board.Apply(&v1.WatchRunResponse{Run: run})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 		}
-		lines = tui.Failures(run, style, w.more)
+		lines = tui.Failures(board, style, w.more)
 	}
 	if len(lines) == 0 && board.Run().GetError() != "" {
 		lines = append(lines, tui.OneLine(board.Run().GetError()))

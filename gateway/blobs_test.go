@@ -284,7 +284,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	for w := range writers {
 		for n := range int64(values) {
 			key := store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n)
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 				got, err := f.store.Get(t.Context(), key)
 				if err == nil && string(got) == value(w, n) {
 					break

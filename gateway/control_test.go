@@ -17,7 +17,7 @@ import (
 // TestControl pauses and resumes a run, and has its tasks held, released, cancelled, approved and rejected.
 func TestControl(t *testing.T) {
 	f := start(t)
-	id := f.submit(t, "controlled", "a", "b", "c", "d")
+	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f")
 	ctx, c := t.Context(), f.client
 	if _, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: "last", Reason: "lunch"})); err != nil {
 		t.Fatal(err)
@@ -57,6 +57,20 @@ func TestControl(t *testing.T) {
 	}
 	_, err = c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
 	wantCode(t, "cancel what has ended", err, connect.CodeFailedPrecondition)
+	_, pauseErr := c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e", Reason: "lunch"}))
+	if e := f.get(t, id).GetTasks()["e"]; pauseErr != nil || e.GetState() != "paused" || e.GetReason() != "suspended" || e.GetError() != "lunch" {
+		t.Errorf("e is %v: %v", e, pauseErr)
+	}
+	_, err = c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e"}))
+	wantCode(t, "pause a task twice", err, connect.CodeFailedPrecondition)
+	_, resumeErr := c.ResumeTask(ctx, connect.NewRequest(&v1.ResumeTaskRequest{Id: id, Task: "e"}))
+	_, killErr := c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f", Reason: "stuck"}))
+	tasks = f.get(t, id).GetTasks()
+	if resumeErr != nil || killErr != nil || tasks["e"].GetState() != "pending" || tasks["f"].GetState() != "killed" || tasks["f"].GetError() != "stuck" {
+		t.Errorf("%v, %v: the tasks are %v", resumeErr, killErr, tasks)
+	}
+	_, err = c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f"}))
+	wantCode(t, "kill what has ended", err, connect.CodeFailedPrecondition)
 	end(t, id, "rejected")
 	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id}))
 	wantCode(t, "resume a run that has ended", err, connect.CodeFailedPrecondition)

@@ -58,41 +58,30 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	return connect.NewResponse(res), nil
 }
 
-// eventPlace is a place in the events of a run: an event of a part of those of a
-// generation. The part after those that are stored is what the workflow holds.
-type eventPlace struct {
-	generation, part int32
-	offset           int
-}
-
 // eventPage collects events of a task, or of all, from a place on, and returns
 // where the next page starts; nil: there is none.
 func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventPlace, limit int) (items []*v1.Event, next *eventPlace, err error) {
 	size := 0
-	for at.generation <= v.run.GetGeneration() {
-		part, err := g.eventPart(ctx, v, at)
+	for ; at.Generation <= v.run.GetGeneration(); at = (eventPlace{Generation: at.Generation + 1}) {
+		m, err := g.merge(ctx, v, task, at)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the events of run %s: %w", v.run.GetId(), err)
 		}
-		if part == nil {
-			at = eventPlace{generation: at.generation + 1}
-			continue
-		}
-		if at.offset > len(part) {
-			// The part was longer when it had not been stored yet.
-			at = eventPlace{at.generation, at.part + 1, at.offset - len(part)}
-			continue
-		}
-		for _, e := range part[at.offset:] {
-			if task == "" || concerns(e, task) {
-				if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
-					return items, &at, nil
-				}
-				items = append(items, e)
+		for {
+			source, e, err := m.next(ctx, g)
+			if err != nil {
+				return nil, nil, fmt.Errorf("read the events of run %s: %w", v.run.GetId(), err)
 			}
-			at.offset++
+			if e == nil {
+				break
+			}
+			if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
+				place := m.place()
+				return items, &place, nil
+			}
+			items = append(items, e)
+			source.take(e)
 		}
-		at = eventPlace{generation: at.generation, part: at.part + 1}
 	}
 	return items, nil, nil
 }
@@ -106,37 +95,34 @@ func concerns(e *v1.Event, name string) bool {
 	return ok && of == name
 }
 
-// eventPart returns the part of the events of a run that a place lies in; nil
-// when the generation has no such part.
-func (g *Gateway) eventPart(ctx context.Context, v *view, at eventPlace) ([]*v1.Event, error) {
-	id := v.run.GetId()
+// eventPart returns the part of the events of a source that it is at; nil when there is no such part.
+func (g *Gateway) eventPart(ctx context.Context, s *eventSource) ([]*v1.Event, error) {
 	for {
 		var stored v1.EventPart
-		err := g.store.GetMessage(ctx, store.EventsKey(id, at.generation, at.part), &stored)
+		err := g.store.GetMessage(ctx, store.EventsKey(s.id, s.generation, s.part), &stored)
 		if err == nil {
 			return append([]*v1.Event{}, stored.GetEvents()...), nil
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		outside := v.run.GetReason() == "terminated" || v.run.GetReason() == "timeout"
-		if at.generation < v.run.GetGeneration() || runEnded(v.run.GetState()) && !outside {
-			return nil, nil // a run that ends by itself stores all of them
+		if !s.live {
+			return nil, nil // one that ends by itself stores all of them
 		}
-		unstored, parts, err := g.reader.unstoredEvents(ctx, id)
+		unstored, parts, err := g.reader.unstoredEvents(ctx, s.id)
 		switch {
-		case err != nil && outside:
-			g.log.Debug("a closed run does not tell its events", "run", id, "error", err)
+		case err != nil && (s.outside || lasting(err)):
+			g.log.Debug("a workflow does not tell its events", "workflow", s.id, "error", err)
 			return nil, nil
 		case err != nil:
 			return nil, err
-		case parts == at.part:
+		case parts == s.part:
 			return unstored, nil
-		case parts < at.part:
+		case parts < s.part:
 			return nil, nil
 		}
 		// It has been stored in the meantime, unless it was lost.
-		if _, err := g.store.Get(ctx, store.EventsKey(id, at.generation, at.part)); err != nil {
+		if _, err := g.store.Get(ctx, store.EventsKey(s.id, s.generation, s.part)); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -98,8 +99,9 @@ func (g *Gateway) explainTask(ctx context.Context, id string, about subject) (*v
 // taskRequest is what a run would ask the placement queue for a task.
 func (g *Gateway) taskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions) *v1.TaskRequest {
 	return &v1.TaskRequest{
-		Task: name, Type: def.GetType(), Constraints: def.GetConstraints(), Resources: def.GetResources(),
-		Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()), PlacementTimeout: options.GetPlacementTimeout(),
+		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
+		Container: definition.ContainerNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()),
+		PlacementTimeout: options.GetPlacementTimeout(),
 	}
 }
 

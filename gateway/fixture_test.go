@@ -13,6 +13,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
+// limit is how long a test waits for something that will happen. It is far beyond
+// what anything takes, so that a slow machine fails no test.
+const limit = 2 * time.Minute
+
 // fixture is a gateway with a store of its own that listens on a free port.
 type fixture struct {
 	*Gateway
@@ -105,7 +109,7 @@ type watching struct {
 
 func (f *fixture) watch(t *testing.T, id string) *watching {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	stream, err := f.client.WatchRun(ctx, connect.NewRequest(&v1.WatchRunRequest{Id: id}))
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ type Gateway struct {
 	reader  *reader
 	pollers *pollers
 	recent  *recentRuns
+	updates turns
 
 	stop     sync.Once
 	stopping chan struct{}

@@ -46,9 +46,10 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	}
 	res := &v1.GetRunResponse{Run: proto.CloneOf(v.run)}
 	res.Run.Tasks = map[string]*v1.Task{}
-	start, _ := slices.BinarySearch(v.names, first)
+	all := v.only(req.Msg.GetTasks())
+	start, _ := slices.BinarySearch(all, first)
 	size := 0
-	for names := v.names[start:]; len(names) > 0; {
+	for names := all[start:]; len(names) > 0; {
 		n := min(len(names), resultsAtOnce)
 		for i, task := range g.fillAll(ctx, v, names[:n], req.Msg.GetBrief()) {
 			size += proto.Size(task)
@@ -62,6 +63,16 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 		names = names[n:]
 	}
 	return connect.NewResponse(res), nil
+}
+
+// only are those of some names that tasks of the run have, sorted; without any, all names.
+func (v *view) only(wanted []string) []string {
+	if len(wanted) == 0 {
+		return v.names
+	}
+	known := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return v.tasks[name] == nil })
+	slices.Sort(known)
+	return slices.Compact(known)
 }
 
 // fillAll returns tasks of a run with their whole results, or briefly, without streams and outputs.

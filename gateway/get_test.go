@@ -57,6 +57,11 @@ func TestGetPages(t *testing.T) {
 	if err != nil || res.Msg.GetNextPageToken() != "" || len(res.Msg.GetRun().GetTasks()) != len(tasks) {
 		t.Fatalf("briefly: %v, error %v", res, err)
 	}
+	some, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id, Tasks: []string{"e", "b", "none", "e"}}))
+	if err != nil || some.Msg.GetNextPageToken() != "" || len(some.Msg.GetRun().GetTasks()) != 2 ||
+		len(some.Msg.GetRun().GetTasks()["b"].GetResult().GetStdout()) != 1<<20 || some.Msg.GetRun().GetTasks()["e"] == nil {
+		t.Errorf("some tasks: %v, error %v", len(some.Msg.GetRun().GetTasks()), err)
+	}
 	for name, task := range res.Msg.GetRun().GetTasks() {
 		if task.GetState() != "completed" || task.GetResult().GetStdout() != "" || task.GetResult().GetOutput() != nil {
 			t.Errorf("task %s is not brief: %v", name, task)

@@ -41,12 +41,11 @@ func (t *taskView) learn(i *v1.Instance, claims map[string]int32, records map[st
 // shown is the instance without streams, output and old attempts, and running if it is.
 func (i *instanceView) shown(t *taskView, task string, running map[string]runningAttempt) *v1.Instance {
 	b := briefInstance(i.instance)
-	if b.State != "assigned" {
+	if !mayRun(b.State) {
 		return b
 	}
-	r, ok := i.runs(t, task, running)
-	if ok {
-		b.State, b.AssignedAt, b.StartedAt = "running", r.assigned, r.started
+	if r, ok := i.runs(t, task, running); ok {
+		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.started
 	}
 	return b
 }

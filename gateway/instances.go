@@ -103,9 +103,12 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 		return nil, 0, err
 	}
 	if answer.GetChild() != "" {
-		holder = answer.GetChild()
-		answer, err = r.storedInstances(ctx, holder, req)
-		stored = err == nil
+		open := answer.GetOpen()
+		holder, err = answer.GetChild(), store.ErrNotFound
+		if !open { // else what it has left, if anything, is of an earlier opening
+			answer, err = r.storedInstances(ctx, holder, req)
+			stored = err == nil
+		}
 		if errors.Is(err, store.ErrNotFound) { // it goes on still
 			answer, err = r.queryInstances(ctx, holder, req)
 		}

@@ -29,10 +29,13 @@ const (
 // another execution is found as that one.
 const runsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
 
-// stateQuery is how visibility finds runs in a state. Open runs that are paused or wait for an approval are found as
-// running ones, and what was rejected is told from what has failed by its memo.
+// openQuery finds the runs that are open.
+const openQuery = " AND ExecutionStatus = 'Running'"
+
+// stateQuery is how visibility finds runs in a state. Among open runs, and among those that have failed, the states are
+// told apart by the memo.
 var stateQuery = map[string]string{
-	"running":   " AND ExecutionStatus = 'Running'",
+	"pending": openQuery, "pending_approval": openQuery, "running": openQuery, "paused": openQuery,
 	"completed": " AND ExecutionStatus = 'Completed'",
 	"failed":    " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')",
 	"rejected":  " AND ExecutionStatus = 'Failed'",
@@ -64,7 +67,7 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	}
 	found, err := g.newestRuns(ctx, query, after, limit+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
 		workflow, ok := names.WorkflowOfRun(info.GetExecution().GetWorkflowId())
-		if state := req.Msg.GetState(); state == "failed" || state == "rejected" {
+		if state := req.Msg.GetState(); state != "" {
 			ok = ok && listedState(info) == state
 		}
 		return ok && (name == "" || workflow == name)
@@ -174,7 +177,7 @@ func submittedAt(info *workflowpb.WorkflowExecutionInfo) *timestamppb.Timestamp 
 func listedState(info *workflowpb.WorkflowExecutionInfo) string {
 	state, noted := stateOf(info.GetStatus()), memoText(info, names.StateMemo)
 	switch {
-	case state == "running" && (noted == "paused" || noted == "pending_approval"),
+	case state == "running" && (noted == "pending" || noted == "pending_approval" || noted == "paused"),
 		info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && noted == "rejected":
 		return noted
 	}

@@ -74,6 +74,26 @@ func TestList(t *testing.T) {
 	wantCode(t, "a state that is none", err, connect.CodeInvalidArgument)
 }
 
+// TestListOpenStates lists open runs by the state that `runs get` shows.
+func TestListOpenStates(t *testing.T) {
+	f := start(t)
+	want := map[string]string{}
+	for _, state := range []string{"running", "pending", "pending_approval", "paused"} {
+		want[state] = f.submit(t, "open")
+		signal(t, want[state], setSignal, &v1.StatusResponse{Run: &v1.Run{State: state}})
+	}
+	for state, id := range want {
+		var got []string
+		eventually(t, "visibility has the run that is "+state+" and no other", func() bool {
+			got, _ = f.list(t, &v1.ListRunsRequest{Name: "open", State: state})
+			return slices.Equal(got, []string{id})
+		})
+		if is := f.listed(t, id); is != state {
+			t.Errorf("the list shows %s as %s", state, is)
+		}
+	}
+}
+
 // TestResolve finds runs by prefix and as the last one, at once after their submit.
 func TestResolve(t *testing.T) {
 	f := start(t)

@@ -156,7 +156,7 @@ func (g *Gateway) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v
 
 // kindOf is the same for tasks of which the placement queue would say the same.
 func kindOf(req *v1.TaskRequest) (string, error) {
-	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources()}
+	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer()}
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	return string(key), err
 }

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 func (f *fixture) plan(t *testing.T, document string) (*v1.PlanRunResponse, error) {
@@ -102,5 +104,32 @@ func TestPlanOfManyKinds(t *testing.T) {
 		if task.GetPlacement() != want {
 			t.Errorf("task %d: %s, want %s", i, task.GetPlacement(), want)
 		}
+	}
+}
+
+// TestPlanTellsContainersApart holds that tasks that differ in what their containers need
+// of a node are asked about each.
+func TestPlanTellsContainersApart(t *testing.T) {
+	def, err := definition.Parse("d.yaml", []byte(`
+name: apart
+tasks:
+  plain: { type: container, spec: { image: a } }
+  host: { type: container, spec: { image: a, network: host } }
+  data: { type: container, spec: { image: a, mounts: [{ hostPath: /data, containerPath: /d }] } }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gateway{config: Config{Now: time.Now}}
+	kinds := map[string]bool{}
+	for name, task := range def.GetTasks() {
+		kind, err := kindOf(g.taskRequest(name, task, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[kind] = true
+	}
+	if len(kinds) != 3 {
+		t.Errorf("three kinds of tasks are %d", len(kinds))
 	}
 }

@@ -48,9 +48,6 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 		if err != nil {
 			return nil, err
 		}
-		if chosen, err = ownLetters(id, chosen); err != nil {
-			return nil, err
-		}
 		tasks := namesOf(chosen)
 		generation := v.run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
@@ -78,19 +75,17 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 	}
 }
 
-// ownLetters are the dead letters that the workflow of the run itself can put back. Those of a large fan-out are with
-// children of it, which have ended with their last instance: they come back with their task.
-func ownLetters(id string, letters []subject) ([]subject, error) {
-	var own []subject
-	for _, about := range letters {
-		if about.one == nil || about.of.instance(int(about.one.instance.GetIndex())) == about.one {
-			own = append(own, about)
+// retryTask asks the workflow of an open run to put a task back, or an instance; one of a large fan-out whose child is
+// open is that child's.
+func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
+	req := &v1.RetryTaskRequest{Task: task}
+	err := g.updateOnce(ctx, id, names.RetryUpdate, req)
+	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok && said.Type() == names.UnknownTaskError {
+		if child := g.childWith(ctx, id, task); child != "" {
+			return g.updateOnce(ctx, child, names.RetryUpdate, req)
 		}
 	}
-	if len(own) == 0 && len(letters) > 0 {
-		return nil, wrongState("run %s: %s is one of too many instances to be put back by itself; retry the run when it has ended, from task %s if that has completed", id, letters[0].name, letters[0].task)
-	}
-	return own, nil
+	return err
 }
 
 // putBack asks the workflow of an open run to put tasks back and returns those
@@ -100,7 +95,7 @@ func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named 
 	var done []string
 	var refused error
 	for _, task := range tasks {
-		err := g.updateOnce(ctx, id, names.RetryUpdate, &v1.RetryTaskRequest{Task: task})
+		err := g.retryTask(ctx, id, task)
 		said, ok := errors.AsType[*temporal.ApplicationError](err)
 		switch {
 		case err == nil:

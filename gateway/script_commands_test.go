@@ -35,6 +35,9 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 		names.HoldUpdate:       func(t *v1.Task) { t.Held = true },
 		names.ReleaseUpdate:    func(t *v1.Task) { t.Held = false },
 		names.CancelTaskUpdate: func(t *v1.Task) { t.State = "cancelled" },
+		names.PauseTaskUpdate:  func(t *v1.Task) { t.State, t.Reason = "paused", "suspended" },
+		names.ResumeTaskUpdate: func(t *v1.Task) { t.State, t.Reason = "pending", "" },
+		names.KillTaskUpdate:   func(t *v1.Task) { t.State = "killed" },
 		names.ApproveUpdate:    func(t *v1.Task) { t.State = "completed" },
 		names.RejectUpdate:     func(t *v1.Task) { t.State = "rejected" },
 	} {
@@ -57,7 +60,7 @@ func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
 	if task == nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
 	}
-	if task.GetState() != "pending" {
+	if task.GetState() != "pending" && (name != names.ResumeTaskUpdate || task.GetReason() != "suspended") {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is %s", req.GetTask(), task.GetState()), names.TaskStateError, nil)
 	}
 	return nil
@@ -108,6 +111,23 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	if err != nil {
 		return err
 	}
+	var events v1.EventsResponse
+	err = workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+		return &v1.EventsResponse{Parts: events.GetParts(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandler(ctx, names.RetryUpdate, func(_ workflow.Context, req *v1.RetryTaskRequest) error {
+		if _, index, _ := names.ParseInstanceName(req.GetTask()); index != deadInChild {
+			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q is no dead letter", req.GetTask()), names.TaskStateError, nil)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	workflow.GetSignalChannel(ctx, eventsSignal).ReceiveAsync(&events)
 	workflow.GetSignalChannel(ctx, endSignal).Receive(ctx, nil)
 	return nil
 }

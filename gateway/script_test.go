@@ -18,7 +18,7 @@ import (
 
 // Signals that tell scriptedRun what to do.
 const (
-	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context and error to show
+	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context, error and state to show
 	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute
 	eventsSignal  = "events"  // *v1.EventsResponse: events to tell, and parts that are stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
@@ -62,6 +62,10 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		ch.Receive(ctx, &set)
 		s.set(&set)
 		s.count(ctx)
+		if state := set.GetRun().GetState(); state != "" {
+			s.status.Run.State = state
+			_ = workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: state})
+		}
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, eventsSignal), func(ch workflow.ReceiveChannel, _ bool) {
 		s.events = v1.EventsResponse{}
@@ -142,6 +146,9 @@ func (s *script) set(set *v1.StatusResponse) {
 	for name, record := range set.GetRecords() {
 		s.status.Records[name] = record
 	}
+	if set.GetParts() != nil {
+		s.status.Parts = set.Parts
+	}
 	for name, claim := range set.GetClaims() {
 		s.status.Claims[name] = claim
 	}
@@ -180,6 +187,9 @@ func (s *script) tellEvents(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 
 // mayRetry and retry are the update that puts a dead letter back.
 func (s *script) mayRetry(req *v1.RetryTaskRequest) error {
+	if s.status.Run.Tasks[req.GetTask()] == nil {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
+	}
 	if state := s.status.Run.Tasks[req.GetTask()].GetState(); state != "dead_letter" {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is %s", req.GetTask(), state), names.TaskStateError, nil)
 	}
@@ -296,7 +306,7 @@ func waitClosed(t *testing.T, run string) {
 // eventually waits until check holds.
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for !check() {
 		select {

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"encoding/base64"
-	"fmt"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -139,7 +139,8 @@ func decodeInstanceToken(token, run, task string) (index int, err error) {
 
 // encodeEventToken says that a page of the events of a run starts at a place.
 func encodeEventToken(run string, at eventPlace) string {
-	return encodeToken(eventTokenKind, run, fmt.Sprintf("%d.%d.%d", at.generation, at.part, at.offset))
+	place, _ := json.Marshal(at) // numbers and names
+	return encodeToken(eventTokenKind, run, string(place))
 }
 
 // decodeEventToken returns the place that a page starts at.
@@ -154,8 +155,7 @@ func decodeEventToken(token, run string) (at eventPlace, err error) {
 	if of != run {
 		return eventPlace{}, invalid("the page token belongs to run %s", of)
 	}
-	_, err = fmt.Sscanf(place, "%d.%d.%d", &at.generation, &at.part, &at.offset)
-	if err != nil || at.generation < 0 || at.part < 0 || at.offset < 0 {
+	if json.Unmarshal([]byte(place), &at) != nil || !at.valid() {
 		return eventPlace{}, invalid("the page token is not one of this list")
 	}
 	return at, nil

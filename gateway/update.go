@@ -23,8 +23,14 @@ const (
 )
 
 // update has the workflow of an open run carry out an update. A task that it does not know is NotFound, what the
-// state of the run or the task forbids FailedPrecondition. At most 10 updates of a run are in flight; one more waits.
+// state of the run or the task forbids FailedPrecondition. At most 10 updates of a run are in flight, those of other
+// gateways included; one more waits.
 func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
+	giveBack, err := g.updates.take(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%s: run %s: %w", name, id, err)
+	}
+	defer giveBack()
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
 	for {

@@ -195,12 +195,22 @@ func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Ta
 		Count: t.task.Count, Counts: t.counts(name, running), CachedFrom: t.task.GetCachedFrom(),
 		ChildRun: t.task.GetChildRun(), Held: t.task.GetHeld(),
 	}
-	if b.State == "assigned" {
-		if r, ok := running[names.AttemptID(name, t.claim)]; ok {
-			b.State, b.AssignedAt, b.StartedAt = "running", r.assigned, r.started
-		}
+	if r, ok := running[names.AttemptID(name, t.claim)]; ok && mayRun(b.State) {
+		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.started
 	}
 	return b
+}
+
+// mayRun says whether the process of a task may have been started that the workflow shows in a state. One that it
+// shows as paused has been, unless it waits for an approval.
+func mayRun(state string) bool { return state == "assigned" || state == "paused" }
+
+// shownRunning is what a task is shown as whose process has been started.
+func shownRunning(state string) string {
+	if state == "paused" {
+		return state
+	}
+	return "running"
 }
 
 // briefResult is a result without streams and output.

@@ -94,7 +94,7 @@ func TestRunning(t *testing.T) {
 	w := f.watch(t, id)
 	w.until(t, "both are assigned", func() bool { return w.counts["assigned"] == 2 })
 	started := timestamppb.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for _, ref := range []*v1.ClaimRef{{Task: "test", Claim: 4}, {Task: "build", Claim: 2}} {
 		signal(t, id, executeSignal, ref)

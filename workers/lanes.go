@@ -24,6 +24,7 @@ func (n *Node) serve() error {
 			names.DrainActivity:     service.Drain,
 			names.UndrainActivity:   service.Undrain,
 			names.DetachActivity:    n.attempts.Detach,
+			names.SteerActivity:     n.attempts.Steer,
 		}),
 		n.serveAttempts(names.CPULane),
 		n.serveGPUs(),

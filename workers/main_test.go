@@ -13,7 +13,7 @@ import (
 
 // limit is how long a test waits for something that will happen. It is far
 // beyond what anything takes, so that a slow machine fails no test.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // sharedYard is the yard of all tests that need no control worker of their own.
 var sharedYard struct {

@@ -42,6 +42,13 @@ type NodeConfig struct {
 	WorkDir string
 	// ScratchDir is where attempts get their private directories.
 	ScratchDir string
+	// StateDir is the parent of the folder in which the node finds again what it has left;
+	// empty: one of this user in the folder for temporary files.
+	StateDir string
+	// Guard is called with the state of the node before the first attempt starts that would
+	// outlive this worker: from then on something outside of this process is to call
+	// activities.EndOverdue. nil: nothing does.
+	Guard func(dir string)
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
 	// Metrics counts attempts and shows the ledger; nil: nothing does.
@@ -51,6 +58,8 @@ type NodeConfig struct {
 
 	// Gaming are the rules by which it is told that somebody plays on the machine; nil: node.DefaultGamingRules.
 	Gaming *node.GamingRules
+	// Containers is what the containers of tasks may do on the node; nil: nothing that could harm it.
+	Containers *v1.ContainerPolicy
 
 	// Others than those of this machine in tests.
 	lockDir   string
@@ -110,7 +119,8 @@ type Node struct {
 	registered bool           // set once, before anything else uses the node
 	leaving    atomic.Bool
 	cancel     context.CancelFunc
-	unwatch    func() // no scrape shows the ledger any more
+	recovered  func(context.Context) // ends what was begun for attempts of an earlier worker
+	unwatch    func()                // no scrape shows the ledger any more
 	loops      sync.WaitGroup
 	stop       sync.Once
 
@@ -132,7 +142,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		beat = pushedBeat
 	}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
-	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, unwatch: func() {}}
+	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}, unwatch: func() {}}
 	defer func() {
 		if err != nil {
 			n.Stop()
@@ -142,7 +152,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.attempts = &activities.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		SharedDir: cfg.SharedDir, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
@@ -159,6 +169,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	if err = n.lockName(ctx); err != nil {
 		return nil, err
 	}
+	n.recover(ctx)
 	// Nothing is taken up before the node is registered under this incarnation.
 	if err = n.join(ctx); err != nil {
 		return nil, err
@@ -171,6 +182,24 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.loops.Go(func() { n.stay(loopCtx) })
 	n.unwatch = cfg.Metrics.WatchLedger(cfg.Name, func() metrics.Ledger { return ledgerFigures(ledger) })
 	return n, nil
+}
+
+// recover goes on with the attempts of an earlier worker of the name. Where no lock says
+// that it is dead, they may be a live one's.
+func (n *Node) recover(ctx context.Context) {
+	if n.lock == nil {
+		return
+	}
+	dir, err := openState(n.cfg.StateDir, n.cfg.Client.Fleet, n.cfg.Name)
+	if err != nil {
+		n.cfg.Logger.Warn("no attempt will outlive this worker", "error", err)
+		return
+	}
+	n.attempts.StateDir = dir
+	if n.cfg.Guard != nil {
+		n.attempts.Guard = func() { n.cfg.Guard(dir) }
+	}
+	n.recovered = n.attempts.Recover(ctx)
 }
 
 // Stop ends the node: waiting attempts are handed back, running ones are stopped
@@ -193,9 +222,13 @@ func (n *Node) Stop() {
 		// Of the others the workers have waited for the end.
 		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout)
 		n.attempts.AwaitEnds(ctx)
+		n.recovered(ctx)
 		cancel()
 		n.leave()
 		if err := n.workspaces.Close(); err != nil {
+			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
+		}
+		if err := n.attempts.CloseState(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
 		if n.lock != nil {
@@ -237,6 +270,18 @@ func (n *Node) Err() error {
 	}
 }
 
+// available are the task types of executors that can run something now, sorted.
+func available(executors []executor.Executor) []string {
+	var types []string
+	for _, e := range executors {
+		if a, ok := e.(executor.Available); !ok || a.Available() == nil {
+			types = append(types, e.Type())
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
 // snapshotter returns what takes the node's figures for its heartbeat.
 func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.NodeSnapshot {
 	dir := cfg.WorkDir
@@ -245,17 +290,13 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	}
 	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: cfg.Labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
 	machine := cmp.Or(cfg.machineID, machineID())
-	var types []string
-	for _, e := range cfg.Executors {
-		types = append(types, e.Type())
-	}
-	slices.Sort(types)
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
 		s.Capabilities = cfg.Capabilities
-		s.Executors = types
+		s.Executors = available(cfg.Executors)
 		s.MaxParallel = int32(cfg.MaxParallel)
 		s.Machine = machine
+		s.Containers = cfg.Containers
 		s.Running = running(ledger)
 		reserved := cfg.Machine.Reserved()
 		s.ReservedCores, s.ReservedMemoryMb = reserved.Cores, reserved.MemoryMB

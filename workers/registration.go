@@ -2,9 +2,7 @@ package workers
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -32,9 +30,7 @@ const (
 // goes on without: then the registry alone keeps a second worker out, and a worker
 // that has died is waited for.
 func (n *Node) lockName(ctx context.Context) error {
-	// The name of a lock is that of a node, and several fleets may have nodes of one name here.
-	sum := sha256.Sum256([]byte(n.cfg.Client.Fleet + "/" + n.cfg.Name))
-	lockName := node.Name(fmt.Sprintf("%.40s-%x", n.cfg.Name, sum[:8]))
+	lockName := nodeFolder(n.cfg.Client.Fleet, n.cfg.Name)
 	until := time.Now().Add(lockPatience)
 	for {
 		lock, err := node.LockName(n.cfg.lockDir, lockName)

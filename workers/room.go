@@ -19,11 +19,23 @@ type room struct{ ledger *node.Ledger }
 // node are those that placement has picked: another choice here would be one
 // that the placement queue does not know of.
 func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), error) {
-	res := req.GetResources()
-	if picked := len(req.GetGpus()); picked < int(res.GetGpus()) {
-		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), res.GetGpus(), picked)
+	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted {
+		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), wanted, picked)
 	}
-	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
+	id, need := place(req)
+	return r.ledger.Acquire(ctx, id, need)
+}
+
+// Restore takes the place of an attempt that has it; see node.Ledger.Restore.
+func (r room) Restore(req *v1.ExecuteRequest) (func(), error) {
+	id, need := place(req)
+	return r.ledger.Restore(id, need)
+}
+
+// place is what an attempt holds on the ledger, and the id under which it does.
+func place(req *v1.ExecuteRequest) (id string, need node.Need) {
+	res := req.GetResources()
+	need = node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
 	if res != nil && res.Cores != nil {
 		need.Cores = res.GetCores()
 	}
@@ -31,7 +43,7 @@ func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), erro
 	if req.Index != nil {
 		name = names.InstanceName(name, int(req.GetIndex()))
 	}
-	return r.ledger.Acquire(ctx, req.GetRunId()+"/"+names.AttemptID(name, req.GetClaim()), need)
+	return req.GetRunId() + "/" + names.AttemptID(name, req.GetClaim()), need
 }
 
 var _ activities.Room = room{}

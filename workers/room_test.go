@@ -46,6 +46,13 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 			if release(); len(ledger.Running()) > 0 {
 				t.Errorf("holds %v after its release", ledger.Running())
 			}
+			if release, err = (room{ledger}).Restore(test.req); err != nil {
+				t.Fatal(err)
+			}
+			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty()) {
+				t.Errorf("holds %v again, want %v", got, test.need)
+			}
+			release()
 		})
 	}
 	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &v1.ExecuteRequest{Task: "t", Resources: &v1.Resources{Gpus: 2}, Gpus: []int32{0}})

@@ -156,7 +156,7 @@ func TestCancelOfHandedOver(t *testing.T) {
 func TestNodeIsCutOffAtTheHandover(t *testing.T) {
 	t.Parallel()
 	limits := handoverLimits()
-	limits.HandoverLease = 8 * time.Second
+	limits.HandoverLease = 12 * time.Second
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.start("n")
@@ -210,7 +210,7 @@ func TestNodeIsCutOffAtTheHandover(t *testing.T) {
 func TestNodeIsCutOffWhileDetached(t *testing.T) {
 	t.Parallel()
 	limits := handoverLimits()
-	limits.HandoverLease = 12 * time.Second
+	limits.HandoverLease = 18 * time.Second
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
 	c.start("n")

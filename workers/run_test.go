@@ -148,7 +148,7 @@ func TestFailurePolicies(t *testing.T) {
 			`{name: p, failurePolicy: halt, tasks: {bad: {type: shell, spec: {command: x}, retry: {maxRetries: 0}},
 				slow: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [slow]},
 				tidy: {type: shell, spec: {command: x}, dependsOn: [bad], onFailure: run}}}`,
-			script{"bad": {fake.Exit(1)}, "slow": {{Duration: 300 * time.Millisecond}}}, "failed",
+			script{"bad": {fake.Exit(1)}, "slow": {{Duration: 3 * time.Second}}}, "failed",
 			map[string]string{"bad": "failed", "slow": "completed", "after": "skipped halt", "tidy": "completed"},
 		},
 		"onFailure run": {

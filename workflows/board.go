@@ -66,8 +66,10 @@ type entry struct {
 // more is what only few tasks have.
 type more struct {
 	held       bool   // by a person
+	suspended  string // by a person, and why; empty: it is not
 	cachedFrom string // run whose result was reused
 	cacheKey   string // under which the result is to be kept
+	uncached   string // why its result is kept under none, although it has a cache
 	childRun   string
 	items      *v1.Items // of a foreach whose list was evaluated
 	fan        *fan      // nil: it has no instances, or not yet
@@ -223,7 +225,7 @@ func (b *board) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals = 0, 0
 	if m := e.more; m != nil {
-		m.cachedFrom, m.cacheKey, m.childRun, m.readyAt = "", "", "", time.Time{}
+		m.cachedFrom, m.cacheKey, m.uncached, m.childRun, m.readyAt = "", "", "", "", time.Time{}
 		if m.fan != nil {
 			m.fan.view = nil
 		}
@@ -258,16 +260,29 @@ func (b *board) countGroup(i int, was string, rec dag.Record, now time.Time) {
 		}
 	case rec.State == dag.StateCompleted && b.fan(i) == nil: // over nothing
 		b.rare(i).fan = &fan{counts: map[string]int32{}}
+		b.entries[i].startedAt = timestamppb.New(now)
 	}
 }
 
-// shown is the state of task i as people see it: one that waits for a person is paused.
+// shown is the state of task i as people see it: one that waits for a person is paused,
+// and so is one that a person has suspended.
 func (b *board) shown(i int) string {
 	e := &b.entries[i]
-	if e.state == dag.StateAssigned && b.definition(i).GetType() == typeApproval {
+	switch {
+	case e.state == dag.StateAssigned && b.definition(i).GetType() == typeApproval:
+		return statePaused
+	case e.more != nil && e.more.suspended != "" && (e.state == dag.StateAssigned || e.state == dag.StateRunning):
 		return statePaused
 	}
 	return e.state
+}
+
+// pausedFor is the reason of a task that is shown as paused.
+func (b *board) pausedFor(i int) string {
+	if b.suspended(i) != "" {
+		return reasonSuspended
+	}
+	return reasonApproval
 }
 
 // recount counts instance i, which was shown in another state, for its task.

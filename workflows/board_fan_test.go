@@ -196,3 +196,12 @@ func TestCarryKeepsInstances(t *testing.T) {
 		t.Errorf("items %v, checkpoint %v, held %v", after.items(0), after.checkpoint(4), carry.GetHeld())
 	}
 }
+
+// A task that fans out over nothing has begun and ended at once.
+func TestFanOutOverNothingHasBegun(t *testing.T) {
+	t.Parallel()
+	b, core := newFan(t, 0)
+	if each := b.taskMessage(0); each.GetState() != dag.StateCompleted || each.GetStartedAt() == nil || core.Task(0).State != dag.StateCompleted {
+		t.Errorf("each: %v", each)
+	}
+}

@@ -17,10 +17,12 @@ func (r *run) looksUp(i int) bool {
 
 // cacheAnswered goes on with a task whose cache key has been evaluated: a result
 // that is there is reused, and else the task runs. So does one whose key cannot be
-// told; its result is kept for nobody.
+// told, which the events and its log say; its result is kept for nobody.
 func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
-		workflow.GetLogger(r.ctx).Warn("the key of the cache could not be evaluated", "task", r.core.Name(i), "error", a.GetError())
+		r.board.rare(i).uncached = "runs without the cache: " + a.GetError()
+		rec := r.core.Task(i)
+		r.log.add(workflow.Now(r.ctx), eventQueued, i, "", rec.Attempt, rec.Claim, r.board.rare(i).uncached)
 	}
 	cached := a.GetCached()
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
@@ -48,6 +50,22 @@ func (b *board) reuse(i int, cached *v1.CachedResult) {
 func (b *board) knowsCacheKey(i int) bool {
 	m := b.entries[i].more
 	return m != nil && m.cacheKey != ""
+}
+
+// noticesFor are what the log of a dispatch is to say first. Of a batch the first instance of which there is
+// something to say stands for the others.
+func (b *board) noticesFor(members []int) []string {
+	for _, i := range members {
+		m := b.entries[i].more
+		if m == nil || m.uncached == "" {
+			continue
+		}
+		if len(members) > 1 {
+			return []string{b.name(i) + " " + m.uncached}
+		}
+		return []string{m.uncached}
+	}
+	return nil
 }
 
 // keepResult has a completed result kept for later runs if the task says so.

@@ -24,11 +24,15 @@ const maxCarryBytes = 512 << 10
 func (r *run) mustContinueAsNew() bool {
 	if !r.draining {
 		info := workflow.GetInfo(r.root)
-		events := info.GetCurrentHistoryLength()
 		r.draining = info.GetCurrentHistorySize() > r.limits.HistoryBytes ||
-			events > r.limits.HistoryEvents && (events > r.limits.olderEvents || r.handsOver())
+			r.limits.full(info.GetCurrentHistoryLength(), r.goesSooner, r.handsOver)
 	}
 	return r.draining
+}
+
+// goesSooner says whether the history of this execution is full at Limits.HistoryEvents.
+func (r *run) goesSooner() bool {
+	return workflow.GetVersion(r.ctx, versionSooner, workflow.DefaultVersion, 1) != workflow.DefaultVersion && r.handsOver()
 }
 
 // continueAsNew leaves the state of the run to a fresh execution. Nothing runs
@@ -41,7 +45,7 @@ func (r *run) continueAsNew() error {
 	}
 	r.flushEvents()
 	r.leaveLocks()
-	if r.gather(); len(r.events) > 0 {
+	if r.gather(); len(r.events) > 0 || r.steerings > 0 {
 		return nil
 	}
 	carry := r.carry()
@@ -104,7 +108,7 @@ func (r *run) news() bool {
 		return true // they change the state
 	}
 	r.gather()
-	return len(r.events) > 0
+	return len(r.events) > 0 || r.steerings > 0
 }
 
 // carry is the run as the next execution needs it.
@@ -112,9 +116,17 @@ func (r *run) carry() *v1.RunCarry {
 	c := r.board.carry(r.core)
 	c.Cancelled = r.core.Cancelled()
 	c.EventParts = r.log.parts
+	if r.in.GetPart() != nil {
+		c.HaltReason = r.core.GroupHalted(0)
+	}
 	for _, m := range r.remotes {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts, t.PartsBefore = m.parts, m.before
+			t.Parts, t.PartsBefore, t.PutBack = m.parts, m.before, m.putBack
+		}
+	}
+	for i := range r.graph.Len() {
+		if t := c.Tasks[r.graph.Name(i)]; t != nil && r.graph.FansOut(i) {
+			t.Pace = r.paceOf(i)
 		}
 	}
 	r.carryAttempts(c)
@@ -170,6 +182,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			_, instances := r.core.Instances(r.board.task(i))
 			r.board.restore(i, t, instances > 0)
 			r.restoreParts(i, t)
+			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
 		}
 		r.board.touch(i) // who watched the execution before sees all of it again
@@ -231,11 +244,22 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 			records = append(records, rec)
 		}
 	}
+	again := r.startsWith()
+	if r.in.GetPart() != nil {
+		again.Tasks = deadLettersAmong(again.Tasks, tasks)
+		halted := carry.GetHaltReason()
+		if r.in.GetCarry() == nil {
+			halted = r.in.GetPart().GetHaltReason()
+		}
+		options = append(options, dag.WithHaltedGroup(0, halted))
+	} else {
+		again.Tasks, again.Remote = remoteTasks(again.Tasks, tasks)
+	}
 	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
 		options = append(options, dag.WithFirstFailure(i))
 	}
 	var err error
-	r.core, err = dag.Reopen(r.graph, records, r.startsWith(), options...)
+	r.core, err = dag.Reopen(r.graph, records, again, options...)
 	if err != nil {
 		return fmt.Errorf("go on with the run: %w", err)
 	}
@@ -267,13 +291,14 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	e := &b.entries[i]
 	task := b.taskMessage(i)
 	task.State, task.Reason = rec.State, rec.Reason
-	if rec.State != dag.StateAssigned {
+	if rec.State != dag.StateAssigned || b.suspended(i) != "" {
 		task.Error = rec.Error // else it is what an approval asks
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // they are elsewhere
 	t := &v1.TaskCarry{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unheard: e.unheard, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: b.items(i),
+		Paused: b.suspended(i),
 	}
 	if e.record != "" {
 		kept := e.result
@@ -337,9 +362,9 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	if e.state == dag.StateAssigned {
 		e.why, e.text = e.text, ""
 	}
-	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil {
+	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil || t.GetPaused() != "" {
 		m := b.rare(i)
-		m.cachedFrom, m.childRun = task.GetCachedFrom(), task.GetChildRun()
+		m.cachedFrom, m.childRun, m.suspended = task.GetCachedFrom(), task.GetChildRun(), t.GetPaused()
 		if t.GetReadyAt() != nil {
 			m.readyAt = t.GetReadyAt().AsTime()
 		}

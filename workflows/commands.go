@@ -86,6 +86,7 @@ func (r *run) handleCommands() error {
 		{names.HoldUpdate, "hold a task back", r.mayHold, r.hold},
 		{names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold},
 		{names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask},
+		{names.KillTaskUpdate, "kill a task", r.mayKill, r.kill},
 		{names.ApproveUpdate, "approve a task", r.mayJudge, r.approve},
 		{names.RejectUpdate, "reject a task", r.mayJudge, r.reject},
 	} {
@@ -108,7 +109,7 @@ func (r *run) handleCommands() error {
 			return err
 		}
 	}
-	return nil
+	return r.handleSteering()
 }
 
 // target is the task or instance that a command is for, unless the command makes

@@ -10,6 +10,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -21,6 +22,9 @@ type attempt struct {
 	began   time.Time
 	cancel  workflow.CancelFunc
 	stopped map[int]bool // members that are not wanted any more; nil: none
+	// steered says that its node has been asked for something and has not answered, and
+	// unsure that nobody knows whether it was suspended.
+	steered, unsure bool
 	// detached says that no activity waits for it, and leaseUntil when nothing of it runs any
 	// more in which nobody has heard of it; zero: it was never handed over.
 	detached   bool
@@ -129,6 +133,9 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
 	options := executeOptions(req, name, att.queue, priority, r.in.GetOptions().GetHeartbeatTimeout().AsDuration())
+	if own := definition.HeartbeatTimeout(r.core.Definition(att.task)); own > 0 {
+		options.HeartbeatTimeout = own
+	}
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(workflow.Now(r.ctx)))
 	ctx = workflow.WithActivityOptions(ctx, options)
 	att.cancel = cancel
@@ -152,6 +159,7 @@ func (r *run) over(att *attempt, f workflow.Future) {
 	r.inFlight--
 	for _, m := range att.members {
 		delete(r.attempts, m)
+		r.board.suspend(m, "")
 	}
 	now := workflow.Now(r.ctx)
 	r.release(att.task, att.claim, outcome)
@@ -167,6 +175,7 @@ func (r *run) over(att *attempt, f workflow.Future) {
 // ended shows how a dispatch ended and tells the core, at once or when it is known
 // whether the attempt may be repeated.
 func (r *run) ended(end dispatchEnd, now time.Time) {
+	r.asKilled(&end.ended)
 	r.board.attemptEnded(end.task, end, now)
 	r.keepResult(end)
 	e := end.ended

@@ -34,7 +34,9 @@
 // go on meanwhile: the nodes detach them, and the next execution adopts them; see handover.go.
 //
 // What people want of a run are updates. A handler looks whether it makes sense and
-// leaves it to the loop, which carries it out between two rounds.
+// leaves it to the loop, which carries it out between two rounds. To suspend what
+// runs, and to let it go on, its node is asked first, by the activity Steer; what is
+// suspended runs, as far as the core knows.
 //
 // It may import proto, workflows/names, workflows/dag, workflows/admission and workflows/definition,
 // and of Temporal only go.temporal.io/sdk/workflow and temporal. Activities are

@@ -158,6 +158,7 @@ func (r *run) condition(q question) *v1.Condition {
 	case asksCache:
 		c.Expression, c.References = def.GetCache().GetKey(), refs.GetCache()
 		c.Input = r.taskInput(q.task)
+		r.addItem(c, q.task)
 		if ttl := definition.CacheTTL(def); ttl > 0 {
 			c.Ttl = durationpb.New(ttl)
 		}
@@ -171,8 +172,16 @@ func (r *run) condition(q question) *v1.Condition {
 	case asksTemplate:
 		c.Template, c.References = definition.TemplateSpec(def), refs.GetTemplates()
 		c.Input = r.taskInput(q.task)
+		r.addItem(c, q.task)
 	}
 	return c
+}
+
+// addItem says which item of a foreach an instance is for, or in which stored list it is.
+func (r *run) addItem(c *v1.Condition, i int) {
+	if r.core.Group(i) >= 0 {
+		c.Item, c.Items = r.item(i)
+	}
 }
 
 // taskInput is what expressions of task i see as `input`: its own input, and in
@@ -188,8 +197,6 @@ func (r *run) taskInput(i int) *structpb.Struct {
 			input.Fields[word] = v
 		}
 	}
-	item, _ := r.item(i)
-	set("item", item)
 	set("index", structpb.NewNumberValue(float64(number)))
 	set("count", structpb.NewNumberValue(float64(r.board.fan(r.core.Group(i)).total)))
 	return input

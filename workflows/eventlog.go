@@ -33,6 +33,7 @@ const (
 	eventReleased     = "released"
 	eventApproved     = "approved"
 	eventRejected     = "rejected"
+	eventKilled       = "killed"
 )
 
 const (

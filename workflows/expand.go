@@ -12,9 +12,11 @@ import (
 func (r *run) expand(i int) {
 	def, part := r.core.Definition(i), r.in.GetPart()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
-	switch {
+	switch m := r.hasRemote(i); {
 	case r.board.isHeld(i):
 		r.unexpanded[i] = true
+	case m != nil && len(m.putBack) > 0: // it keeps its list
+		r.expandLarge(i, m.total)
 	case part != nil:
 		r.board.setItems(i, part.GetItems())
 		r.events = append(r.events, dag.Expanded{Task: i, From: int(part.GetFrom()), Count: int(part.GetTo() - part.GetFrom())})
@@ -68,6 +70,17 @@ func (b *board) items(i int) *v1.Items {
 		return m.items
 	}
 	return nil
+}
+
+// allItems are the lists of all tasks that were evaluated, by task.
+func (b *board) allItems() map[string]*v1.Items {
+	all := map[string]*v1.Items{}
+	for i := range b.graph.Len() {
+		if items := b.items(i); items != nil {
+			all[b.name(i)] = items
+		}
+	}
+	return all
 }
 
 func (b *board) isHeld(i int) bool {

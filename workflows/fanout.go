@@ -2,10 +2,12 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
@@ -35,6 +37,13 @@ type remote struct {
 	before []*v1.PartReport
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
+	haltReason      string // dag.ReasonHalt or dag.ReasonMaxFailures
+	// putBack are instances that were put back by hand and whose parts are not open again yet, and partial says that
+	// the task goes on for their sake: what else has ended stays as it is.
+	putBack []int32
+	partial bool
+	// openings is how often a part was opened by this execution, by its first instance.
+	openings map[int]int
 }
 
 // isLarge says whether so many instances of a task are for children of the run. Tasks that no node
@@ -56,9 +65,12 @@ func (r *run) hasRemote(i int) *remote {
 
 // expandLarge has the instances of a task carried through by children.
 func (r *run) expandLarge(i, count int) {
-	m := &remote{task: i, total: count}
+	m := &remote{task: i, total: count, openings: map[int]int{}}
 	if was := r.hasRemote(i); was != nil && was.total == count {
-		m.before = was.parts
+		m.before, m.putBack, m.partial = was.parts, was.putBack, len(was.putBack) > 0
+		if m.partial && r.failuresOf(was)-int32(len(m.putBack)) > r.core.Definition(i).GetMaxFailures() {
+			m.halt(dag.ReasonMaxFailures)
+		}
 	}
 	r.remotes = append(slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }), m)
 	r.board.rare(i).fan = &fan{total: count, counts: map[string]int32{dag.StatePending: int32(count)}}
@@ -92,7 +104,8 @@ func (r *run) openParts(m *remote) {
 	if limit > 0 {
 		width = min(width, limit)
 	}
-	for len(m.parts) < parts && !m.halted && !m.stopped && !(r.draining && len(m.parts) > 0) {
+	r.reopenParts(m, size, width, limit)
+	for len(m.parts) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.parts) > 0) {
 		slot := m.freeSlot(width)
 		if slot < 0 {
 			return
@@ -100,20 +113,23 @@ func (r *run) openParts(m *remote) {
 		from := len(m.parts) * size
 		to := m.partEnd(len(m.parts), size)
 		before := m.partBefore(from)
-		if before.GetOver() && before.GetCounts()[dag.StateCompleted] == int32(to-from) {
+		if before.GetOver() && (before.GetCounts()[dag.StateCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
 			m.parts = append(m.parts, before)
 			continue
 		}
+		if m.halted && before == nil {
+			break // nothing new starts
+		}
 		m.parts = append(m.parts, &v1.PartReport{
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(),
-			Counts: map[string]int32{dag.StatePending: int32(to - from)},
+			Counts: map[string]int32{dag.StatePending: int32(to - from)}, Revision: before.GetRevision(),
 		})
-		share := limit / width
-		if slot < limit%width {
-			share++
-		}
-		r.openPart(m, from, to, int32(share))
+		r.openPart(m, opening{
+			from: from, to: to, concurrency: m.share(slot, limit, width), before: before, back: m.takeBack(from, to),
+			skipped: m.partial && before.GetOver(),
+		})
 	}
+	m.partial = m.partial && len(m.parts) < parts && !m.halted
 	if len(m.before) > 0 && len(m.parts) == parts {
 		r.reportedNothing(m) // all of them may be kept
 	}
@@ -147,10 +163,31 @@ func (m *remote) freeSlot(width int) int {
 	return slices.Index(taken, false)
 }
 
+// share is the part of a limit that falls to a slot; 0: there is no limit.
+func (m *remote) share(slot, limit, width int) int32 {
+	share := limit / width
+	if slot < limit%width {
+		share++
+	}
+	return int32(share)
+}
+
+// opening is how a part is opened.
+type opening struct {
+	from, to    int // instances
+	concurrency int32
+	before      *v1.PartReport // how it stood when it was open before; nil: it was not
+	// back are instances that are put back. skipped says that of the others only those go on that were skipped.
+	back    []int32
+	skipped bool
+}
+
 // openPart starts the child that carries a part through. It outlives this execution of the run.
-func (r *run) openPart(m *remote, from, to int, concurrency int32) {
-	name := r.graph.Name(m.task)
-	in := r.partInput(m, from, to, concurrency)
+func (r *run) openPart(m *remote, o opening) {
+	name, from, to := r.graph.Name(m.task), o.from, o.to
+	in := r.partInput(m, o)
+	m.openings[from]++
+	number := m.openings[from]
 	if err := definition.Pack(in); err != nil {
 		r.partGone(m, from, err.Error())
 		return
@@ -164,25 +201,47 @@ func (r *run) openPart(m *remote, from, to int, concurrency int32) {
 		StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", name, from, to-1, r.id),
 	})
 	r.fly(workflow.ExecuteChildWorkflow(ctx, names.FanOutWorkflow, in), func(f workflow.Future) {
-		// Its last report has come before its end.
-		r.partGone(m, from, fmt.Sprint("its workflow has ended: ", f.Get(r.ctx, nil)))
+		err := f.Get(r.ctx, nil)
+		_, open := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err)
+		switch {
+		case number != m.openings[from]: // it has been opened again since
+		case open && o.before != nil: // the one before has reported its end, and is about to close
+			r.after(reportEvery, "the part closes", func() {
+				if !m.stopped {
+					r.openPart(m, o)
+				} else {
+					r.partGone(m, from, "it was not opened again")
+				}
+			})
+		default:
+			// Its last report has come before its end.
+			r.partGone(m, from, fmt.Sprint("its workflow has ended: ", err))
+		}
 	})
 }
 
 // partInput is what the child of a part is started with: the task, without what it had to wait for.
-func (r *run) partInput(m *remote, from, to int, concurrency int32) *v1.RunInput {
+func (r *run) partInput(m *remote, o opening) *v1.RunInput {
 	name, def := r.graph.Name(m.task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(m.task))
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
 	part := &v1.Part{
-		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(from), To: int32(to), Count: int32(m.total),
-		Items: r.board.items(m.task), Concurrency: concurrency, MaxFailures: task.GetMaxFailures(),
+		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
+		Items: r.board.items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
 		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
 	}
+	part.Pace = m.pace()
+	if m.halted {
+		part.HaltReason = m.haltReason
+	}
 	var again *v1.Again
-	if before := m.partBefore(from); before != nil {
-		part.Before, again = proto.Int32(before.GetGeneration()), &v1.Again{Failed: true}
+	if o.before != nil {
+		part.Before, again = proto.Int32(o.before.GetGeneration()), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+	}
+	var back []string
+	for _, n := range o.back {
+		back = append(back, names.InstanceName(name, int(n)))
 	}
 	for _, p := range r.graph.Parents(m.task) {
 		if output := r.parentOutput(p); output != nil {
@@ -194,7 +253,7 @@ func (r *run) partInput(m *remote, from, to int, concurrency int32) *v1.RunInput
 	return &v1.RunInput{
 		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
-		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again,
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
 	}
 }
@@ -235,7 +294,7 @@ func (r *run) partGone(m *remote, from int, why string) {
 	p := proto.CloneOf(m.parts[k])
 	p.Over, p.State, p.ExitCode = true, dag.StateFailed, -1
 	p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
-	for _, state := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning} {
+	for _, state := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning, statePaused} {
 		if n := p.Counts[state]; n > 0 {
 			p.Counts[dag.StateLost] += n
 			delete(p.Counts, state)
@@ -245,13 +304,15 @@ func (r *run) partGone(m *remote, from int, why string) {
 	r.reported(m)
 }
 
-// failures is how many instances have ended as a failure.
-func (m *remote) failures() (n int32) {
+// failures is how many instances have ended as a failure, and cancelled how many were cancelled.
+func (m *remote) failures() (n, cancelled int32) {
 	for _, p := range m.parts {
 		//workflowcheck:ignore (a sum does not depend on the order)
 		for state, count := range p.GetCounts() {
 			switch state {
-			case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled: // what was halted is cancelled
+			case dag.StateCompleted, dag.StateStopped, dag.StateSkipped:
+			case dag.StateCancelled:
+				cancelled += count
 			default:
 				if dag.Terminal(state) {
 					n += count
@@ -259,8 +320,25 @@ func (m *remote) failures() (n int32) {
 			}
 		}
 	}
+	return n, cancelled
+}
+
+// failuresOf is how many instances of a fan-out count for maxFailures: those that a person has cancelled do, too.
+func (r *run) failuresOf(m *remote) int32 {
+	n, cancelled := m.failures()
+	if cancelled > 0 && !m.stopped && r.skipsHalted() {
+		n += cancelled
+	}
 	return n
 }
+
+// skipsHalted says whether what is halted of a large fan-out is skipped. An execution that an earlier release has begun
+// has it cancelled.
+func (r *run) skipsHalted() bool {
+	return workflow.GetVersion(r.ctx, versionHalts, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+func (m *remote) halt(reason string) { m.halted, m.haltReason = true, reason }
 
 // reported shows what a part has reported, and ends the task with its last part.
 func (r *run) reported(m *remote) {
@@ -274,7 +352,7 @@ func (r *run) reported(m *remote) {
 		}
 		over = over && p.GetOver()
 	}
-	if n := counts[dag.StateCancelled]; n > 0 && m.halted && !m.stopped {
+	if n := counts[dag.StateCancelled]; n > 0 && m.halted && !m.stopped && !r.skipsHalted() {
 		delete(counts, dag.StateCancelled)
 		counts[dag.StateSkipped] += n
 	}
@@ -283,17 +361,22 @@ func (r *run) reported(m *remote) {
 	}
 	r.board.fan(m.task).counts = counts
 	r.board.touch(m.task)
-	if m.failures() > def.GetMaxFailures() && !m.halted {
-		m.halted = true
+	switch failed := r.failuresOf(m) > def.GetMaxFailures(); {
+	case failed && !m.halted:
+		m.halt(dag.ReasonMaxFailures)
+		r.orderParts(m)
+	case !failed && m.halted && m.haltReason == dag.ReasonMaxFailures && !m.partial: // some were put back
+		m.halted = false
 		r.orderParts(m)
 	}
 	r.poke()
+	over = over && len(m.putBack) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
 		if n := counts[dag.StatePending]; n > 0 { // of parts that were never opened
 			delete(counts, dag.StatePending)
 			counts[dag.StateSkipped] += n
 		}
-		r.events = append(r.events, m.ended(r.core.Task(m.task).Claim, def, counts))
+		r.events = append(r.events, m.ended(r.core.Task(m.task).Claim, def, counts, r.failuresOf(m)))
 	}
 }
 
@@ -302,9 +385,9 @@ func (m *remote) partFailed() bool {
 }
 
 // ended is how the task ends.
-func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32) dag.Ended {
+func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: dag.StateCompleted}
-	failure, failed := "", m.failures()
+	failure := ""
 	for _, p := range m.parts {
 		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
 			e.ExitCode = p.GetExitCode()
@@ -312,6 +395,9 @@ func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]in
 		failure = cmp.Or(failure, p.GetFailure())
 	}
 	switch {
+	case failed > def.GetMaxFailures() && failed == counts[dag.StateCancelled]:
+		e.State, e.Reason = dag.StateFailed, "instances"
+		e.Error = fmt.Sprintf("%d of %d instances were cancelled", failed, m.total)
 	case failed > def.GetMaxFailures():
 		e.State, e.Reason = dag.StateFailed, "instances"
 		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
@@ -329,7 +415,10 @@ func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]in
 
 // orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
 func (r *run) orderParts(m *remote) {
-	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, Paused: r.admission.Paused()}
+	if !m.halted {
+		m.haltReason = ""
+	}
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, Paused: r.admission.Paused(), Killed: r.killed(m.task)}
 	for _, p := range m.parts {
 		if p.GetOver() {
 			continue
@@ -365,9 +454,25 @@ func (r *run) orderAllParts() {
 func (r *run) haltParts(tasks []int) {
 	for _, i := range tasks {
 		if m := r.hasRemote(i); m != nil && !m.halted {
-			m.halted = true
+			m.halt(dag.ReasonHalt)
 			r.orderParts(m)
 		}
+	}
+}
+
+// resumeParts takes back that nothing new starts in large fan-outs, unless too many instances have failed.
+func (r *run) resumeParts(tasks []int) {
+	for _, i := range tasks {
+		m := r.hasRemote(i)
+		if m == nil || !m.halted || m.haltReason != dag.ReasonHalt {
+			continue
+		}
+		if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() {
+			m.haltReason = dag.ReasonMaxFailures
+			continue
+		}
+		m.halted = false
+		r.orderParts(m)
 	}
 }
 
@@ -389,13 +494,16 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == dag.StatePending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew
 	}
-	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts(), before: t.GetPartsBefore()}
+	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts(), before: t.GetPartsBefore(), putBack: t.GetPutBack(), openings: map[int]int{}}
 	r.remotes = append(r.remotes, m)
 	r.board.rare(i).fan = &fan{total: m.total, counts: t.GetTask().GetCounts()}
 	if f := r.board.fan(i); f.counts == nil {
 		f.counts = map[string]int32{}
 	}
 	r.board.setItems(i, t.GetItems())
+	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil && r.skipsHalted() {
+		m.halt(dag.ReasonMaxFailures) // else parts would be opened before the others have told again
+	}
 }
 
 // allParts is how the parts of all large fan-outs stand.
@@ -406,17 +514,18 @@ func (r *run) allParts() (parts []*v1.PartReport) {
 	return parts
 }
 
-// childOf is the workflow that holds the instance that is asked for; empty: this one does, or none does yet.
-func (r *run) childOf(req *v1.InstancesRequest) string {
+// childOf is the workflow that holds the instance that is asked for, and whether that is open; empty: this one does, or
+// none does yet.
+func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	i, ok := r.graph.Index(req.GetTask())
 	m := r.hasRemote(i)
 	if !ok || m == nil || req.GetFrom() < 0 {
-		return ""
+		return "", false
 	}
 	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) {
-		return names.FanOutID(r.id, m.parts[k].GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom()))
+		return names.FanOutID(r.id, m.parts[k].GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom())), !m.parts[k].GetOver()
 	}
-	return ""
+	return "", false
 }
 
 // addParts asks for the outputs of the parts of a task, one list after the other. It tells whether there are any.

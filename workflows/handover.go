@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -79,7 +80,7 @@ func (r *run) detach() {
 		h.adopting = true
 		r.poke()
 	} else {
-		r.askNodes(lease)
+		r.askNodes()
 	}
 	if h.asked == 0 {
 		r.askAgain()
@@ -93,31 +94,37 @@ func (r *run) askAgain() {
 }
 
 // askNodes asks each node that has attempts for them.
-func (r *run) askNodes(lease time.Duration) {
+func (r *run) askNodes() {
+	type ask struct {
+		node  string
+		lease time.Duration
+	}
 	for len(r.assignments) > 0 { // what has not been sent to its node stays here
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
 		r.giveBack(a, reasonHandover, "the run goes on in another execution")
 	}
-	requests := map[string]*v1.DetachRequest{}
+	requests := map[ask]*v1.DetachRequest{}
 	for _, i := range slices.Sorted(maps.Keys(r.attempts)) {
 		att := r.attempts[i]
 		if att.members[0] != i || att.stopped != nil || att.detached {
 			continue
 		}
-		req := requests[att.node]
+		key := ask{att.node, r.leaseOf(att)}
+		req := requests[key]
 		if req == nil {
-			req = &v1.DetachRequest{RunId: r.id, Lease: durationpb.New(lease)}
-			requests[att.node] = req
+			req = &v1.DetachRequest{RunId: r.id, Lease: durationpb.New(key.lease)}
+			requests[key] = req
 		}
 		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: r.core.Name(i), Claim: r.core.Task(i).Claim})
 	}
-	for _, node := range slices.Sorted(maps.Keys(requests)) {
+	byNode := func(a, b ask) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.lease, b.lease)) }
+	for _, key := range slices.SortedFunc(maps.Keys(requests), byNode) {
 		r.handover.asked++
-		ctx := workflow.WithActivityOptions(r.ctx, detachOptions(node))
-		r.fly(workflow.ExecuteActivity(ctx, names.DetachActivity, requests[node]), func(f workflow.Future) {
+		ctx := workflow.WithActivityOptions(r.ctx, detachOptions(key.node))
+		r.fly(workflow.ExecuteActivity(ctx, names.DetachActivity, requests[key]), func(f workflow.Future) {
 			if err := f.Get(r.ctx, nil); err != nil {
-				workflow.GetLogger(r.ctx).Debug("a node was not asked to detach its attempts", "node", node, "error", err)
+				workflow.GetLogger(r.ctx).Debug("a node was not asked to detach its attempts", "node", key.node, "error", err)
 			}
 			// What counts is the answer of the attempts' own activities.
 			if r.handover.asked--; r.handover.asked == 0 {
@@ -125,6 +132,11 @@ func (r *run) askNodes(lease time.Duration) {
 			}
 		})
 	}
+}
+
+// leaseOf is how long an attempt may run with nobody who waits for it.
+func (r *run) leaseOf(att *attempt) time.Duration {
+	return max(r.limits.HandoverLease, definition.HeartbeatTimeout(r.core.Definition(att.task)))
 }
 
 // wasDetached takes it in if that is how the activity of an attempt has ended.
@@ -142,7 +154,7 @@ func (r *run) wasDetached(att *attempt, f workflow.Future) bool {
 		h.since = now
 	}
 	h.detached = append(h.detached, att)
-	att.detached, att.leaseUntil = true, now.Add(r.limits.HandoverLease)
+	att.detached, att.leaseUntil = true, now.Add(r.leaseOf(att))
 	r.inFlight--
 	// A node may have heard late of what the execution before wanted.
 	h.adopting = h.adopting || !r.draining

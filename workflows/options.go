@@ -19,12 +19,16 @@ const (
 	// pickupTimeout is the least time that an attempt waits in a node's queue before it is placed anew. A live node
 	// takes up all that it is given, so that one that does not is as good as lost.
 	pickupTimeout = 15 * time.Second
-	// backstop is what an attempt gets beyond its own time-out, which the node enforces.
-	backstop = 10 * time.Minute
+	// backstop is what an attempt gets beyond its own time-out, which the node enforces: a person may suspend it, and
+	// its own time stands still then.
+	backstop = 30 * 24 * time.Hour
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
 	awaitHeartbeat = 5 * time.Second
 	// detachTimeout is how long a node may take to pick up Detach, and to answer it.
 	detachTimeout = 5 * time.Second
+	// steerTimeout is how long a node may take to suspend an attempt, or to go on with it, and steerTry each try.
+	steerTimeout = 10 * time.Second
+	steerTry     = 8 * time.Second
 	// placementPause is the wait before placement is asked again when it could not answer.
 	placementPause = time.Second
 )
@@ -65,6 +69,17 @@ func detachOptions(node string) workflow.ActivityOptions {
 		StartToCloseTimeout:    detachTimeout,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                "detach attempts on " + node,
+	}
+}
+
+// steerOptions are the options of Steer. What it asks for may be done twice.
+func steerOptions(node, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToCloseTimeout: steerTimeout,
+		StartToCloseTimeout:    steerTry,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
+		Summary:                summary + " on " + node,
 	}
 }
 

@@ -37,8 +37,12 @@ const (
 const (
 	// reasonExpression: an expression in spec or env failed, and would again.
 	reasonExpression = "expression"
+	// reasonBadSpec: the spec with its expressions replaced is none that could be run.
+	reasonBadSpec = "bad_spec"
 	// reasonPayload: what was to be sent, or had come, does not fit.
 	reasonPayload = "payload"
+	// reasonSuspended: a person has suspended the task.
+	reasonSuspended = "suspended"
 	// reasonApproval: the task waits for a person.
 	reasonApproval = "approval"
 )
@@ -100,7 +104,7 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.res, d.checkpoint = res, res.GetCheckpoint()
 	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	d.ended.Node = res.GetNode()
-	d.ended.NoRetry = d.ended.Reason == reasonExpression
+	d.ended.NoRetry = d.ended.Reason == reasonExpression || d.ended.Reason == reasonBadSpec
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
 	d.unheard = d.ended.State == dag.StateLost
 	if err := r.mergeContext(res.GetContextUpdate()); err != nil {

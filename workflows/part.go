@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -53,6 +54,9 @@ func (r *run) reopenPart() {
 	r.context = current
 	r.board.setContext(current)
 	r.log = r.board.log
+	if part.GetBefore() != part.GetGeneration() {
+		r.log.parts = 0
+	}
 	if part.GetPaused() {
 		r.admission.Pause()
 	}
@@ -123,7 +127,7 @@ func (r *run) partReport() *v1.PartReport {
 	s.revision = max(s.revision+1, now.UnixMicro())
 	p := &v1.PartReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Revision: s.revision, Counts: s.counts,
-		ContextUpdate: s.context,
+		ContextUpdate: s.context, Pace: r.paceOf(0),
 	}
 	s.context = nil
 	if i := r.failedInstance(); i >= 0 {
@@ -179,6 +183,9 @@ func (r *run) takeOrders() {
 func (r *run) takeOrder(o *v1.PartOrder) {
 	r.reports.wanted = true
 	switch {
+	case o.GetKilled() != "":
+		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
+		return
 	case o.GetCancel():
 		if !r.cancelled {
 			r.cancelled = true
@@ -190,7 +197,14 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 	case !o.GetPaused() && r.admission.Paused():
 		r.resume(&v1.RunCommand{})
 	}
-	if o.GetHalt() {
+	switch halted := r.core.GroupHalted(0); {
+	case !o.GetHalt() && halted != "":
+		r.events = append(r.events, dag.ResumeGroup{Task: 0})
+	case o.GetHalt() && r.skipsHalted():
+		if halted == "" {
+			r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
+		}
+	case o.GetHalt():
 		for i := r.graph.Len(); i < r.core.Len(); i++ {
 			if s := r.core.Task(i).State; s == dag.StatePending || s == dag.StateQueued {
 				r.events = append(r.events, dag.CancelTask{Task: i, Reason: "nothing more of the task is to start"})

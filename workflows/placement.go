@@ -6,6 +6,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -202,8 +203,9 @@ func (r *run) taskRequest(i int) *v1.TaskRequest {
 		Task:             r.core.Name(i),
 		Claim:            r.placement.waiting[i],
 		Type:             task.GetType(),
-		Constraints:      task.GetConstraints(),
+		Constraints:      definition.Constraints(task),
 		Resources:        task.GetResources(),
+		Container:        definition.ContainerNeeds(task),
 		Priority:         task.GetPriority(),
 		QueuedAt:         timestamppb.New(r.board.queuedAt(i)),
 		PlacementTimeout: r.in.GetOptions().GetPlacementTimeout(),

@@ -46,6 +46,7 @@ func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
 		Checkpoint:  r.board.checkpoint(first),
 		Context:     r.shared(&r.sharedContext, "context", r.context),
 		RunInput:    r.shared(&r.sharedInput, "input", r.in.GetInput()),
+		Notices:     r.board.noticesFor(members),
 	}
 	if t := definition.Timeout(def); t > 0 {
 		req.Timeout = durationpb.New(t)

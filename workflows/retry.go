@@ -40,8 +40,8 @@ func (r *run) handle() error {
 		if r.board == nil {
 			return nil, errNotBegun
 		}
-		if child := r.childOf(req); child != "" {
-			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child}, nil
+		if child, open := r.childOf(req); child != "" {
+			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open}, nil
 		}
 		return r.board.instances(req)
 	})
@@ -69,6 +69,10 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	if r.cancelRequested() { // a validator may not look
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
+	if m, number := r.remoteInstance(req.GetTask()); m != nil {
+		r.putInstanceBack(m, number)
+		return nil
+	}
 	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
 	r.events = append(r.events, dag.Retry{Task: i})
 	return nil
@@ -79,6 +83,9 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
 	if r.core == nil {
 		return nil
+	}
+	if m, number := r.remoteInstance(req.GetTask()); m != nil {
+		return r.mayPutBack(m, number)
 	}
 	i, ok := r.core.Index(req.GetTask())
 	if !ok {
@@ -112,7 +119,8 @@ func (r *run) startsWith() dag.Again {
 	if r.in.GetCarry() != nil {
 		return dag.Again{}
 	}
-	return dag.Again{Tasks: r.in.GetRetry(), Failed: r.in.GetAgain().GetFailed(), From: r.in.GetAgain().GetFrom()}
+	again := r.in.GetAgain()
+	return dag.Again{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
 // reopen goes on from the status that the generation before has ended with.
@@ -123,6 +131,7 @@ func (r *run) reopen() error {
 	if err := workflow.ExecuteLocalActivity(ctx, names.ReopenActivity, req).Get(ctx, &carry); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
+	carry.EventParts = 0 // those are of the generation before
 	return r.restore(&carry)
 }
 
@@ -137,6 +146,11 @@ func (r *run) shownDeadLetters() int {
 // showDeadLetters tells visibility how many dead letters there are.
 func (r *run) showDeadLetters() {
 	n := r.core.Count(dag.StateDeadLetter)
+	for _, m := range r.remotes {
+		if f := r.board.fan(m.task); f != nil && f.counts[dag.StateDeadLetter] > 0 && r.skipsHalted() {
+			n += int(f.counts[dag.StateDeadLetter])
+		}
+	}
 	if n == r.deadLetters {
 		return
 	}

@@ -50,6 +50,7 @@ type run struct {
 	attempts    map[int]*attempt // by each member
 	inFlight    int              // activities Execute
 	handover    handover
+	steerings   int            // nodes that have been asked to suspend something, or to go on with it
 	approvals   map[int]bool   // tasks that wait for a person
 	children    map[int]*child // runs of tasks of type run
 	remotes     []*remote      // fan-outs that children of the run carry through
@@ -100,8 +101,8 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		if r.mustContinueAsNew() {
 			r.handOver()
 		}
-		if r.draining && r.inFlight == 0 && r.openEnds == 0 && len(r.children) == 0 {
-			if r.gather(); len(r.events) == 0 {
+		if r.draining && r.inFlight == 0 && r.openEnds == 0 && len(r.children) == 0 && r.steerings == 0 {
+			if r.gather(); len(r.events) == 0 && r.steerings == 0 {
 				if err := r.continueAsNew(); err != nil {
 					return nil, err
 				}
@@ -160,6 +161,7 @@ func (r *run) begin() error {
 		r.beginNew()
 	}
 	r.board.waits = r.admission.Why
+	r.learn(0, r.in.GetPart().GetPace())
 	r.deadLetters = r.shownDeadLetters()
 	r.armRun()
 	if r.in.GetCarry() != nil {
@@ -277,6 +279,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	}
 	r.stop(d.Stop)
 	r.haltParts(d.Halt)
+	r.resumeParts(d.Resume)
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
 		r.board.scheduleAfter(b.Task, now.Add(b.Delay), now)
@@ -332,6 +335,10 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
 	status.Parts = r.allParts()
+	status.Items, status.EventParts = r.board.allItems(), r.log.parts
+	if len(r.log.kept) > 0 {
+		status.EventParts++
+	}
 	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the status"))
 	var kept v1.StatusResponse
 	events := r.log.unstored(r.self, r.in.GetGeneration())

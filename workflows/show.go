@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -39,7 +40,7 @@ func (b *board) taskMessage(i int) *v1.Task {
 		Attempts: e.attempts, Suspicions: e.suspicions,
 	}
 	if t.State == statePaused {
-		t.Reason = reasonApproval
+		t.Reason = b.pausedFor(i)
 	}
 	if m := e.more; m != nil {
 		t.Held, t.CachedFrom, t.ChildRun = m.held, m.cachedFrom, m.childRun
@@ -56,7 +57,7 @@ func (b *board) textOf(i int) string {
 	e := &b.entries[i]
 	switch {
 	case b.shown(i) == statePaused:
-		return e.why
+		return cmp.Or(b.suspended(i), e.why)
 	case e.text == "" && e.state == dag.StateQueued && b.waits != nil:
 		return b.waits(i)
 	}
@@ -72,7 +73,7 @@ func (b *board) instanceMessage(i int) *v1.Instance {
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
 	}
 	if m.State == statePaused {
-		m.Reason = reasonApproval
+		m.Reason = b.pausedFor(i)
 	}
 	if more := e.more; more != nil {
 		m.Held, m.CachedFrom, m.ChildRun = more.held, more.cachedFrom, more.childRun

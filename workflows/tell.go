@@ -47,6 +47,8 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 		add(eventSkipped, because(rec.Reason, rec.Error))
 	case rec.State == dag.StateCancelled:
 		add(eventCancelled, because(rec.Reason, rec.Error))
+	case rec.State == dag.StateKilled:
+		add(eventKilled, rec.Error)
 	case dag.Terminal(rec.State): // nothing ran
 		add(eventFailed, because(rec.Reason, rec.Error))
 	}
@@ -74,7 +76,7 @@ func (b *board) tellEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 		}
 		add(at, eventCompleted, detail)
 		return true
-	case rec.State == dag.StateCancelled:
+	case rec.State == dag.StateCancelled, rec.State == dag.StateKilled:
 		return false
 	default:
 		detail := because(end.GetReason(), end.GetError())

@@ -65,7 +65,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: state, Reason: "because"}
 				b.attemptEnded(i, dispatchEnd{assignment: assignment{task: i, claim: rec.Claim, node: "a"}, number: rec.Attempt, ended: ended, res: &v1.ExecuteResponse{}}, now())
-				if state != "completed" && state != "moved" && !core.Cancelled() {
+				if state != "completed" && state != "moved" && state != "killed" && !core.Cancelled() {
 					failures++
 				}
 				e = ended
@@ -114,7 +114,7 @@ func checkNewest(t *rapid.T, b *board, core *dag.State) {
 			ok = event == eventQueued || event == eventReassigned
 		case rec.State == dag.StateDeadLetter:
 			ok = event == eventDeadLettered
-		case rec.State == dag.StateLost, rec.State == dag.StateKilled:
+		case rec.State == dag.StateLost:
 			ok = event == eventFailed
 		default: // the same word
 			ok = event == rec.State

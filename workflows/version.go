@@ -16,4 +16,10 @@ const (
 	// versionHandover: attempts that run when the history is full are handed over to the next
 	// execution, and it is full sooner. Before, the run waited for their ends.
 	versionHandover = "handover"
+	// versionSooner: the history is full early enough for it to stay below 10,000 events with what is in flight.
+	// Before, that began at 10,000.
+	versionSooner = "sooner"
+	// versionHalts: what a large fan-out does not start any more is skipped, and what a person has cancelled of it is a
+	// failure in any part. Before, both were cancelled, and counted in their part.
+	versionHalts = "halts"
 )

@@ -115,7 +115,7 @@ func TestList(t *testing.T) {
 	if err := l.Delete(t.Context(), "list-c"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		all, err := l.List(ctx)

@@ -30,14 +30,21 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 	if member && err != nil {
 		return nil, fmt.Errorf("read %q: no number of an instance", reference)
 	}
-	var record v1.ExecuteResponse
-	if err := s.AwaitMessage(ctx, key, &record, patience); err != nil || !member {
-		return &record, err
-	}
-	for _, m := range record.GetBatch() {
-		if m.GetIndex() == int32(index) {
-			return MemberAnswer(&record, m), nil
+	if member {
+		if kept := s.batches.find(key); kept != nil {
+			if answer := kept.answer(int32(index)); answer != nil {
+				return answer, nil
+			}
 		}
+	}
+	record := &v1.ExecuteResponse{}
+	if err := s.AwaitMessage(ctx, key, record, patience); err != nil || !member {
+		return record, err
+	}
+	kept := newKeptBatch(key, record)
+	s.batches.keep(kept)
+	if answer := kept.answer(int32(index)); answer != nil {
+		return answer, nil
 	}
 	return nil, fmt.Errorf("read %s: %w", reference, ErrNotFound)
 }

@@ -45,6 +45,13 @@ func TestGetResult(t *testing.T) {
 	if r, err := s.GetResult(t.Context(), store.MemberReference(batch, 9)); err != nil || r.GetState() != "failed" || r.GetResult().GetExitCode() != 7 || r.GetStartedAt() != nil {
 		t.Errorf("one that failed: %v, %v", r, err)
 	}
+	// What has ended of a batch that runs is in its record, and more of it later.
+	if err := s.PutMessage(t.Context(), batch, &v1.ExecuteResponse{Batch: []*v1.MemberResult{{Index: 3}, {Index: 5, StartedMs: -1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.GetResult(t.Context(), store.MemberReference(batch, 5)); err != nil || r.GetState() != "completed" {
+		t.Errorf("one that ended later: %v, %v", r, err)
+	}
 	for _, missing := range []string{store.MemberReference(batch, 4), store.MemberReference(alone+"x", 3), alone + "x"} {
 		if _, err := s.GetResult(t.Context(), missing); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v", missing, err)

@@ -23,6 +23,7 @@ const MaxValueBytes = 12 << 20
 // several goroutines and, on one bucket, from several processes at once.
 type Store struct {
 	backend backend
+	batches batches
 	close   func() error
 }
 

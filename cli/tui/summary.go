@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -39,11 +40,21 @@ func Summary(b *Board, now time.Time, style Style) string {
 	return line
 }
 
+// Told are the tasks whose results Failures shows.
+func Told(b *Board) []string {
+	var tasks []string
+	for k, f := range b.failures() {
+		if k < maxFailures && !slices.Contains(tasks, f.of) {
+			tasks = append(tasks, f.of)
+		}
+	}
+	return tasks
+}
+
 // Failures tells of each failed task what went wrong and the end of what it
-// printed. The run must have these tasks with their results. more returns the
+// printed. Those of Told must be on the board with their results. more returns the
 // line that says how to see all that a task printed, or "".
-func Failures(run *v1.Run, style Style, more func(task string) string) []string {
-	b := BoardOf(run)
+func Failures(b *Board, style Style, more func(task string) string) []string {
 	var lines []string
 	told, untold := 0, 0
 	for _, f := range b.failures() {
@@ -83,6 +94,7 @@ func Failures(run *v1.Run, style Style, more func(task string) string) []string 
 // namedTask is a task or an instance with its name.
 type namedTask struct {
 	name string
+	of   string // task that it is, or is an instance of
 	task *v1.Task
 }
 
@@ -94,9 +106,9 @@ func (b *Board) failures() []namedTask {
 		if !Failed(t) {
 			continue
 		}
-		failed = append(failed, namedTask{name, t})
+		failed = append(failed, namedTask{name, name, t})
 		for _, i := range b.failed(name) {
-			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), InstanceTask(t, i)})
+			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), name, InstanceTask(t, i)})
 		}
 	}
 	return failed

@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 	for i := range 20 {
 		run.Tasks[fmt.Sprintf("x%02d", i)] = &v1.Task{State: "lost", Reason: "node_lost", DependsOn: []string{"build"}}
 	}
-	golden(t, "failures", joined(Failures(run, plain, func(task string) string { return "see " + task })))
+	golden(t, "failures", joined(Failures(BoardOf(run), plain, func(task string) string { return "see " + task })))
 }
 
 func TestDuration(t *testing.T) {

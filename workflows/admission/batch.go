@@ -43,6 +43,12 @@ func (s *sizing) size(waiting, units, concurrency int) int {
 	return max(min(s.target, share), 1)
 }
 
+// Pace is what is known of the instances of a group, for automatic batches.
+type Pace struct {
+	Instance time.Duration // what one has taken of late; 0: not known
+	Batch    int           // instances that a batch has grown to; 0: not known
+}
+
 // worth is how many instances take so long together.
 func (s *sizing) worth(work time.Duration) int {
 	if s.instance <= 0 {

@@ -217,6 +217,27 @@ func (q *Queue) put(l *lane) {
 	tops.set(l.class, l.class.ready.len() > 0 && !l.class.full())
 }
 
+// Pace is what has been learned of a group, and Learn takes over what somebody else has. It changes nothing of a group
+// that has learned by itself.
+func (q *Queue) Pace(group int) Pace {
+	g := q.groups[group]
+	if g == nil {
+		return Pace{}
+	}
+	return Pace{Instance: g.sizing.instance, Batch: g.sizing.target}
+}
+
+func (q *Queue) Learn(task int, p Pace) {
+	g := q.groups[task]
+	if g == nil {
+		g = &group{index: task}
+		q.groups[task] = g
+	}
+	if g.sizing.instance == 0 && p.Instance > 0 {
+		g.sizing.instance, g.sizing.target = p.Instance, min(p.Batch, maxBatch)
+	}
+}
+
 // Observe teaches how long instances of a group take: so many ran one after the
 // other, and took so long together.
 func (q *Queue) Observe(group, instances int, took time.Duration) {

@@ -20,8 +20,8 @@ type Decisions struct {
 	// Dispatched attempts and remote groups to stop; each is answered by Ended,
 	// whatever its state.
 	Stop []int
-	// Remote groups in which nothing new may start any more; answered by nothing.
-	Halt []int
+	// Remote groups in which nothing new may start any more, and those in which it may again; answered by nothing.
+	Halt, Resume []int
 	// Tasks whose request for a node is not wanted any more, under the claim in
 	// their Record; answered by nothing.
 	Withdraw []int
@@ -48,7 +48,7 @@ type End struct {
 // A round gathers what the events of one call lead to, in any order and possibly
 // several times.
 type round struct {
-	evaluate, expand, place, backoff, stop, halt, withdraw, changed []int
+	evaluate, expand, place, backoff, stop, halt, resume, withdraw, changed []int
 }
 
 // decide turns the round into decisions and begins the next one.
@@ -61,6 +61,7 @@ func (s *State) decide() Decisions {
 		Expand:   unique(r.expand, func(i int) bool { return s.isAsked(i, expansion) }),
 		Stop:     unique(r.stop, s.isDispatched),
 		Halt:     unique(r.halt, s.isDispatched),
+		Resume:   unique(r.resume, s.isDispatched),
 		Place:    unique(r.place, s.isRequested),
 		Changed:  unique(r.changed, nil),
 	}

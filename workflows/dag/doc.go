@@ -22,6 +22,7 @@
 //	   +------- GaveUp ------------------------------------> failed
 //	any state before the end: Cancel, Abort, CancelTask ---> cancelled
 //	                          Expire ----------------------> failed
+//	                          Kill ------------------------> killed
 //	dead_letter: Retry -> queued, and skipped below it -> pending
 //
 // A task that fans out asks for no node itself. Its instances do, and each of them
@@ -83,9 +84,9 @@
 //     stays completed, everything else becomes cancelled. Nothing starts any more.
 //     The run ends cancelled if Cancel came before the end of its last task. Abort is
 //     the same but for the end of the run. The first of them counts.
-//   - CancelTask and Expire do the same to one task: what is dispatched is to be
+//   - CancelTask, Kill and Expire do the same to one task: what is dispatched is to be
 //     stopped, and unless it completes it ends as cancelled, reason "task_cancelled",
-//     or failed, reason "deadline". Neither is retried. The first of them counts, also
+//     killed, reason "killed", or failed, reason "deadline". None is retried. The first of them counts, also
 //     before a Cancel that comes later.
 //   - A placement that gave up is a failure that is never repeated.
 //   - Retry puts a dead letter back, with its attempts at 0, and with it everything
@@ -98,13 +99,13 @@
 // Of tasks that fan out:
 //
 //   - Instances go by maxFailures, and their task by what they come to. An instance
-//     that is cancelled alone is one that failed. The run, halt and the children know
+//     that is cancelled alone, or killed, is one that failed. The run, halt and the children know
 //     the task only.
 //   - With one failure more than maxFailures the group has been stopped: instances
 //     that have not started are skipped for reason "max_failures", those that wait to
 //     repeat an attempt end in its failure, as under halt; what runs may finish and
 //     is not repeated.
-//   - When the last instance has ended: completed if all are a success; cancelled, or
+//   - When the last instance has ended: completed if all are a success; cancelled, killed, or
 //     failed by its deadline, if that came before the end of the last one; failed, reason
 //     "instances", if more have failed than may; skipped, with the reason of the first by
 //     number, if any was skipped (by halt); else completed. The exit code is the first by

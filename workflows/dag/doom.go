@@ -8,6 +8,13 @@ type CancelTask struct {
 	Reason string // for people; becomes the Error of the Record
 }
 
+// Kill is CancelTask by a person who wants it seen that the task was ended: what does
+// not complete ends as killed, for reason "killed", which is a failure.
+type Kill struct {
+	Task   int
+	Reason string // for people; becomes the Error of the Record
+}
+
 // Expire says that the deadline of a task or instance is over: it has failed, for
 // reason "deadline", and is not tried again. What a node has is stopped first.
 type Expire struct {
@@ -26,6 +33,12 @@ type Abort struct {
 func (e CancelTask) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
 		s.doom(e.Task, Failure{State: StateCancelled, Reason: ReasonTaskCancelled, Error: e.Reason})
+	}
+}
+
+func (e Kill) apply(s *State) {
+	if s.has(e.Task) && !s.cancelled {
+		s.doom(e.Task, Failure{State: StateKilled, Reason: ReasonKilled, Error: e.Reason})
 	}
 }
 

@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,10 +94,36 @@ func TestExpire(t *testing.T) {
 	l.want(map[string]string{"finishes": "completed/r", "gone": late, "runs": late, "later": late})
 }
 
+// A person's kill is a failure of the run, which no retry follows, whatever the attempt then says.
+func TestKill(t *testing.T) {
+	const gone = "killed/killed"
+	for _, end := range []string{"cancelled", "failed", "killed_oom", "lost", "moved"} {
+		l := doomed(t)
+		for _, name := range every {
+			i, _ := l.index(name)
+			l.s.Apply(dag.Kill{Task: i, Reason: "killed by ann"})
+		}
+		l.s = dag.Restore(l.g, l.s.Records())
+		if diff := cmp.Diff([]string{"finishes", "gone", "runs"}, l.names(l.s.Start().Stop)); diff != "" {
+			t.Errorf("stopped (-want +got):\n%s", diff)
+		}
+		d := l.s.Apply(l.end("finishes", ended("completed")), l.end("gone", ended(end)), l.end("runs", ended(end)))
+		if len(d.Backoff)+len(d.Place) > 0 {
+			t.Errorf("goes on: %+v", d)
+		}
+		l.want(map[string]string{"asked": gone, "unknown": gone, "backoff": gone, "later": gone, "queued": gone, "finishes": "completed/r", "gone": gone, "runs": gone, "done": "completed/r"})
+		l.placed("spare")
+		d = l.s.Apply(l.end("spare", ended("completed")))
+		if d.End == nil || d.End.State != "failed" || !strings.Contains(d.End.Error, "was killed: killed by ann") {
+			t.Errorf("end %+v", d.End)
+		}
+	}
+}
+
 // What becomes of a task and its instances when it is cancelled or its deadline is over.
 func TestDoomedGroup(t *testing.T) {
 	for reason, event := range map[string]dag.Event{
-		"cancelled/task_cancelled": dag.CancelTask{Reason: "x"}, "failed/deadline": dag.Expire{Error: "x"},
+		"cancelled/task_cancelled": dag.CancelTask{Reason: "x"}, "failed/deadline": dag.Expire{Error: "x"}, "killed/killed": dag.Kill{Reason: "x"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			task := fanned(0)

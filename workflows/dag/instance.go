@@ -16,6 +16,7 @@ type group struct {
 	open   int // instances that have not ended
 	failed int // instances that ended as a failure or were cancelled
 	remote bool
+	halted string         // reason of the HaltGroup that holds; empty: none does
 	counts map[string]int // instances by state, without zeros; nil of a remote group
 }
 

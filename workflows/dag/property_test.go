@@ -47,13 +47,15 @@ func drawAgain(t *rapid.T, m *simulation) (again dag.Again, ok bool) {
 // interruption draws something that a person or a clock does to a run.
 func interruption(t *rapid.T, m *simulation) dag.Event {
 	task := rapid.IntRange(0, m.s.Len()-1).Draw(t, "interrupted")
-	switch rapid.IntRange(0, 7).Draw(t, "interruption") {
+	switch rapid.IntRange(0, 9).Draw(t, "interruption") {
 	case 0:
 		return dag.Cancel{}
 	case 1:
 		return dag.Abort{State: rapid.SampledFrom([]string{"failed", "cancelled", "rejected"}).Draw(t, "abort"), Reason: "deadline"}
 	case 2, 3, 4:
 		return dag.CancelTask{Task: task}
+	case 5, 6:
+		return dag.Kill{Task: task}
 	}
 	return dag.Expire{Task: task}
 }
@@ -110,7 +112,7 @@ func noise(m *simulation, t *rapid.T) dag.Event {
 	if len(m.sent) > 0 && chance(t, 60, "again") {
 		e := rapid.SampledFrom(m.sent).Draw(t, "doubled")
 		switch e.(type) {
-		case dag.Cancel, dag.Abort, dag.CancelTask, dag.Expire, dag.Retry:
+		case dag.Cancel, dag.Abort, dag.CancelTask, dag.Kill, dag.Expire, dag.Retry:
 		default:
 			return e
 		}

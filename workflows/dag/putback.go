@@ -6,7 +6,7 @@ import "slices"
 func (s *State) retry(i int) {
 	g := s.groupOf(i)
 	if g == nil || Terminal(s.tasks[g.task].State) {
-		s.putBack([]int{i}, false, make([]bool, s.graph.Len()))
+		s.putBack([]int{i}, "", make([]bool, s.graph.Len()))
 		return
 	}
 	s.set(i, s.fresh(i, true))
@@ -22,17 +22,25 @@ func (s *State) retry(i int) {
 	}
 }
 
-// putBack has things done again: dead letters, with what was skipped for their
-// sake; everything that did not complete, if failed is true; and the tasks of
-// anew. It looks at everything, like a halt.
-func (s *State) putBack(dead []int, failed bool, anew []bool) {
+// What putBack does again.
+const (
+	everything  = "everything"  // that did not complete
+	skippedOnly = "skippedOnly" // instances that were skipped, with their tasks
+)
+
+// putBack has things done again: dead letters, and tasks whose instances are elsewhere, with what was skipped for
+// their sake; what the word says; and the tasks of anew. It looks at everything, like a halt.
+func (s *State) putBack(dead []int, what string, anew []bool) {
 	dead = slices.Compact(slices.Sorted(slices.Values(dead)))
 	wasHalted := s.halted()
 	again := slices.Clone(anew) // what is below these is decided anew
 	for i, rec := range s.tasks {
 		task := s.taskOf(i)
-		kept := rec.State == StateCompleted || rec.State == StateStopped || task != i && !again[task]
-		if anew[task] || failed && !kept {
+		kept := what == "" || rec.State == StateCompleted || rec.State == StateStopped || task != i && !again[task]
+		if what == skippedOnly {
+			kept = kept || task != i && rec.State != StateSkipped
+		}
+		if anew[task] || !kept {
 			again[task] = true
 			s.reset(i)
 		}
@@ -44,6 +52,9 @@ func (s *State) putBack(dead []int, failed bool, anew []bool) {
 			continue
 		}
 		resumed = append(resumed, task)
+		if s.isRemote(i) {
+			s.progress[i].group = 0
+		}
 		s.set(i, s.fresh(i, true))
 		if task != i {
 			s.set(task, s.fresh(task, true))
@@ -86,13 +97,13 @@ func (s *State) reset(i int) {
 // revive has the instances wait again that were skipped because too many others
 // had failed, if that is not so any more. It says whether there were any.
 func (s *State) revive(g *group) bool {
-	if s.isStopped(g) || g.counts[StateSkipped] == 0 {
+	if s.heldBack(g) || g.counts[StateSkipped] == 0 {
 		return false
 	}
 	revived := false
 	for i := g.first; i < g.first+g.count; i++ {
 		rec := s.tasks[i]
-		if rec.State != StateSkipped || rec.Reason != ReasonMaxFailures {
+		if rec.State != StateSkipped || rec.Reason != ReasonMaxFailures && rec.Reason != ReasonHalt {
 			continue
 		}
 		if s.runAllows(i) {
@@ -137,6 +148,8 @@ func (s *State) wait(again []bool, lifted bool) {
 			again[i] = true
 			rec.Reason, rec.Error = s.abandoned(i)
 			s.set(i, rec)
+		case lifted && s.isRemote(i) && rec.State == StateRunning:
+			s.round.resume = append(s.round.resume, i)
 		case g != nil && !Terminal(rec.State):
 			s.revive(g)
 			if lifted {

@@ -23,14 +23,14 @@ type Record struct {
 	// It was put back by hand and has not ended again: it may start although the run
 	// has halted or maxFailures has stopped the task that it is an instance of.
 	Retried bool
-	// A node has it, or its instances, but it was cancelled or its deadline is over:
+	// A node has it, or its instances, but it was cancelled or killed, or its deadline is over:
 	// it is being stopped, and ends as Failure says unless it completes.
 	Doomed bool
 }
 
 // A Failure is how an attempt failed, or how a doomed task ends.
 type Failure struct {
-	State  string // failed, killed_oom or lost; cancelled of a doomed task
+	State  string // failed, killed_oom or lost; cancelled or killed of a doomed task
 	Reason string
 	Error  string
 }

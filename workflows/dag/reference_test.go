@@ -308,6 +308,8 @@ func (r *reference) taskStep(name string, t *refTask, e dag.Event) {
 		}
 	case dag.CancelTask:
 		r.doom(name, "cancelled", "task_cancelled")
+	case dag.Kill:
+		r.doom(name, "killed", "killed")
 	case dag.Expire:
 		r.doom(name, "failed", "deadline")
 	case dag.Evaluated:

@@ -22,6 +22,10 @@ type Again struct {
 	// Everything that did not complete, in a cancelled run too. A task that has fanned
 	// out keeps the instances that completed.
 	Failed bool
+	// Instances that were skipped because nothing of their task was to start any more, with their tasks.
+	Skipped bool
+	// Tasks whose instances are elsewhere, some of which are put back as by Retry there.
+	Remote []string
 	// These tasks and all below them, whatever their state, in a cancelled run too.
 	// They fan out anew.
 	From []string
@@ -41,7 +45,7 @@ func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (
 		}
 		from = append(from, i)
 	}
-	if again.Failed || len(from) > 0 {
+	if again.Failed || again.Skipped || len(from) > 0 {
 		s.cancelled, s.aborted = false, Abort{}
 	}
 	var dead []string
@@ -55,11 +59,28 @@ func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (
 		}
 		dead = append(dead, name)
 	}
+	for _, name := range again.Remote {
+		i, ok := g.Index(name)
+		if !ok {
+			return nil, fmt.Errorf("task %q: %w", name, ErrUnknownTask)
+		}
+		if err := s.MayPutBack(i); err != nil {
+			return nil, err
+		}
+		dead = append(dead, name)
+	}
 	anew := s.below(from)
 	if len(from) > 0 {
 		s.forget(anew)
 	}
-	if again.Failed || len(from) > 0 || len(dead) > 0 {
+	what := ""
+	switch {
+	case again.Failed:
+		what = everything
+	case again.Skipped:
+		what = skippedOnly
+	}
+	if what != "" || len(from) > 0 || len(dead) > 0 {
 		var put []int
 		for _, name := range dead {
 			// An instance that is forgotten comes again with its task.
@@ -67,7 +88,7 @@ func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (
 				put = append(put, i)
 			}
 		}
-		s.putBack(put, again.Failed, anew)
+		s.putBack(put, what, anew)
 	}
 	return s, nil
 }

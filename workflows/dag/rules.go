@@ -133,7 +133,11 @@ func (s *State) abandon(i int) {
 // abandoned says why something may not start any more.
 func (s *State) abandoned(i int) (reason, text string) {
 	if s.runAllows(i) {
-		return ReasonMaxFailures, s.stopped(s.groupOf(i))
+		g := s.groupOf(i)
+		if g.halted == ReasonHalt && !s.isStopped(g) {
+			return ReasonHalt, "the run of the task has halted"
+		}
+		return ReasonMaxFailures, s.stopped(g)
 	}
 	return ReasonHalt, s.graph.ended(s.first, s.tasks[s.first])
 }

@@ -106,6 +106,8 @@ func (m *simulation) name(e dag.Event) string {
 		i = e.Task
 	case dag.CancelTask:
 		i = e.Task
+	case dag.Kill:
+		i = e.Task
 	case dag.Expire:
 		i = e.Task
 	}

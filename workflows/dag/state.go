@@ -138,7 +138,7 @@ func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 // mayStart says whether what waits may still start.
 func (s *State) mayStart(i int) bool {
 	g := s.groupOf(i)
-	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.isStopped(g))
+	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.heldBack(g))
 }
 
 // runAllows says whether the run lets something start that waits.

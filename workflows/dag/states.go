@@ -38,6 +38,7 @@ const (
 	ReasonSystem           = "system"            // failed: the system is at fault
 	ReasonRunCancelled     = "run_cancelled"     // cancelled: with its run
 	ReasonTaskCancelled    = "task_cancelled"    // cancelled: alone
+	ReasonKilled           = "killed"            // killed: by a person
 	ReasonTaskFailed       = "task_failed"       // of a failed run
 	ReasonCancelled        = "cancelled"         // of a cancelled run
 )

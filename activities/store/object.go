@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+)
+
+// OpenObject opens the object that a URL names, s3://bucket/key or gs://bucket/key, with
+// the options of gocloud.dev as query, and says when it was changed last. Credentials
+// come from their own standard places. The object is read as long as ctx lasts.
+func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("open object: %w", err)
+	}
+	key := strings.TrimPrefix(u.Path, "/")
+	if u.Scheme != "s3" && u.Scheme != "gs" || u.Host == "" || key == "" {
+		return nil, time.Time{}, fmt.Errorf("open object %q: write s3://bucket/key or gs://bucket/key", location)
+	}
+	b, err := blob.OpenBucket(ctx, (&url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery}).String())
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("open object: %w", err)
+	}
+	r, err := b.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("open object: %w", errors.Join(err, b.Close()))
+	}
+	return &object{r, b}, r.ModTime(), nil
+}
+
+// object is an object of a bucket of its own.
+type object struct {
+	*blob.Reader
+	bucket *blob.Bucket
+}
+
+func (o *object) Close() error { return errors.Join(o.Reader.Close(), o.bucket.Close()) }

@@ -1,0 +1,38 @@
+package store_test
+
+import (
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/store"
+)
+
+func TestOpenObject(t *testing.T) {
+	_, bucket := openS3(t)
+	server := httptest.NewServer(bucket)
+	t.Cleanup(server.Close)
+	bucket.set("images/a tool.tar", []byte("archive"))
+	changed := time.Now().Add(-time.Hour).Truncate(time.Second)
+	bucket.modified["images/a tool.tar"] = changed
+	query := "?use_path_style=true&endpoint=" + url.QueryEscape(server.URL)
+	r, at, err := store.OpenObject(t.Context(), "s3://bucket/images/a%20tool.tar"+query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil || string(text) != "archive" || !at.Equal(changed) {
+		t.Errorf("%q, %v, changed %s, not %s", text, err, at, changed)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"s3://bucket/none.tar" + query, "s3://bucket" + query, "https://host/x", "file:///x", "s3:///x", "::"} {
+		if _, _, err := store.OpenObject(t.Context(), bad); err == nil || !strings.HasPrefix(err.Error(), "open object") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// eventSource is one of the workflows that have kept events of a generation of a run: the run itself, or a child
+// that carries a part of a fan-out through. Of it, one part is in memory at a time.
+type eventSource struct {
+	id         string
+	generation int32
+	// live says that the workflow may hold events which are not stored. outside says that it was ended from outside and
+	// may not answer.
+	live, outside bool
+	wanted        func(*v1.Event) bool
+
+	part   int32
+	offset int
+	held   []*v1.Event // of the part; nil: it was not read yet
+	done   bool        // there are no more
+	newest time.Time   // what has been taken is not later
+}
+
+// head is the next event that is wanted; nil: there are no more.
+func (s *eventSource) head(ctx context.Context, g *Gateway) (*v1.Event, error) {
+	for !s.done {
+		if s.held == nil {
+			part, err := g.eventPart(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			if part == nil {
+				s.done = true
+				break
+			}
+			s.held = part
+		}
+		if s.offset > len(s.held) {
+			// The part was longer when it had not been stored yet.
+			s.part, s.offset, s.held = s.part+1, s.offset-len(s.held), nil
+			continue
+		}
+		for ; s.offset < len(s.held); s.offset++ {
+			if e := s.held[s.offset]; s.wanted(e) {
+				return e, nil
+			}
+		}
+		s.part, s.offset, s.held = s.part+1, 0, nil
+	}
+	return nil, nil
+}
+
+// at is when the head counts as having happened: the order of a workflow is the truth, whatever the clocks say.
+func (s *eventSource) at(head *v1.Event) time.Time { return later(head.GetAt().AsTime(), s.newest) }
+
+// take goes on to the event after the head.
+func (s *eventSource) take(head *v1.Event) {
+	s.newest = s.at(head)
+	s.offset++
+}
+
+func (s *eventSource) begun() bool { return s.done || s.part > 0 || s.offset > 0 }
+
+// childSource are the events of the instances that a child carries through. What it says of itself and of the task
+// as a whole is the run's to tell.
+func childSource(run string, p *v1.PartReport, outside bool, task string) *eventSource {
+	return &eventSource{
+		id: names.FanOutID(run, p.GetGeneration(), p.GetTask(), int(p.GetFrom())), generation: p.GetGeneration(),
+		live: !p.GetOver(), outside: outside,
+		wanted: func(e *v1.Event) bool {
+			_, _, ok := names.ParseInstanceName(e.GetTask())
+			return ok && (task == "" || concerns(e, task))
+		},
+	}
+}

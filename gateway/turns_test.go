@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Few at once have their turn, another thing's do not count, and nothing is left.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	var turns turns
+	var most, now atomic.Int32
+	var wg sync.WaitGroup
+	for range 5 * runUpdates {
+		wg.Go(func() {
+			giveBack, err := turns.take(t.Context(), "run")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n := now.Add(1)
+			for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+			}
+			now.Add(-1)
+			giveBack()
+		})
+	}
+	wg.Wait()
+	if n := most.Load(); n > runUpdates {
+		t.Errorf("%d at once", n)
+	}
+
+	var taken []func()
+	for range runUpdates {
+		giveBack, err := turns.take(t.Context(), "run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, giveBack)
+	}
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	if _, err := turns.take(ctx, "run"); !errors.Is(err, enough) {
+		t.Errorf("one too many: %v", err)
+	}
+	giveBack, err := turns.take(t.Context(), "another run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(taken, giveBack) {
+		f()
+	}
+	if n := len(turns.open); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}

@@ -1,0 +1,98 @@
+package dag
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What becomes of instances that someone else carries through, and of those that are
+// carried through for someone else.
+
+// ErrNotRemote: the instances of the task are not elsewhere, or their task goes on.
+var ErrNotRemote = errors.New("its instances are not elsewhere, or have not all ended")
+
+// HaltGroup lets no instance of a task start any more that has not: someone who sees
+// more than this state says so. Reason is ReasonHalt or ReasonMaxFailures.
+type HaltGroup struct {
+	Task   int
+	Reason string
+}
+
+// ResumeGroup takes a HaltGroup back: what was skipped for it waits again.
+type ResumeGroup struct {
+	Task int
+}
+
+// PutBack has a task run again whose instances are elsewhere and have ended: some of
+// them were put back. The task fans out anew; see State.MayPutBack.
+type PutBack struct {
+	Task int
+}
+
+// WithHaltedGroup goes on with a group for which HaltGroup holds.
+func WithHaltedGroup(task int, reason string) RestoreOption {
+	return func(s *State) {
+		if task >= 0 && task < s.graph.Len() {
+			if g := s.instances(task); g != nil {
+				g.halted = reason
+			}
+		}
+	}
+}
+
+// GroupHalted is the reason of the HaltGroup that holds for a task; empty: none does.
+func (s *State) GroupHalted(task int) string {
+	if g := s.instances(task); g != nil {
+		return g.halted
+	}
+	return ""
+}
+
+func (e HaltGroup) apply(s *State) {
+	if !s.has(e.Task) {
+		return
+	}
+	if g := s.instances(e.Task); g != nil && g.halted == "" && !s.cancelled {
+		g.halted = e.Reason
+		if !Terminal(s.tasks[e.Task].State) {
+			s.stopGroup(e.Task)
+		}
+	}
+}
+
+func (e ResumeGroup) apply(s *State) {
+	if !s.has(e.Task) {
+		return
+	}
+	g := s.instances(e.Task)
+	if g == nil || g.halted == "" {
+		return
+	}
+	g.halted = ""
+	if s.tasks[e.Task].State == StateRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g) {
+		s.startInstances(e.Task)
+	}
+}
+
+func (e PutBack) apply(s *State) {
+	if s.MayPutBack(e.Task) == nil {
+		s.putBack([]int{e.Task}, "", make([]bool, s.graph.Len()))
+	}
+}
+
+// MayPutBack says why a task cannot be put back for the sake of instances that are
+// elsewhere, or nil.
+func (s *State) MayPutBack(task int) error {
+	switch {
+	case !s.has(task):
+		return ErrUnknownTask
+	case s.cancelled:
+		return ErrCancelled
+	case !s.isRemote(task) || !Terminal(s.tasks[task].State):
+		return fmt.Errorf("task %q: %w", s.Name(task), ErrNotRemote)
+	}
+	return nil
+}
+
+// heldBack says whether no more instances of a group start.
+func (s *State) heldBack(g *group) bool { return g.halted != "" || s.isStopped(g) }

@@ -1,0 +1,151 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// Instances of a large fan-out whose part is over are put back by opening the part once more, under the same workflow
+// id: it goes on from the status that it has left.
+
+// errOpenPart: the instance is with a child that is open, and which is to be asked.
+var errOpenPart = errors.New("a child of the run carries it through")
+
+// remoteInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
+func (r *run) remoteInstance(name string) (*remote, int) {
+	task, number, ok := names.ParseInstanceName(name)
+	if !ok {
+		return nil, 0
+	}
+	i, ok := r.graph.Index(task)
+	m := r.hasRemote(i)
+	if !ok || m == nil || number >= m.total {
+		return nil, 0
+	}
+	return m, number
+}
+
+// part is the one that an instance is in; nil: it was never opened.
+func (m *remote) part(number, size int) *v1.PartReport {
+	if k := number / size; k < len(m.parts) {
+		return m.parts[k]
+	}
+	return nil
+}
+
+// mayPutBack says why an instance of a large fan-out cannot be put back, or nil.
+func (r *run) mayPutBack(m *remote, number int) error {
+	name := names.InstanceName(r.graph.Name(m.task), number)
+	p := m.part(number, r.partSize(m))
+	switch {
+	case r.core.Over():
+		return refuse(names.RunEndedError, errJustEnded)
+	case r.cancelled || r.core.Cancelled():
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	case p != nil && !p.GetOver():
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPart))
+	case p.GetCounts()[dag.StateDeadLetter] == 0 || slices.Contains(m.putBack, int32(number)):
+		return refuse(names.TaskStateError, fmt.Errorf("task %q: %w", name, dag.ErrNotDeadLetter))
+	case m.stopped || r.core.Task(m.task).Doomed:
+		return refuse(names.TaskStateError, fmt.Errorf("instance %q: %w", name, dag.ErrStopping))
+	}
+	return nil
+}
+
+// putInstanceBack has the part of an instance opened again, and its task go on if it has ended.
+func (r *run) putInstanceBack(m *remote, number int) {
+	m.putBack = append(m.putBack, int32(number))
+	if dag.Terminal(r.core.Task(m.task).State) {
+		r.events = append(r.events, dag.PutBack{Task: m.task})
+	}
+	r.poke()
+}
+
+// isBack says whether some of the instances from a number up to another are to be put back.
+func (m *remote) isBack(from, to int) bool {
+	return slices.ContainsFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
+}
+
+// takeBack takes the instances from a number up to another out of those that are to be put back.
+func (m *remote) takeBack(from, to int) (back []int32) {
+	in := func(n int32) bool { return from <= int(n) && int(n) < to }
+	for _, n := range m.putBack {
+		if in(n) {
+			back = append(back, n)
+		}
+	}
+	m.putBack = slices.DeleteFunc(m.putBack, in)
+	return back
+}
+
+// keeps says whether a part stays as it was when the task goes on for the sake of instances of others.
+func (m *remote) keeps(before *v1.PartReport, back bool) bool {
+	return m.partial && !back && (m.halted || before.GetCounts()[dag.StateSkipped] == 0)
+}
+
+// reopens says whether a part that is over has instances that may start after all.
+func (r *run) reopens(m *remote, p *v1.PartReport) bool {
+	return p.GetOver() && !m.halted && p.GetCounts()[dag.StateSkipped] > 0 && r.skipsHalted()
+}
+
+// reopenParts opens parts once more in which something was put back or may start after all, while their task runs.
+func (r *run) reopenParts(m *remote, size, width, limit int) {
+	if m.stopped || r.draining || m.partial {
+		return
+	}
+	for k, was := range m.parts {
+		from, to := int(was.GetFrom()), m.partEnd(k, size)
+		if !was.GetOver() || !m.isBack(from, to) && !r.reopens(m, was) {
+			continue
+		}
+		slot := m.freeSlot(width)
+		if slot < 0 {
+			return
+		}
+		back := m.takeBack(from, to)
+		p := &v1.PartReport{
+			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(),
+			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
+		}
+		if n := int32(len(back)); n > 0 {
+			p.Counts[dag.StatePending] += n
+			if p.Counts[dag.StateDeadLetter] -= n; p.Counts[dag.StateDeadLetter] <= 0 {
+				delete(p.Counts, dag.StateDeadLetter)
+			}
+		}
+		m.parts[k] = p
+		r.openPart(m, opening{from: from, to: to, concurrency: m.share(slot, limit, width), before: was, back: back, skipped: true})
+		r.reported(m)
+	}
+}
+
+// remoteTasks tells the instances among some names whose parts are elsewhere from what the run itself has. Their tasks
+// are told once, and note which instances it is about.
+func remoteTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
+	for _, name := range all {
+		task, number, ok := names.ParseInstanceName(name)
+		t := tasks[task]
+		if !ok || len(t.GetParts()) == 0 {
+			own = append(own, name)
+			continue
+		}
+		t.PutBack = append(t.PutBack, int32(number))
+		if !slices.Contains(remote, task) {
+			remote = append(remote, task)
+		}
+	}
+	return own, remote
+}
+
+// deadLettersAmong are those of some instances of a part that are dead letters in what it has left.
+func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return tasks[name].GetTask().GetState() != dag.StateDeadLetter
+	})
+}

@@ -1,0 +1,37 @@
+package workflows
+
+import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+)
+
+// What a run has learned of the instances of a task is worth a second or two to whoever goes on with others of them:
+// the next part, and the next execution.
+
+// paceOf is what has been learned of the instances of a task; nil: nothing.
+func (r *run) paceOf(task int) *v1.Pace {
+	p := r.admission.Pace(task)
+	if p.Instance <= 0 {
+		return nil
+	}
+	return &v1.Pace{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
+}
+
+// learn takes over what others have learned of the instances of a task.
+func (r *run) learn(task int, p *v1.Pace) {
+	if p.GetInstance().AsDuration() > 0 {
+		r.admission.Learn(task, admission.Pace{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
+	}
+}
+
+// pace is what the parts have learned, the newest of them first; nil: nothing.
+func (m *remote) pace() *v1.Pace {
+	for k := len(m.parts) - 1; k >= 0; k-- {
+		if p := m.parts[k].GetPace(); p != nil {
+			return p
+		}
+	}
+	return nil
+}
