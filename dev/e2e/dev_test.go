@@ -20,7 +20,13 @@ type devStack struct {
 
 func startDev(t *testing.T, args ...string) *devStack {
 	t.Helper()
-	p := start(t, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0"}, args...)...)
+	return startDevOf(t, binary, args...)
+}
+
+// startDevOf starts the stack of a switchyard that may be of another release.
+func startDevOf(t *testing.T, binary string, args ...string) *devStack {
+	t.Helper()
+	p := startOther(t, binary, repository, nil, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0"}, args...)...)
 	s := &devStack{program: p}
 	field := func(name string) string {
 		line := p.expect(&p.stdout, name)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchyard/activities/executor/container/enginetest"
 )
 
 // TestExamples runs every definition in dev/examples and compares what happens
@@ -26,11 +28,17 @@ func TestExamples(t *testing.T) {
 			var want struct {
 				Exit int            `json:"exit"`
 				Run  map[string]any `json:"run"`
+				// Image says that it runs containers, of the image that is its input of the name.
+				Image bool `json:"image"`
 			}
 			if err := json.Unmarshal(text, &want); err != nil {
 				t.Fatal(err)
 			}
-			code, stdout, _ := run(t, "run", file, "-o", "json")
+			args := []string{"run", file, "-o", "json"}
+			if want.Image {
+				args = append(args, "--input", "image="+enginetest.Image(t))
+			}
+			code, stdout, _ := run(t, args...)
 			if code != want.Exit {
 				t.Errorf("exit code %d, want %d", code, want.Exit)
 			}

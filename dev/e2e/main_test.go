@@ -50,7 +50,7 @@ func build(m *testing.M) int {
 
 // limit is how long a test waits for something that will happen. It is far
 // beyond what anything takes, so that a slow machine fails no test.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // program is a started switchyard.
 type program struct {
@@ -98,6 +98,12 @@ func start(t *testing.T, args ...string) *program {
 }
 
 func startIn(t *testing.T, dir string, env []string, args ...string) *program {
+	t.Helper()
+	return startOther(t, binary, dir, env, args...)
+}
+
+// startOther starts a switchyard that may be of another release.
+func startOther(t *testing.T, binary, dir string, env []string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
 	p.stdout.news, p.stderr.news = make(chan struct{}), make(chan struct{})

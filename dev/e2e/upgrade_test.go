@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// revisionEnv names the revision whose state the tree has to take over; HEAD~1
+// where it is not set.
+const revisionEnv = "UPGRADE_FROM"
+
+// earlier builds the switchyard of an earlier revision. Without the history of the
+// repository, as in a shallow clone or an archive, the test is left out.
+func earlier(t *testing.T) string {
+	t.Helper()
+	revision := os.Getenv(revisionEnv)
+	if revision == "" {
+		revision = "HEAD~1"
+	}
+	git := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = repository
+		return cmd
+	}
+	if out, err := git("rev-parse", "--verify", revision+"^{commit}").CombinedOutput(); err != nil {
+		t.Skipf("there is no %s: %v\n%s", revision, err, out)
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "source.tar")
+	source := filepath.Join(dir, "source")
+	if err := os.Mkdir(source, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "switchyard")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = source
+	for _, cmd := range []*exec.Cmd{
+		git("archive", "-o", archive, revision),
+		exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", source),
+		build,
+	} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		}
+	}
+	return program
+}
+
+// TestUpgrade has a stack of the revision before leave all kinds of open runs
+// behind, and the new one carry them through on the same file.
+func TestUpgrade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds another switchyard")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	db := filepath.Join(dir, "state.db")
+	serve := []string{"--db", db, "--max-parallel", "20"}
+	old := startDevOf(t, earlier(t), serve...)
+	submit := func(text string, args ...any) string {
+		// More of them wait for something than the machine may have cores.
+		return old.submit(t, write(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...)))
+	}
+
+	ended := submit(`
+name: ended
+tasks:
+  kept: { type: shell, spec: { command: 'echo x >> %[1]s/kept; echo "{\"n\": 7}" > $SWITCHYARD_OUTPUT' } }
+  mended: { type: shell, dependsOn: [kept], retry: { maxRetries: 0 }, spec: { command: 'test -e %[1]s/mended' } }
+  reads: { type: shell, dependsOn: [kept, mended], spec: { command: 'cat $SWITCHYARD_INPUT' } }
+`, dir)
+	do(t, old.gateway, 1, "runs", "watch", ended)
+	long := submit(`
+name: long
+tasks:
+  before: { type: shell, spec: { command: 'echo x >> %[1]s/before' } }
+  holds:
+    type: shell
+    dependsOn: [before]
+    mutex: machine
+    retry: { backoffMs: 10 }
+    spec: { command: '%[2]s' }
+  after: { type: shell, dependsOn: [holds], spec: { command: 'echo {$SWITCHYARD_ATTEMPT}' } }
+`, dir, gate(dir, "long"))
+	old.awaitTask(t, long, "holds", "running")
+	waits := submit(`
+name: waits
+tasks: { next: { type: shell, mutex: machine, spec: { command: 'true' } } }
+`)
+	old.awaitTask(t, waits, "next", "queued")
+	fan := submit(`
+name: fan
+tasks:
+  each:
+    type: shell
+    parallel: 7
+    concurrency: 2
+    retry: { backoffMs: 10 }
+    spec: { command: 'test $SWITCHYARD_INDEX -lt 3 || %[2]s; echo $SWITCHYARD_INDEX >> %[1]s/each; echo "{\"i\": $SWITCHYARD_INDEX}" > $SWITCHYARD_OUTPUT' }
+  sums: { type: shell, dependsOn: [each], spec: { command: 'echo ${{ parent.each.outputs.map(o, o.i) }}' } }
+`, dir, gate(dir, "fan"))
+	large := submit(`
+name: large
+tasks:
+  each:
+    type: shell
+    parallel: 1200
+    batch: 100
+    concurrency: 100
+    retry: { backoffMs: 10 }
+    spec: { command: 'test $SWITCHYARD_INDEX != 150 || %[2]s; echo $SWITCHYARD_INDEX >> %[1]s/many' }
+  after: { type: shell, dependsOn: [each], spec: { command: 'echo ${{ parent.each.completed }}' } }
+`, dir, gate(dir, "large"))
+	approval := submit(`
+name: approval
+tasks:
+  ask: { type: approval, spec: { message: 'ship it?' } }
+  ship: { type: shell, dependsOn: [ask], spec: { command: 'true' } }
+`)
+	backoff := submit(`
+name: backoff
+tasks: { flaky: { type: shell, retry: { backoffMs: 15000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
+`)
+	child := submit(`
+name: parent
+tasks:
+  child: { type: run, spec: { definition: { name: child, defaults: { resources: { cores: 0 } }, tasks: { inner: { type: shell, retry: { backoffMs: 10 }, spec: { command: '%s' } } } } } }
+  after: { type: shell, dependsOn: [child], spec: { command: 'true' } }
+`, gate(dir, "child"))
+	paused := submit(`
+name: paused
+tasks:
+  first: { type: shell, spec: { command: '%s' } }
+  second: { type: shell, dependsOn: [first], spec: { command: 'true' } }
+  held: { type: shell, dependsOn: [first], spec: { command: 'true' } }
+`, gate(dir, "paused"))
+
+	old.awaitTask(t, approval, "ask", "paused")
+	old.awaitTask(t, paused, "first", "running")
+	do(t, old.gateway, 0, "runs", "hold", paused, "held")
+	do(t, old.gateway, 0, "runs", "pause", paused)
+	open(t, dir, "paused")
+	old.awaitTask(t, paused, "first", "completed")
+	old.awaitTask(t, child, "child", "running")
+	eventually(t, "the first instances have ended", func() bool { return lines(t, dir, "each") == 3 && lines(t, dir, "many") >= 100 })
+	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
+	old.signal(syscall.SIGKILL)
+	old.wait()
+
+	for _, name := range []string{"long", "fan", "large", "child", "mended"} {
+		open(t, dir, name)
+	}
+	s := startDev(t, serve...)
+	do(t, s.gateway, 0, "runs", "approve", approval, "ask")
+	do(t, s.gateway, 0, "runs", "release", paused, "held")
+	if state := s.get(t, paused).State; state != "paused" {
+		t.Errorf("the paused run is %s", state)
+	}
+	do(t, s.gateway, 0, "runs", "resume", paused)
+	do(t, s.gateway, 0, "runs", "retry", ended)
+	for _, id := range []string{ended, long, waits, fan, large, approval, backoff, child, paused} {
+		do(t, s.gateway, 0, "runs", "watch", id)
+		d := s.get(t, id)
+		for name, task := range d.Tasks {
+			if task.State != "completed" {
+				t.Errorf("task %s of %s is %s: %s", name, id, task.State, task.Error)
+			}
+		}
+	}
+	for name, want := range map[string]int{"kept": 1, "before": 1, "each": 7} {
+		if n := lines(t, dir, name); n != want {
+			t.Errorf("%s ran %d times, want %d", name, n, want)
+		}
+	}
+	if n := lines(t, dir, "many"); n < 1200 || n > 1300 {
+		t.Errorf("the instances of 12 batches, of which one was cut off, ran %d times", n)
+	}
+	for _, said := range []struct{ id, task, want string }{
+		{ended, "reads", `{"kept":{"n":7}}` + "\n"},
+		{long, "after", "{0}\n"},
+		{fan, "sums", "[0,1,2,3,4,5,6]\n"},
+		{large, "after", "1200\n"},
+	} {
+		if got := s.get(t, said.id).Tasks[said.task].Result.Stdout; got != said.want {
+			t.Errorf("%s of %s printed %q, want %q", said.task, said.id, got, said.want)
+		}
+	}
+	s.signal(syscall.SIGTERM)
+	if code := s.wait(); code != 0 {
+		t.Errorf("dev exits with %d after SIGTERM", code)
+	}
+}
+
+// lines counts those of a file; none where it is not there.
+func lines(t *testing.T, dir, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
+}
