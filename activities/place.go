@@ -189,6 +189,14 @@ func (p *Placement) SetNodes(nodes []placement.Node) {
 	p.pass()
 }
 
+// ExpectNodes says whether nodes are about to register: while they are, nothing is
+// given up because no node could ever take it.
+func (p *Placement) ExpectNodes(are bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.Expect(are)
+}
+
 // Benched are the nodes that get nothing because their attempts kept failing,
 // with until when.
 func (p *Placement) Benched() map[string]time.Time {

@@ -72,6 +72,7 @@ func newFleet(c client.Client, p *activities.Placement, logger *slog.Logger) *fl
 func (f *fleet) expect(nodes map[string]time.Time) {
 	f.mu.Lock()
 	maps.Copy(f.expected, nodes)
+	f.placement.ExpectNodes(len(f.expected) > 0)
 	f.mu.Unlock()
 	select {
 	case f.poke <- struct{}{}:
@@ -122,6 +123,7 @@ func (f *fleet) refresh(ctx context.Context, listed []string) time.Duration {
 			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
 		}
 	}
+	f.placement.ExpectNodes(len(f.expected) > 0)
 	f.placement.SetNodes(nodes)
 	if len(f.expected) > 0 {
 		return eagerInterval

@@ -38,6 +38,8 @@ type Queue struct {
 	delayed delayHeap
 	timed   map[*shape]struct{} // impossible shapes with a placement time-out running
 	seq     uint64
+	// expecting says that nodes are about to register.
+	expecting bool
 
 	now          time.Time // of the pass under way
 	asked        bool      // there are requests that no pass has seen

@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +201,34 @@ func TestReasonsAreToldSparingly(t *testing.T) {
 	q.SetNodes(live(aNode("a", labels("x"), func(n *v1.NodeSnapshot) { n.Memory.TotalMb = 1024 })))
 	if _, reasons := placeAll(t, q, "r"); len(reasons) != 1 {
 		t.Error("that it has become impossible was not told at once")
+	}
+}
+
+// Nothing is given up for want of nodes that are just coming.
+func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
+	c := newClock()
+	q := newQueue(c)
+	q.Expect(true)
+	q.Request("r", []*v1.TaskRequest{aTask("t", withCores(8), func(r *v1.TaskRequest) {
+		r.PlacementTimeout = durationpb.New(10 * time.Second)
+	})})
+	for range 3 {
+		q.Place()
+		q.Take("r")
+		c.add(20 * time.Second)
+	}
+	q.Place()
+	if _, stuck := q.Take("r"); len(stuck) > 0 {
+		t.Fatalf("got %v although nodes are expected", stuck)
+	}
+	q.SetNodes(live(aNode("a")))
+	q.Expect(false)
+	q.Place()
+	q.Take("r")
+	c.add(10 * time.Second)
+	q.Place()
+	if _, stuck := q.Take("r"); len(stuck) != 1 || !stuck[0].GivenUp || !strings.Contains(stuck[0].Reason, "a has 4 cores") {
+		t.Fatalf("got %v, want it given up", stuck)
 	}
 }
 

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -42,8 +43,18 @@ func (q *Queue) startTimeout(r *request) {
 	q.timed[s] = struct{}{}
 }
 
+// Expect says whether nodes are about to register, which may be those that
+// requests wait for: as long as they are, no placement time-out runs.
+func (q *Queue) Expect(nodes bool) { q.expecting = nodes }
+
 // giveUp ends the requests whose placement time-out is over.
 func (q *Queue) giveUp() {
+	if q.expecting {
+		for _, s := range slices.Collect(maps.Keys(q.timed)) {
+			q.restartTimeouts(s)
+		}
+		return
+	}
 	for s := range q.timed {
 		if q.now.Before(s.deadline) {
 			continue
