@@ -210,7 +210,7 @@ func (f *fleet) see(name string, e *registry.Entry) {
 		s.moved = old.moved
 	}
 	f.seen[name] = s
-	if e.Record.GetState() != names.NodeOffline {
+	if e.Known() != nil && e.Record.GetState() != names.NodeOffline {
 		delete(f.expected, name)
 	}
 }

@@ -207,7 +207,7 @@ func TestReasonsAreToldSparingly(t *testing.T) {
 // Nothing is given up for want of nodes that are just coming.
 func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	c := newClock()
-	q := newQueue(c)
+	q := New(Options{Now: c.now, ReasonInterval: time.Hour})
 	q.Expect(true)
 	q.Request("r", []*v1.TaskRequest{aTask("t", withCores(8), func(r *v1.TaskRequest) {
 		r.PlacementTimeout = durationpb.New(10 * time.Second)

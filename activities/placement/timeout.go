@@ -59,9 +59,11 @@ func (q *Queue) giveUp() {
 		if q.now.Before(s.deadline) {
 			continue
 		}
+		// The reason that was told last may be an old one.
+		reason := q.reasonFor(s)
 		for _, r := range slices.Clone(s.waiting) {
 			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
-				r.verdict = s.reason
+				r.verdict = reason
 				q.unqueue(r)
 				r.state = givenUp
 				q.tell(r)
