@@ -1,0 +1,188 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// openAllParts opens what may be opened of the large fan-outs.
+func (r *run) openAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == dag.StateRunning {
+			r.openParts(m)
+		}
+	}
+}
+
+func (r *run) openParts(m *remote) {
+	def, size := r.core.Definition(m.task), r.partSize(m)
+	parts := (m.total + size - 1) / size
+	limit := int(least(def.GetConcurrency(), r.in.GetDefinition().GetMaxParallel()))
+	width := min(parts, partsAtOnce)
+	if limit > 0 {
+		width = min(width, limit)
+	}
+	r.reopenParts(m, size, width, limit)
+	for len(m.parts) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.parts) > 0) {
+		slot := m.freeSlot(width)
+		if slot < 0 {
+			return
+		}
+		from := len(m.parts) * size
+		to := m.partEnd(len(m.parts), size)
+		before := m.partBefore(from)
+		if before.GetOver() && (before.GetCounts()[dag.StateCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
+			m.parts = append(m.parts, before)
+			continue
+		}
+		if m.halted && before == nil {
+			break // nothing new starts
+		}
+		m.parts = append(m.parts, &v1.PartReport{
+			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(),
+			Counts: map[string]int32{dag.StatePending: int32(to - from)}, Revision: before.GetRevision(),
+		})
+		r.openPart(m, opening{
+			from: from, to: to, concurrency: m.share(slot, limit, width), before: before, back: m.takeBack(from, to),
+			skipped: m.partial && before.GetOver(),
+		})
+	}
+	m.partial = m.partial && len(m.parts) < parts && !m.halted
+	if len(m.before) > 0 && len(m.parts) == parts {
+		r.reportedNothing(m) // all of them may be kept
+	}
+}
+
+// partBefore is how the part from that instance on stood in the generation before; nil: there was none.
+func (m *remote) partBefore(from int) *v1.PartReport {
+	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
+	if k < 0 {
+		return nil
+	}
+	return m.before[k]
+}
+
+// least is the smaller of two limits of which 0 is none.
+func least(a, b int32) int32 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// freeSlot is a place among the parts that are open at once; -1: there is none.
+func (m *remote) freeSlot(width int) int {
+	taken := make([]bool, width)
+	for _, p := range m.parts {
+		if !p.GetOver() && int(p.GetSlot()) < width {
+			taken[p.GetSlot()] = true
+		}
+	}
+	return slices.Index(taken, false)
+}
+
+// share is the part of a limit that falls to a slot; 0: there is no limit.
+func (m *remote) share(slot, limit, width int) int32 {
+	share := limit / width
+	if slot < limit%width {
+		share++
+	}
+	return int32(share)
+}
+
+// opening is how a part is opened.
+type opening struct {
+	from, to    int // instances
+	concurrency int32
+	before      *v1.PartReport // how it stood when it was open before; nil: it was not
+	// back are instances that are put back. skipped says that of the others only those go on that were skipped.
+	back    []int32
+	skipped bool
+}
+
+// openPart starts the child that carries a part through. It outlives this execution of the run.
+func (r *run) openPart(m *remote, o opening) {
+	name, from, to := r.graph.Name(m.task), o.from, o.to
+	in := r.partInput(m, o)
+	m.openings[from]++
+	number := m.openings[from]
+	if err := definition.Pack(in); err != nil {
+		r.partGone(m, from, err.Error())
+		return
+	}
+	ctx := workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            names.FanOutID(r.id, r.in.GetGeneration(), name, from),
+		TaskQueue:             names.ControlQueue,
+		WorkflowTaskTimeout:   childTaskTimeout,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", name, from, to-1, r.id),
+	})
+	r.fly(workflow.ExecuteChildWorkflow(ctx, names.FanOutWorkflow, in), func(f workflow.Future) {
+		err := f.Get(r.ctx, nil)
+		_, open := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err)
+		switch {
+		case number != m.openings[from]: // it has been opened again since
+		case open && o.before != nil: // the one before has reported its end, and is about to close
+			r.after(reportEvery, "the part closes", func() {
+				if !m.stopped {
+					r.openPart(m, o)
+				} else {
+					r.partGone(m, from, "it was not opened again")
+				}
+			})
+		default:
+			// Its last report has come before its end.
+			r.partGone(m, from, fmt.Sprint("its workflow has ended: ", err))
+		}
+	})
+}
+
+// partInput is what the child of a part is started with: the task, without what it had to wait for.
+func (r *run) partInput(m *remote, o opening) *v1.RunInput {
+	name, def := r.graph.Name(m.task), r.in.GetDefinition()
+	refs := r.in.GetReferences()[name]
+	task := proto.CloneOf(r.core.Definition(m.task))
+	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
+	part := &v1.Part{
+		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
+		Items: r.board.items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
+		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
+	}
+	part.Pace = m.pace()
+	if m.halted {
+		part.HaltReason = m.haltReason
+	}
+	var again *v1.Again
+	if o.before != nil {
+		part.Before, again = proto.Int32(o.before.GetGeneration()), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+	}
+	var back []string
+	for _, n := range o.back {
+		back = append(back, names.InstanceName(name, int(n)))
+	}
+	for _, p := range r.graph.Parents(m.task) {
+		if output := r.parentOutput(p); output != nil {
+			part.Parents = append(part.Parents, output)
+		}
+	}
+	r.view(part.Views, refs.GetTemplates())
+	r.view(part.Views, refs.GetCache())
+	return &v1.RunInput{
+		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
+		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
+		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
+	}
+}

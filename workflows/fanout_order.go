@@ -1,0 +1,87 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
+func (r *run) orderParts(m *remote) {
+	if !m.halted {
+		m.haltReason = ""
+	}
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, Paused: r.admission.Paused(), Killed: r.killed(m.task)}
+	for _, p := range m.parts {
+		if p.GetOver() {
+			continue
+		}
+		from := int(p.GetFrom())
+		id := names.FanOutID(r.id, p.GetGeneration(), p.GetTask(), from)
+		r.fly(workflow.SignalExternalWorkflow(r.ctx, id, "", names.OrderSignal, order), func(f workflow.Future) {
+			if err := f.Get(r.ctx, nil); err != nil {
+				r.partGone(m, from, err.Error())
+			}
+		})
+	}
+	r.reportedNothing(m)
+}
+
+// reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
+func (r *run) reportedNothing(m *remote) {
+	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == dag.StateRunning {
+		r.reported(m)
+	}
+}
+
+// orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
+func (r *run) orderAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == dag.StateRunning {
+			r.orderParts(m)
+		}
+	}
+}
+
+// haltParts lets nothing new start in large fan-outs.
+func (r *run) haltParts(tasks []int) {
+	for _, i := range tasks {
+		if m := r.hasRemote(i); m != nil && !m.halted {
+			m.halt(dag.ReasonHalt)
+			r.orderParts(m)
+		}
+	}
+}
+
+// resumeParts takes back that nothing new starts in large fan-outs, unless too many instances have failed.
+func (r *run) resumeParts(tasks []int) {
+	for _, i := range tasks {
+		m := r.hasRemote(i)
+		if m == nil || !m.halted || m.haltReason != dag.ReasonHalt {
+			continue
+		}
+		if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() {
+			m.haltReason = dag.ReasonMaxFailures
+			continue
+		}
+		m.halted = false
+		r.orderParts(m)
+	}
+}
+
+// stopParts ends the parts of a fan-out. It tells whether task i has any.
+func (r *run) stopParts(i int) bool {
+	m := r.hasRemote(i)
+	if m == nil {
+		return false
+	}
+	if !m.stopped {
+		m.stopped = true
+		r.orderParts(m)
+	}
+	return true
+}
