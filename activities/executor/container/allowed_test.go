@@ -37,13 +37,13 @@ func runs(t *testing.T, e *Executor, task string, fields map[string]any) (execut
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
+	var out, errs bytes.Buffer
 	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
 	result, err := e.Run(t.Context(), executor.Attempt{
 		ID: name + "/" + task + "/c1", Identity: executor.Identity{Run: name, Task: task, Node: "n", Index: -1, Claim: 1},
-		Spec: spec, Stdout: &out, Stderr: &out,
+		Spec: spec, Stdout: &out, Stderr: &errs,
 	}, func() {})
-	return result, out.String(), err
+	return result, out.String() + errs.String(), err
 }
 
 // TestRefusedBeforeAnythingStarts holds that what is not allowed costs no pull.
