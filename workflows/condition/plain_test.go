@@ -13,7 +13,8 @@ func TestPlain(t *testing.T) {
 	kinds := []Kind{Condition, Count, Items, CacheKey, Retry, Value}
 	words := append(append(groupFields(), taskFields()...), "parent", "workflow", "input", "attempt", "context", "name", "runId",
 		"build", "each", "lint", "deploy", "test", "nothing", "process", "int", "math", "strings", "channel", "x", "in", "true", "package", "_", "a1")
-	told := 0
+	// Few paths of random words mean anything; most of those that do begin like these.
+	starts := append([]string{"parent.build", "parent.build.output", "parent.each.outputs", "workflow.input", "workflow.context", "input.item", "build"}, words...)
 	rapid.Check(t, func(t *rapid.T) {
 		scope := wide(rapid.SampledFrom(kinds).Draw(t, "kind"))
 		var expr strings.Builder
@@ -21,7 +22,7 @@ func TestPlain(t *testing.T) {
 			word := rapid.SampledFrom(words).Draw(t, "word")
 			switch form := rapid.IntRange(0, 9).Draw(t, "form"); {
 			case i == 0:
-				expr.WriteString(word)
+				expr.WriteString(rapid.SampledFrom(starts).Draw(t, "start"))
 			case form == 0:
 				expr.WriteString("['" + word + "']")
 			case form == 1:
@@ -38,7 +39,6 @@ func TestPlain(t *testing.T) {
 		if !ok {
 			return
 		}
-		told++
 		want, err := scope.check(expr.String())
 		if err != nil {
 			t.Fatalf("%d: %q is taken for good, but: %v", scope.Kind, expr.String(), err)
@@ -47,9 +47,6 @@ func TestPlain(t *testing.T) {
 			t.Fatalf("%d: %q (-CEL +plain):\n%s", scope.Kind, expr.String(), diff)
 		}
 	})
-	if told == 0 {
-		t.Error("none was plain")
-	}
 	for _, expr := range []string{"parent.build.output.x.y", "workflow.input.channel", "build.files", "input.item.name", "parent['notify-failure'].output.x", "workflow.runId", " parent . each . outputs\n"} {
 		if _, ok := wide(Value).plain(expr); !ok {
 			t.Errorf("%q is not plain", expr)
