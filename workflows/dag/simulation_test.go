@@ -168,7 +168,11 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		_, open := m.place[i]
 		m.check(!open, "task %d is requested twice", i)
 		m.check(m.s.Task(i).Claim == before[i].Claim+1, "claim of task %d goes from %d to %d", i, before[i].Claim, m.s.Task(i).Claim)
-		if !wordIn(before[i].State, "queued assigned running") { // these began before something above was put back
+		began := wordIn(before[i].State, "queued assigned running") // before something above was put back
+		if g := m.s.Group(i); g >= 0 {
+			began = began || before[g].State == "running"
+		}
+		if !began {
 			m.check(!m.unsettled(i), "task %d starts before an ancestor has ended", i)
 		}
 		m.place[i] = m.s.Task(i).Claim
