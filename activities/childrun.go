@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -23,8 +24,9 @@ const (
 	maxChildBytes = 1_600_000
 )
 
-// ChildRuns has the local activities of tasks of type "run". It is safe for concurrent use.
+// ChildRuns has the activities of tasks of type "run". It is safe for concurrent use.
 type ChildRuns struct {
+	Client  client.Client
 	Library *library.Library
 	Store   *store.Store
 }

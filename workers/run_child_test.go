@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
@@ -187,7 +188,110 @@ func TestChildRunIsCancelled(t *testing.T) {
 	}
 }
 
-// A run with children does not go on in a fresh history before they have ended.
+// A child run that takes long runs once while its parent goes through several executions.
+func TestLongChildHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	c := y.crew(t, script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})
+	c.start("n")
+	h := c.submit(c.inputOf(c.chainBesideChild("slow")))
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	task := h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" })
+	if n := len(h.executions()); n < 3 || task.GetChildRun() == "" {
+		t.Errorf("%d executions: %v", n, task)
+	}
+	c.fake.Release("slow")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"child": "completed", "after": "completed"})
+	if n := c.calls()["slow"]; n != 1 || run.GetTasks()["child"].GetResult().GetOutput().GetFields()["n"].GetNumberValue() != 7 {
+		t.Errorf("it ran %d times and left %v", n, run.GetTasks()["child"])
+	}
+	executions := h.executions()
+	for name, i := range map[string]int{"first": 0, "last": len(executions) - 1} {
+		replay(t, "continued-child-"+name, handoverLimits(), h.history(executions[i]))
+	}
+}
+
+// However a child run ends that a later execution of its parent awaits, the parent hears it.
+func TestChildEndsAfterContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: handoverLimits()})
+	for name, end := range map[string]struct {
+		do                func(h, child *handle)
+		run, task, inside string
+		text              string
+	}{
+		"cancelled with its parent": {func(h, _ *handle) { h.signal(nil) }, "cancelled", "cancelled", "cancelled", ""},
+		"cancelled with its task": {func(h, _ *handle) {
+			if err := h.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+				h.t.Error(err)
+			}
+		}, "completed", "cancelled task_cancelled", "cancelled", ""},
+		"cancelled alone": {func(_, child *handle) {
+			if err := child.conn.CancelWorkflow(child.t.Context(), child.id, ""); err != nil {
+				child.t.Error(err)
+			}
+		}, "failed", "failed child_run", "cancelled", "was cancelled"},
+		"terminated": {func(_, child *handle) {
+			if err := child.conn.TerminateWorkflow(child.t.Context(), child.id, "", "test"); err != nil {
+				child.t.Error(err)
+			}
+		}, "failed", "failed child_run", "", "was terminated"},
+		"failed": {func(h, _ *handle) { h.fake.Release("fails") }, "failed", "failed child_run", "failed", "exit code 3"},
+		"its parent terminated": {func(h, _ *handle) {
+			if err := h.conn.TerminateWorkflow(h.t.Context(), h.id, "", "test"); err != nil {
+				h.t.Error(err)
+			}
+		}, "", "", "cancelled", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := y.crew(t, script{"fails": {{Block: true, Result: executor.Result{ExitCode: 3}}}})
+			c.start("n")
+			def := c.chainBesideChild("fails")
+			def.Tasks["after"].ContinueOnError = true
+			h := c.submit(c.inputOf(def))
+			h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+			task := h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" })
+			child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+			c.running("fails")
+			end.do(h, child)
+			if end.run != "" {
+				run := h.wait()
+				want(t, run, end.run, map[string]string{"child": end.task})
+				if text := run.GetTasks()["child"].GetError(); !strings.Contains(text, end.text) {
+					t.Errorf("the task says %q", text)
+				}
+			}
+			if end.inside != "" {
+				if run := child.wait(); run.GetState() != end.inside {
+					t.Errorf("the child is %s", run.GetState())
+				}
+			}
+			if name == "its parent terminated" {
+				replay(t, "continued-child-orphan", handoverLimits(), child.history(""))
+			}
+		})
+	}
+}
+
+// chainBesideChild is a long chain of short tasks, with a run of one task beside it.
+func (c *crew) chainBesideChild(task string) *v1.Definition {
+	c.t.Helper()
+	def, err := definition.Parse("parent.yaml", []byte(fmt.Sprintf(`{name: parent, tasks: {
+		child: {type: run, retry: {maxRetries: 0}, spec: {definition: %s}},
+		after: {type: shell, spec: {command: x}, dependsOn: [child], resources: {cores: 0}}}}`,
+		c.childDefinition("inner", task, "failurePolicy: continue,"))))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for name, task := range chainBeside(25, map[string]*v1.TaskDefinition{}).GetTasks() {
+		def.Tasks[name] = task
+	}
+	return def
+}
+
+// Children of a fan-out go on beside a parent that goes on in fresh histories.
 func TestChildRunsAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(40)})

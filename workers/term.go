@@ -56,7 +56,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
-		// An AwaitPlacement of each waiting run occupies one.
+		// An AwaitPlacement of each waiting run occupies one, and an AwaitRun of each child run that takes long.
 		MaxConcurrentActivityExecutionSize: 10_000,
 		DeadlockDetectionTimeout:           deadlockTimeout,
 		StickyScheduleToStartTimeout:       stickyTimeout,
@@ -69,7 +69,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	// Entries that nodes of the first version have opened are on this queue.
 	t.worker.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	locks := &activities.Locks{Client: cfg.Client}
-	children := &activities.ChildRuns{Library: library.New(cfg.Client), Store: cfg.Store}
+	children := &activities.ChildRuns{Client: cfg.Client, Library: library.New(cfg.Client), Store: cfg.Store}
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,
@@ -88,6 +88,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.HoldersActivity:        locks.Holders,
 		names.ChildRunActivity:       children.Prepare,
 		names.ChildRunEndActivity:    children.End,
+		names.AwaitRunActivity:       children.Await,
 	} {
 		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -66,17 +66,18 @@ func (r *run) continueAsNew() error {
 		return nil
 	}
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, &v1.RunInput{
-		Definition: r.received.GetDefinition(),
-		Input:      r.received.GetInput(),
-		References: r.received.GetReferences(),
-		Packed:     r.received.GetPacked(),
-		Options:    r.in.GetOptions(),
-		Generation: r.in.GetGeneration(),
-		Part:       r.in.GetPart(),
-		ParentRun:  r.in.GetParentRun(),
-		ParentTask: r.in.GetParentTask(),
-		Depth:      r.in.GetDepth(),
-		Carry:      carry,
+		Definition:  r.received.GetDefinition(),
+		Input:       r.received.GetInput(),
+		References:  r.received.GetReferences(),
+		Packed:      r.received.GetPacked(),
+		Options:     r.in.GetOptions(),
+		Generation:  r.in.GetGeneration(),
+		Part:        r.in.GetPart(),
+		ParentRun:   r.in.GetParentRun(),
+		ParentTask:  r.in.GetParentTask(),
+		ParentFirst: r.in.GetParentFirst(),
+		Depth:       r.in.GetDepth(),
+		Carry:       carry,
 	})
 }
 
@@ -108,7 +109,7 @@ func (r *run) news() bool {
 		return true // they change the state
 	}
 	r.gather()
-	return len(r.events) > 0 || r.steerings > 0
+	return len(r.events) > 0 || r.steerings > 0 || !r.leavesChildren()
 }
 
 // carry is the run as the next execution needs it.
@@ -130,6 +131,10 @@ func (r *run) carry() *v1.RunCarry {
 		}
 	}
 	r.carryAttempts(c)
+	//workflowcheck:ignore (into a map again)
+	for i, child := range r.children {
+		c.Tasks[r.core.Name(i)].ChildFirst = child.first
+	}
 	c.Paused = r.admission.Paused()
 	if first := r.core.FirstFailure(); first >= 0 {
 		c.FirstFailure = r.graph.Name(first)
@@ -184,6 +189,9 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			r.restoreParts(i, t)
 			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
+			if t.GetChildFirst() != "" {
+				r.restoreChild(i, t)
+			}
 		}
 		r.board.touch(i) // who watched the execution before sees all of it again
 		if r.core.Task(i).State == dag.StateAssigned && r.core.Definition(i).GetType() == typeApproval {

@@ -32,6 +32,7 @@
 //
 // A run whose history is full goes on in another execution. The attempts that take long
 // go on meanwhile: the nodes detach them, and the next execution adopts them; see handover.go.
+// Child runs go on, too, and the next execution awaits them; see childrun.go.
 //
 // What people want of a run are updates. A handler looks whether it makes sense and
 // leaves it to the loop, which carries it out between two rounds. To suspend what

@@ -62,7 +62,7 @@ func (r *run) handsOver() bool {
 // handOver begins to hand over what runs, if nothing else keeps the run in this execution.
 func (r *run) handOver() {
 	h := &r.handover
-	if h.begun || r.inFlight == 0 || len(r.children) > 0 || !r.handsOver() {
+	if h.begun || r.inFlight == 0 || !r.leavesChildren() || !r.handsOver() {
 		return
 	}
 	h.begun, h.pause = true, firstAsk

@@ -24,6 +24,8 @@ const (
 	backstop = 30 * 24 * time.Hour
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
 	awaitHeartbeat = 5 * time.Second
+	// awaitRunHeartbeat is how long AwaitRun may be silent. There is one for each child run that takes long.
+	awaitRunHeartbeat = 15 * time.Second
 	// detachTimeout is how long a node may take to pick up Detach, and to answer it.
 	detachTimeout = 5 * time.Second
 	// steerTimeout is how long a node may take to suspend an attempt, or to go on with it, and steerTry each try.
@@ -96,6 +98,17 @@ func awaitOptions() workflow.ActivityOptions {
 			MaximumInterval:    5 * time.Second,
 		},
 		Summary: "wait for a node",
+	}
+}
+
+// awaitRunOptions are the options of AwaitRun, which ends when the run has.
+func awaitRunOptions(id string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: unlimited,
+		HeartbeatTimeout:    awaitRunHeartbeat,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
+		Summary:             "wait for the run " + id,
 	}
 }
 

@@ -87,9 +87,8 @@ func (r *run) report() {
 		s.failed = failed
 		future := workflow.SignalExternalWorkflow(r.ctx, r.id, "", names.PartSignal, r.partReport())
 		r.fly(future, func(f workflow.Future) {
-			if f.Get(r.ctx, nil) != nil && !r.cancelled { // the run is no more
-				r.cancelled = true
-				r.events = append(r.events, dag.Cancel{})
+			if f.Get(r.ctx, nil) != nil { // the run is no more
+				r.cancel()
 			}
 		})
 	case !s.timed:
@@ -187,10 +186,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
 		return
 	case o.GetCancel():
-		if !r.cancelled {
-			r.cancelled = true
-			r.events = append(r.events, dag.Cancel{})
-		}
+		r.cancel()
 		return
 	case o.GetPaused() && !r.admission.Paused():
 		r.pause(&v1.RunCommand{})

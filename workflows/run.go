@@ -101,7 +101,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		if r.mustContinueAsNew() {
 			r.handOver()
 		}
-		if r.draining && r.inFlight == 0 && r.openEnds == 0 && len(r.children) == 0 && r.steerings == 0 {
+		if r.draining && r.inFlight == 0 && r.openEnds == 0 && r.leavesChildren() && r.steerings == 0 {
 			if r.gather(); len(r.events) == 0 && r.steerings == 0 {
 				if err := r.continueAsNew(); err != nil {
 					return nil, err
@@ -164,6 +164,7 @@ func (r *run) begin() error {
 	r.learn(0, r.in.GetPart().GetPace())
 	r.deadLetters = r.shownDeadLetters()
 	r.armRun()
+	r.watchParent()
 	if r.in.GetCarry() != nil {
 		r.orderAllParts() // what they have told since, and whether they are there
 	}
@@ -224,10 +225,7 @@ func (r *run) gather() {
 	r.poked = false
 	if r.cancelRequested() {
 		drain(workflow.GetSignalChannel(r.root, names.CancelSignal))
-		if !r.cancelled {
-			r.cancelled = true
-			r.events = append(r.events, dag.Cancel{})
-		}
+		r.cancel()
 	}
 	r.hearParts()
 	r.takeOrders()
@@ -242,6 +240,14 @@ func (r *run) gather() {
 	}
 	r.hear()
 	r.obey()
+}
+
+// cancel has the whole run cancelled.
+func (r *run) cancel() {
+	if !r.cancelled {
+		r.cancelled = true
+		r.events = append(r.events, dag.Cancel{})
+	}
 }
 
 // drain empties a signal's channel; a signal may carry anything, or nothing.

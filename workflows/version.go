@@ -22,4 +22,7 @@ const (
 	// versionHalts: what a large fan-out does not start any more is skipped, and what a person has cancelled of it is a
 	// failure in any part. Before, both were cancelled, and counted in their part.
 	versionHalts = "halts"
+	// versionChildren: child runs outlive the execution that has started them. Before, a run waited for their ends
+	// before it went on in another one.
+	versionChildren = "children"
 )

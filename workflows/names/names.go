@@ -42,6 +42,7 @@ const (
 	HoldersActivity        = "Holders"
 	ChildRunActivity       = "ChildRun"
 	ChildRunEndActivity    = "ChildRunEnd"
+	AwaitRunActivity       = "AwaitRun"
 	SaveSharedActivity     = "SaveShared"
 	LoadProgressActivity   = "LoadProgress"
 	DetachActivity         = "Detach"

@@ -53,7 +53,10 @@ type RunInput struct {
 	// Definition, input and references as a compressed RunInput, where they are too large to stand above.
 	Packed []byte `protobuf:"bytes,12,opt,name=packed,proto3" json:"packed,omitempty"`
 	// How many runs it is inside of: runs that tasks of type "run" have started.
-	Depth         int32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
+	Depth int32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
+	// First execution of the workflow that has started this one; it outlives that one's executions, but not its end. Empty:
+	// nobody has, or Temporal cancels this one when the execution closes that has.
+	ParentFirst   string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +180,13 @@ func (x *RunInput) GetDepth() int32 {
 		return x.Depth
 	}
 	return 0
+}
+
+func (x *RunInput) GetParentFirst() string {
+	if x != nil {
+		return x.ParentFirst
+	}
+	return ""
 }
 
 // Again says what a new generation of a run does again.
@@ -2444,7 +2454,9 @@ type TaskCarry struct {
 	// Instances of a large fan-out that were put back by hand and whose parts are not open again yet.
 	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
 	// A person has suspended it, and who and why, in one line; empty: nobody has.
-	Paused        string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
+	// First execution of the run that it has started, which has not ended; empty: there is none.
+	ChildFirst    string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2615,6 +2627,13 @@ func (x *TaskCarry) GetPutBack() []int32 {
 func (x *TaskCarry) GetPaused() string {
 	if x != nil {
 		return x.Paused
+	}
+	return ""
+}
+
+func (x *TaskCarry) GetChildFirst() string {
+	if x != nil {
+		return x.ChildFirst
 	}
 	return ""
 }
@@ -3315,6 +3334,134 @@ func (x *ChildRunResponse) GetInput() *RunInput {
 	return nil
 }
 
+// AwaitRunRequest asks for the end of a run.
+type AwaitRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workflow that carries it out.
+	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	// Its first execution. A run of the same name that began later is another one.
+	First         string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitRunRequest) Reset() {
+	*x = AwaitRunRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitRunRequest) ProtoMessage() {}
+
+func (x *AwaitRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitRunRequest.ProtoReflect.Descriptor instead.
+func (*AwaitRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *AwaitRunRequest) GetWorkflowId() string {
+	if x != nil {
+		return x.WorkflowId
+	}
+	return ""
+}
+
+func (x *AwaitRunRequest) GetFirst() string {
+	if x != nil {
+		return x.First
+	}
+	return ""
+}
+
+// RunEnd is how a run has ended, as Temporal tells it.
+type RunEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `completed`, `failed`, `cancelled`, `terminated`, or empty: that is not known any more.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// What the run calls that itself: a failed one may be `rejected`.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Generation that has ended.
+	Generation int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Why, in one line; empty: it has completed.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunEnd) Reset() {
+	*x = RunEnd{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunEnd) ProtoMessage() {}
+
+func (x *RunEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
+func (*RunEnd) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *RunEnd) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *RunEnd) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RunEnd) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RunEnd) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // ChildRunEndRequest asks for what a completed child run has left, as the result of the task that started it.
 type ChildRunEndRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3338,7 +3485,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3497,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3510,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -3434,7 +3581,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3593,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3606,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -3514,7 +3661,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3673,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3686,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ParentView) GetState() string {
@@ -3589,7 +3736,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3748,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3761,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -3669,7 +3816,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3681,7 +3828,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3694,7 +3841,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -3737,7 +3884,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3896,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3909,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -3799,7 +3946,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3958,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3971,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -3905,7 +4052,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3917,7 +4064,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3930,7 +4077,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -3971,7 +4118,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3983,7 +4130,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3996,7 +4143,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -4050,7 +4197,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4209,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4222,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -4142,7 +4289,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4301,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4314,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -4204,7 +4351,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4216,7 +4363,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4229,7 +4376,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -4266,7 +4413,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4278,7 +4425,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4291,7 +4438,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -4361,7 +4508,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4373,7 +4520,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4386,7 +4533,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -4482,7 +4629,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4494,7 +4641,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4507,7 +4654,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -4550,7 +4697,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +4709,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +4722,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -4640,7 +4787,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4652,7 +4799,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4665,7 +4812,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Assignment) GetTask() string {
@@ -4748,7 +4895,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4760,7 +4907,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +4920,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Waiting) GetTask() string {
@@ -4817,7 +4964,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4829,7 +4976,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4842,7 +4989,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -4935,7 +5082,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4947,7 +5094,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4960,7 +5107,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -5208,7 +5355,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5367,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5380,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -5291,7 +5438,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5450,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5316,7 +5463,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -5350,7 +5497,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5362,7 +5509,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5375,7 +5522,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -5442,7 +5589,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5454,7 +5601,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5467,7 +5614,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -5583,7 +5730,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5595,7 +5742,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5608,7 +5755,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -5704,7 +5851,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5716,7 +5863,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5729,7 +5876,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -5794,7 +5941,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5806,7 +5953,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5819,7 +5966,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -5864,7 +6011,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5876,7 +6023,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5889,7 +6036,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -5970,7 +6117,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5982,7 +6129,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5995,7 +6142,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *NodeInput) GetName() string {
@@ -6028,7 +6175,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6040,7 +6187,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6053,7 +6200,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -6073,7 +6220,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6085,7 +6232,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6098,7 +6245,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -6144,7 +6291,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6156,7 +6303,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6169,7 +6316,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -6212,7 +6359,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6224,7 +6371,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6237,7 +6384,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -6279,7 +6426,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xfd\x04\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xa0\x05\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -6302,7 +6449,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vparent_task\x18\v \x01(\tR\n" +
 	"parentTask\x12\x16\n" +
 	"\x06packed\x18\f \x01(\fR\x06packed\x12\x14\n" +
-	"\x05depth\x18\r \x01(\x05R\x05depth\x1aa\n" +
+	"\x05depth\x18\r \x01(\x05R\x05depth\x12!\n" +
+	"\fparent_first\x18\x0e \x01(\tR\vparentFirst\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
@@ -6494,7 +6642,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xa1\x06\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xc2\x06\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -6520,7 +6668,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\x12'\n" +
 	"\x04pace\x18\x14 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x19\n" +
 	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x16\n" +
-	"\x06paused\x18\x12 \x01(\tR\x06paused\"\x8b\x02\n" +
+	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
+	"\vchild_first\x18\x16 \x01(\tR\n" +
+	"childFirst\"\x8b\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -6583,7 +6733,18 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x10ChildRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xdd\x01\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"H\n" +
+	"\x0fAwaitRunRequest\x12\x1f\n" +
+	"\vworkflow_id\x18\x01 \x01(\tR\n" +
+	"workflowId\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\tR\x05first\"l\n" +
+	"\x06RunEnd\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x05R\n" +
+	"generation\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"\xdd\x01\n" +
 	"\x12ChildRunEndRequest\x12\x14\n" +
 	"\x05child\x18\x01 \x01(\tR\x05child\x12)\n" +
 	"\x10child_generation\x18\x02 \x01(\x05R\x0fchildGeneration\x12\x15\n" +
@@ -6880,7 +7041,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -6924,99 +7085,101 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*Condition)(nil),             // 39: switchyard.v1.Condition
 	(*ChildRunRequest)(nil),       // 40: switchyard.v1.ChildRunRequest
 	(*ChildRunResponse)(nil),      // 41: switchyard.v1.ChildRunResponse
-	(*ChildRunEndRequest)(nil),    // 42: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 43: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 44: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 45: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 46: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 47: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 48: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 49: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 50: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 51: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 52: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 53: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 54: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 55: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 56: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 57: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 58: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 59: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 60: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 61: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 62: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 63: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 64: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 65: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 66: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 67: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 68: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 69: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 70: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 71: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 72: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 73: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 74: switchyard.v1.ExplainResponse
-	nil,                           // 75: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 76: switchyard.v1.Part.ViewsEntry
-	nil,                           // 77: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 78: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 79: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 80: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 81: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 82: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 83: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 84: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 85: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 86: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 87: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 88: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 89: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 90: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 91: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 92: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 93: google.protobuf.Timestamp
-	(*Run)(nil),                   // 94: switchyard.v1.Run
-	(*Instance)(nil),              // 95: switchyard.v1.Instance
-	(*Event)(nil),                 // 96: switchyard.v1.Event
-	(*Task)(nil),                  // 97: switchyard.v1.Task
-	(*TaskResult)(nil),            // 98: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 99: switchyard.v1.Constraints
-	(*Resources)(nil),             // 100: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 101: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 102: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 103: switchyard.v1.NodeVerdict
+	(*AwaitRunRequest)(nil),       // 42: switchyard.v1.AwaitRunRequest
+	(*RunEnd)(nil),                // 43: switchyard.v1.RunEnd
+	(*ChildRunEndRequest)(nil),    // 44: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 45: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 46: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 47: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 48: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 49: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 50: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 51: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 52: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 53: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 54: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 55: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 56: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 57: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 58: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 59: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 60: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 61: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 62: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 63: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 64: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 65: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 66: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 67: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 68: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 69: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 70: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 71: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 72: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 73: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 74: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 75: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 76: switchyard.v1.ExplainResponse
+	nil,                           // 77: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 78: switchyard.v1.Part.ViewsEntry
+	nil,                           // 79: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 80: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 81: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 82: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 83: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 84: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 85: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 86: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 87: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 88: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 89: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 90: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 91: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 93: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 94: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 95: google.protobuf.Timestamp
+	(*Run)(nil),                   // 96: switchyard.v1.Run
+	(*Instance)(nil),              // 97: switchyard.v1.Instance
+	(*Event)(nil),                 // 98: switchyard.v1.Event
+	(*Task)(nil),                  // 99: switchyard.v1.Task
+	(*TaskResult)(nil),            // 100: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 101: switchyard.v1.Constraints
+	(*Resources)(nil),             // 102: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 103: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 104: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 105: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	88,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	89,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	75,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	90,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	91,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	77,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	64,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	76,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	66,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	78,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	90,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	91,  // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	92,  // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	89,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	77,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	89,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	92,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	93,  // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	94,  // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	91,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	79,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	91,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	90,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	90,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	93,  // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	78,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	89,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	94,  // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	93,  // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	95,  // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	79,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	80,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	92,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	92,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	95,  // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	80,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	91,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	96,  // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	95,  // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	97,  // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	81,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	82,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	19,  // 29: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
 	20,  // 30: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
 	17,  // 31: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
@@ -7027,109 +7190,109 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	25,  // 36: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	19,  // 37: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	21,  // 38: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	96,  // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	96,  // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	96,  // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	97,  // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	97,  // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	93,  // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	98,  // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	98,  // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	98,  // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	99,  // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	99,  // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	95,  // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
 	5,   // 45: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	93,  // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	95,  // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	8,   // 47: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	97,  // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	63,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	99,  // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	65,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	33,  // 50: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	8,   // 51: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	3,   // 52: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	93,  // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	93,  // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	56,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	90,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	56,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	95,  // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	95,  // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	58,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	92,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	58,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
 	39,  // 58: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	81,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	46,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	43,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	89,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	89,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	90,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	92,  // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	89,  // 66: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	83,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	48,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	45,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	91,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	91,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	92,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	94,  // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	91,  // 66: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
 	10,  // 67: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
 	0,   // 68: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	98,  // 69: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	98,  // 70: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	45,  // 71: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	100, // 69: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	100, // 70: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	47,  // 71: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
 	5,   // 72: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	89,  // 73: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	89,  // 74: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	48,  // 75: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	91,  // 73: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	91,  // 74: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	50,  // 75: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
 	5,   // 76: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	49,  // 77: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	89,  // 78: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	93,  // 79: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	65,  // 80: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	49,  // 81: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	52,  // 82: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	53,  // 83: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	89,  // 84: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	55,  // 85: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	56,  // 86: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	99,  // 87: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	100, // 88: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	93,  // 89: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	90,  // 90: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	101, // 91: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	58,  // 92: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	59,  // 93: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	89,  // 94: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	82,  // 95: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	89,  // 96: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	64,  // 97: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	100, // 98: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	90,  // 99: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	92,  // 100: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	51,  // 77: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	91,  // 78: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	95,  // 79: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	67,  // 80: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	51,  // 81: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	54,  // 82: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	55,  // 83: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	91,  // 84: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	57,  // 85: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	58,  // 86: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	101, // 87: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	102, // 88: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	95,  // 89: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	92,  // 90: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	103, // 91: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	60,  // 92: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	61,  // 93: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	91,  // 94: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	84,  // 95: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	91,  // 96: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	66,  // 97: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	102, // 98: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	92,  // 99: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	94,  // 100: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
 	7,   // 101: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	83,  // 102: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	85,  // 102: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
 	7,   // 103: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	63,  // 104: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	62,  // 105: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	92,  // 106: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	63,  // 107: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	89,  // 108: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	45,  // 109: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	98,  // 110: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	89,  // 111: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	93,  // 112: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	93,  // 113: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	93,  // 114: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	63,  // 115: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	66,  // 116: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	98,  // 117: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	89,  // 118: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	63,  // 119: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	93,  // 120: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	63,  // 121: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	66,  // 122: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	94,  // 123: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	84,  // 124: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	85,  // 125: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	65,  // 104: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	64,  // 105: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	94,  // 106: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	65,  // 107: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	91,  // 108: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	47,  // 109: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	100, // 110: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	91,  // 111: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	95,  // 112: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	95,  // 113: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	95,  // 114: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	65,  // 115: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	68,  // 116: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	100, // 117: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	91,  // 118: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	65,  // 119: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	95,  // 120: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	65,  // 121: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	68,  // 122: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	96,  // 123: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	86,  // 124: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	87,  // 125: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
 	8,   // 126: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	86,  // 127: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	102, // 128: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	93,  // 129: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	87,  // 130: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	55,  // 131: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	55,  // 132: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	103, // 133: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	74,  // 134: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	88,  // 127: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	104, // 128: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	95,  // 129: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	89,  // 130: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	57,  // 131: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	57,  // 132: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	105, // 133: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	76,  // 134: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
 	9,   // 135: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	44,  // 136: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	46,  // 136: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
 	32,  // 137: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	44,  // 138: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	44,  // 139: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	46,  // 138: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	46,  // 139: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
 	5,   // 140: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	93,  // 141: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	95,  // 141: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
 	142, // [142:142] is the sub-list for method output_type
 	142, // [142:142] is the sub-list for method input_type
 	142, // [142:142] is the sub-list for extension type_name
@@ -7146,15 +7309,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[58].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[61].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[60].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[63].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   88,
+			NumMessages:   90,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
