@@ -123,6 +123,23 @@ func TestRetryThatLiftsAHalt(t *testing.T) {
 	l.want(map[string]string{"each": "running/", "each[0]": "assigned/"})
 }
 
+// While another task keeps the run halted, only the dead letter starts.
+func TestRetryUnderTheHaltOfAnother(t *testing.T) {
+	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"cause": {Retry: once()}, "each": retried(1)}))
+	l.expand("each", dag.Expanded{Count: 3})
+	l.placed("each[0]")
+	l.die("each[0]")
+	l.placed("cause")
+	l.s.Apply(l.end("cause", exit(1)))
+	l.want(map[string]string{"each": "skipped/halt", "each[0]": "dead_letter/exit_code", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
+
+	l, d := l.reopen(dag.Again{Tasks: []string{"each[0]"}})
+	if diff := cmp.Diff([]string{"each[0]"}, l.names(d.Place)); diff != "" {
+		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+	l.want(map[string]string{"each": "running/", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
+}
+
 // What was asked about a task whose parent goes on after all is asked again when
 // that has ended.
 func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {

@@ -13,11 +13,11 @@ func (s *State) retry(i int) {
 	g.open++
 	g.failed--
 	if s.tasks[g.task].State != StateRunning { // it begins later, with all of them
-		s.revive(g)
+		s.revive(g, ReasonMaxFailures)
 		return
 	}
 	s.enqueue(i, s.tasks[i])
-	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g) { // one fewer, and they may start again
+	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g, ReasonMaxFailures) { // one fewer, and they may start again
 		s.startInstances(g.task)
 	}
 }
@@ -94,16 +94,16 @@ func (s *State) reset(i int) {
 	s.set(i, s.fresh(i, false))
 }
 
-// revive has the instances wait again that were skipped because too many others
-// had failed, if that is not so any more. It says whether there were any.
-func (s *State) revive(g *group) bool {
+// revive has the instances wait again that were skipped for one of the reasons, if
+// nothing holds the group back any more. It says whether there were any.
+func (s *State) revive(g *group, reasons ...string) bool {
 	if s.heldBack(g) || g.counts[StateSkipped] == 0 {
 		return false
 	}
 	revived := false
 	for i := g.first; i < g.first+g.count; i++ {
 		rec := s.tasks[i]
-		if rec.State != StateSkipped || rec.Reason != ReasonMaxFailures && rec.Reason != ReasonHalt {
+		if rec.State != StateSkipped || !slices.Contains(reasons, rec.Reason) {
 			continue
 		}
 		if s.runAllows(i) {
@@ -151,7 +151,7 @@ func (s *State) wait(again []bool, lifted bool) {
 		case lifted && s.isRemote(i) && rec.State == StateRunning:
 			s.round.resume = append(s.round.resume, i)
 		case g != nil && !Terminal(rec.State):
-			s.revive(g)
+			s.revive(g, ReasonMaxFailures)
 			if lifted {
 				s.resetSkipped(i, ReasonHalt)
 			}

@@ -69,7 +69,7 @@ func (e ResumeGroup) apply(s *State) {
 		return
 	}
 	g.halted = ""
-	if s.tasks[e.Task].State == StateRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g) {
+	if s.tasks[e.Task].State == StateRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g, ReasonMaxFailures, ReasonHalt) {
 		s.startInstances(e.Task)
 	}
 }
