@@ -296,7 +296,7 @@ func (r *recovery) carry(ctx context.Context, a *attempt, l *legacy, exec execut
 		r.discard(l, exec, ws)
 		return stopped(ctx, nil), nil
 	}
-	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: n.gpus(a), since: l.kept.StartedAt, started: l.kept.StartedAt}
+	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: n.gpus(a), started: l.kept.StartedAt, suspended: !l.kept.SuspendedAt.IsZero()}
 	defer l.release()
 	defer w.close()
 	defer a.dropKeepsake()
@@ -311,9 +311,10 @@ func (r *recovery) carry(ctx context.Context, a *attempt, l *legacy, exec execut
 		return n.vanished(ctx, a)
 	}
 	if w.started.IsZero() {
-		w.since, w.started = found.StartedAt, found.StartedAt
+		w.started = found.StartedAt
 		a.spawned(found.StartedAt)
 	}
+	w.since = w.started.Add(l.kept.stoodStill())
 	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
 		return exec.Adopt(ctx, attempt)
 	}

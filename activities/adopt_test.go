@@ -223,6 +223,39 @@ func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
 	want(t, h.server.answered("token"), "failed", "timeout")
 }
 
+// The time for which it stood still does not count, nor that for which it does still.
+func TestAdoptedAttemptIsSuspended(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
+	k := h.keepsake()
+	now := time.Now()
+	k.kept.StartedAt, k.kept.Suspended, k.kept.SuspendedAt = now.Add(-4*time.Hour), time.Hour, now.Add(-2*time.Hour-30*time.Minute)
+	h.rewrite(k)
+	h.recovers()
+	h.runs("a")
+	steer := func(action string) {
+		t.Helper()
+		res, err := h.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+		if err != nil || res.GetRefused() != "" {
+			t.Fatalf("%s: %v, %v", action, res, err)
+		}
+	}
+	steer("pause") // its engine has it stand still; the fake does not know
+	if k := h.keepsake().kept; !k.SuspendedAt.Equal(now.Add(-2*time.Hour - 30*time.Minute)) {
+		t.Errorf("it stands still since %v", k.SuspendedAt)
+	}
+	steer("resume")
+	if k := h.keepsake().kept; !k.SuspendedAt.IsZero() || k.Suspended.Round(time.Hour/2) != 3*time.Hour+time.Hour/2 {
+		t.Errorf("it stood still for %v, since %v", k.Suspended, k.SuspendedAt)
+	}
+	if a := h.attempts.with("r-1", "a", 1); a == nil || a.helm.limit.left.Round(time.Minute) != 30*time.Minute {
+		t.Errorf("%v of its time are left", a.helm.limit.left)
+	}
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "completed", "")
+}
+
 // keepsake is the one that the dead worker has left.
 func (h *heir) keepsake() *legacy {
 	h.t.Helper()

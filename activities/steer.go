@@ -50,6 +50,11 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if err != nil {
 		return nil, err
 	}
+	if refused == "" {
+		a.mu.Lock()
+		a.note(func(k *kept) { k.suspend(req.GetAction() == "pause") })
+		a.mu.Unlock()
+	}
 	return &v1.SteerResponse{Refused: refused}, nil
 }
 

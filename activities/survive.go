@@ -59,6 +59,9 @@ type kept struct {
 	TakenUpAt time.Time       `json:"takenUpAt"`
 	// StartedAt is when its process has; zero: it had not yet.
 	StartedAt time.Time `json:"startedAt"`
+	// Suspended is for how long it has stood still, and SuspendedAt since when it does; zero: it does not.
+	Suspended   time.Duration `json:"suspended"`
+	SuspendedAt time.Time     `json:"suspendedAt"`
 	// AloneUntil is until when it may go on although the activity has left it; zero: it has not.
 	AloneUntil time.Time `json:"aloneUntil"`
 	// Workspace is the name of its directory.
@@ -130,6 +133,24 @@ func (a *attempt) note(change func(k *kept)) {
 	if err := a.keepsake.write(); err != nil {
 		a.node.Logger.Warn("an attempt would not outlive this worker", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
 	}
+}
+
+// suspend notes that the attempt stands still, or that it goes on.
+func (k *kept) suspend(still bool) {
+	switch {
+	case still && k.SuspendedAt.IsZero():
+		k.SuspendedAt = time.Now()
+	case !still && !k.SuspendedAt.IsZero():
+		k.Suspended, k.SuspendedAt = k.stoodStill(), time.Time{}
+	}
+}
+
+// stoodStill is for how long the attempt has, all in all.
+func (k *kept) stoodStill() time.Duration {
+	if k.SuspendedAt.IsZero() {
+		return k.Suspended
+	}
+	return k.Suspended + time.Since(k.SuspendedAt)
 }
 
 // dropKeepsake ends it: no later worker has anything to do with the attempt.

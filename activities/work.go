@@ -29,8 +29,10 @@ type work struct {
 	ws *workspace.Workspace
 	// spec is that of the member that prepare has prepared.
 	spec *structpb.Struct
-	// since is when the process has that it is to go on with; zero: it starts one.
-	since time.Time
+	// since is when the process has started that it is to go on with, and suspended says that it stands still; since is
+	// later by the time for which it has. Zero: it starts one.
+	since     time.Time
+	suspended bool
 	// started is when its process has; zero: not yet.
 	started time.Time
 }
@@ -83,6 +85,9 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	w.keeper.watch(w.ws, m)
 	runCtx, limit, cancel := withTimeLimit(ctx, req.GetTimeout().AsDuration(), w.since)
 	defer cancel()
+	if w.suspended {
+		limit.suspend()
+	}
 	a.helm.take(w.node.Executors[req.GetType()], m, w.id(m), limit)
 	result, err := w.run(runCtx, executor.Attempt{
 		ID: w.id(m),
