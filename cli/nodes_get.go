@@ -61,6 +61,9 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	for _, g := range snapshot.GetGpus() {
 		rows = append(rows, []string{fmt.Sprintf("GPU %d", g.GetIndex()), fmt.Sprintf("%s, %.0f%% in use, %.0f of %.0f MiB", g.GetName(), g.GetUsagePercent(), g.GetMemoryUsedMb(), g.GetMemoryMb())})
 	}
+	if slices.Contains(n.GetExecutors(), "container") {
+		rows = append(rows, []string{"containers may", allowed(snapshot.GetContainers())})
+	}
 	if err := writeTable(w, rows); err != nil {
 		return err
 	}
@@ -87,6 +90,31 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		})
 	}
 	return writeTable(w, rows)
+}
+
+// allowed says what containers may do on a node beyond the harmless.
+func allowed(p *v1.ContainerPolicy) string {
+	var all []string
+	if p.GetPrivileged() {
+		all = append(all, "be privileged")
+	}
+	if p.GetHostNetwork() {
+		all = append(all, "use the host's network")
+	}
+	for _, m := range p.GetMounts() {
+		text := "mount " + m.GetPath()
+		if m.GetReadOnly() {
+			text += " read-only"
+		}
+		all = append(all, text)
+	}
+	for _, name := range p.GetCapabilities() {
+		all = append(all, "add "+name)
+	}
+	if len(all) == 0 {
+		return "nothing special"
+	}
+	return strings.Join(all, ", ")
 }
 
 // pairs are the entries of a map as key=value, sorted.

@@ -18,13 +18,16 @@ func gpuBox() *v1.Node {
 	numa := int32(0)
 	return &v1.Node{
 		Name: "gpu-1", State: "draining", Reason: "new fan", Labels: []string{"fast", "gpu"}, Capabilities: map[string]string{"gpu": "nvidia", "docker": "27.1"},
-		Executors: []string{"shell"}, Running: 1, MaxParallel: 8,
+		Executors: []string{"container", "shell"}, Running: 1, MaxParallel: 8,
 		Cores: &v1.NodeAmount{Total: 8, Free: 6.5}, MemoryMb: &v1.NodeAmount{Total: 64 << 10, Free: 48 << 10}, DiskGb: &v1.NodeAmount{Total: 931.5, Free: 400},
 		Gpus: &v1.NodeAmount{Total: 2, Free: 1}, LastBeatAt: after(19.4), RegisteredAt: after(-3600), StateSince: after(5), Machine: "9f3c", Incarnation: "i-1",
 		DrainDeadline: after(605),
 		Snapshot: &v1.NodeSnapshot{
 			Name: "gpu-1", Sequence: 1234, TakenAt: after(19.4), Cpu: &v1.CpuSnapshot{Cores: 8, UsagePercent: 18.6, LoadAvg_1M: 1.42},
 			Disk: &v1.DiskSnapshot{IoUtilPercent: 3}, Network: &v1.NetworkSnapshot{BandwidthMbps: 1000, ThroughputMbps: 12},
+			Containers: &v1.ContainerPolicy{
+				HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/data"}, {Path: "/srv", ReadOnly: true}}, Capabilities: []string{"NET_ADMIN"},
+			},
 			Gpus:    []*v1.GpuSnapshot{{Name: "A10", MemoryMb: 23028, MemoryUsedMb: 1024, UsagePercent: 40}, {Index: 1, Name: "A10", MemoryMb: 23028}},
 			Running: []*v1.RunningAttempt{{RunId: "nightly-4g5h6jkm", Task: "train", Claim: 3, Cores: 1.5, MemoryMb: 2048, Gpus: []int32{0}, NumaNode: &numa}},
 		},
