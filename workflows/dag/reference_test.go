@@ -185,13 +185,16 @@ func (r *reference) begin(name string) {
 	}
 }
 
-// fixpoint applies the rules to all tasks until nothing changes.
+// fixpoint applies the rules to all tasks until nothing changes, to a task before its
+// instances: what ends a whole task that does not run is not put together from them.
 func (r *reference) fixpoint() {
 	for changed := true; changed; {
 		changed = false
-		for name, t := range r.tasks {
-			if r.look(name, t) {
-				changed = true
+		for _, task := range r.order {
+			for _, name := range append([]string{task}, r.tasks[task].instances...) {
+				if r.look(name, r.tasks[name]) {
+					changed = true
+				}
 			}
 		}
 	}
