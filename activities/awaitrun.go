@@ -26,10 +26,11 @@ const (
 	awaitRunBeat = 4 * time.Second
 )
 
-// Await returns when a run has ended, in whichever execution of it. A run that the server
+// Await returns when a run has ended, in whichever execution of it, when nobody waits for that any more, or when the
+// worker stops. A run that the server
 // does not know has an end of which nothing is known.
 func (c *ChildRuns) Await(ctx context.Context, req *v1.AwaitRunRequest) (*v1.RunEnd, error) {
-	began, stop := time.Now(), activity.GetWorkerStopChannel(ctx)
+	began, stop, token := time.Now(), activity.GetWorkerStopChannel(ctx), activity.GetInfo(ctx).TaskToken
 	beat := time.NewTicker(awaitRunBeat)
 	defer beat.Stop()
 	for {
@@ -47,11 +48,13 @@ func (c *ChildRuns) Await(ctx context.Context, req *v1.AwaitRunRequest) (*v1.Run
 			case <-look:
 				break wait
 			case <-beat.C:
-				activity.RecordHeartbeat(ctx)
+				if !wanted(ctx, c.Client, token) {
+					return &v1.RunEnd{Open: true}, nil
+				}
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return &v1.RunEnd{Open: true}, nil
 			case <-stop:
-				return nil, errors.New("the worker stops")
+				return &v1.RunEnd{Open: true}, nil
 			}
 		}
 	}

@@ -145,18 +145,18 @@ func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRe
 		case <-activity.GetWorkerStopChannel(ctx):
 			return lost, nil
 		case <-beat.C:
-			if !p.wanted(ctx, info.TaskToken) {
+			if !wanted(ctx, p.client, info.TaskToken) {
 				return lost, nil
 			}
 		}
 	}
 }
 
-// wanted beats for an AwaitPlacement and says whether anybody waits for it still.
-func (p *Placement) wanted(ctx context.Context, token []byte) bool {
+// wanted beats for an activity that waits and says whether anybody wants its answer still.
+func wanted(ctx context.Context, c client.Client, token []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
-	err := p.client.RecordActivityHeartbeat(ctx, token)
+	err := c.RecordActivityHeartbeat(ctx, token)
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	return !gone && (!temporal.IsCanceledError(err) || ctx.Err() != nil)
 }

@@ -167,10 +167,14 @@ func (r *run) awaitRun(id, first string, land func(*v1.RunEnd)) {
 	future := workflow.ExecuteActivity(ctx, names.AwaitRunActivity, &v1.AwaitRunRequest{WorkflowId: id, First: first})
 	r.fly(future, func(f workflow.Future) {
 		var end v1.RunEnd
-		if err := f.Get(r.ctx, &end); err != nil {
-			end.Error = err.Error()
+		switch err := f.Get(r.ctx, &end); {
+		case err != nil:
+			land(&v1.RunEnd{Error: err.Error()})
+		case end.GetOpen():
+			r.awaitRun(id, first, land)
+		default:
+			land(&end)
 		}
-		land(&end)
 	})
 }
 

@@ -3399,7 +3399,9 @@ type RunEnd struct {
 	// Generation that has ended.
 	Generation int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Why, in one line; empty: it has completed.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// It has not: whoever waited for it had to stop, and is to be asked again.
+	Open          bool `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3460,6 +3462,13 @@ func (x *RunEnd) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *RunEnd) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
 }
 
 // ChildRunEndRequest asks for what a completed child run has left, as the result of the task that started it.
@@ -6737,14 +6746,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x0fAwaitRunRequest\x12\x1f\n" +
 	"\vworkflow_id\x18\x01 \x01(\tR\n" +
 	"workflowId\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\tR\x05first\"l\n" +
+	"\x05first\x18\x02 \x01(\tR\x05first\"\x80\x01\n" +
 	"\x06RunEnd\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x05R\n" +
 	"generation\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\xdd\x01\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x12\n" +
+	"\x04open\x18\x05 \x01(\bR\x04open\"\xdd\x01\n" +
 	"\x12ChildRunEndRequest\x12\x14\n" +
 	"\x05child\x18\x01 \x01(\tR\x05child\x12)\n" +
 	"\x10child_generation\x18\x02 \x01(\x05R\x0fchildGeneration\x12\x15\n" +
