@@ -154,3 +154,13 @@ func TestRerun(t *testing.T) {
 	}
 	end(t, again.Msg.GetId(), "completed")
 }
+// A run that another has started is as deep inside of others when it is started again, but nobody waits for it.
+func TestChildIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	in, err := packed(&v1.RunInput{
+		Definition: &v1.Definition{Name: "inner"}, Generation: 1, ParentRun: "outer-1", ParentTask: "t", Depth: 3, ParentFirst: "x",
+	})
+	if err != nil || in.GetParentRun() != "outer-1" || in.GetParentTask() != "t" || in.GetDepth() != 3 || in.GetParentFirst() != "" {
+		t.Errorf("%v, %v", in, err)
+	}
+}

@@ -99,7 +99,7 @@ func packed(in *v1.RunInput) (*v1.RunInput, error) {
 	in = &v1.RunInput{
 		Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Options: in.GetOptions(),
 		Generation: in.GetGeneration(), Retry: in.GetRetry(), Again: in.GetAgain(),
-		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(),
+		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(), Depth: in.GetDepth(),
 	}
 	if err := definition.Pack(in); err != nil {
 		return nil, fmt.Errorf("pack the definition: %w", err)
