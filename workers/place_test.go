@@ -82,7 +82,7 @@ func TestMaxParallel(t *testing.T) {
 
 func TestImpossibleRequestSaysSo(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := own(t, ControlConfig{}).crew(t, nil) // in the shared one nodes of other tests are expected all the time
 	c.start("a")
 	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	const document = `{name: impossible, tasks: {x: {type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}}}}`
