@@ -55,6 +55,7 @@ func ladder() (*v1.Definition, script) {
 
 // A long run goes through many executions and ends as it would in one.
 func TestContinueAsNew(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	def, s := ladder()
 	whole := func(y *yard) (*v1.Run, *handle) {

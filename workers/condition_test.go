@@ -86,6 +86,7 @@ func expensive(tasks, oneIn int) *v1.Definition {
 }
 
 func TestThousandExpensiveConditions(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
 	c.start("a")

@@ -177,6 +177,7 @@ var quickLocker = workflows.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 
 
 // No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
 func TestLockLimits(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
 	for _, limit := range []int32{1, 3} {
