@@ -71,8 +71,9 @@ func (q *Queue) wants(s *shape, n *node) bool {
 	return n.present && s.names(n.name) && q.couldEverFit(s, n)
 }
 
-// keepBack notes that a request may not wait on the node for now.
-func (q *Queue) keepBack(n *node) {
+// keepBack notes that the shape's next request may not wait on the node for now.
+func (q *Queue) keepBack(s *shape, n *node) {
+	s.keptFrom = true
 	if !n.keptBack {
 		n.keptBack = true
 		q.keptBack = append(q.keptBack, n)
@@ -97,6 +98,21 @@ func (q *Queue) freeKeptBack() {
 		q.touch(n)
 	}
 	q.keptBack = q.keptBack[:0]
+}
+
+// reopenKeptBack has a shape for which something waits again look again at the
+// nodes that were kept back: what waits now may have another priority, and what
+// was more urgent then may have found a place.
+func (q *Queue) reopenKeptBack(s *shape) {
+	if !s.keptFrom {
+		return
+	}
+	s.keptFrom = false
+	s.ranking.of = nil
+	for _, n := range q.keptBack {
+		s.preferred.reopen(n.number)
+		s.avoided.reopen(n.number)
+	}
 }
 
 // reconsider has the shapes below the present level look again at the nodes

@@ -75,3 +75,25 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 		t.Errorf("got %v: what cannot use the node keeps nobody from it", nodes)
 	}
 }
+
+// A node that was kept from one request of a shape is open to the next, which may
+// be as urgent as what waits there.
+func TestFillAheadLooksAgain(t *testing.T) {
+	q := brisk(t)
+	q.Request("r", []*v1.TaskRequest{aTask("running", withPriority(2))})
+	placeAll(t, q, "r")
+	q.SetNodes(live(aNode("a", slots(1)), aNode("b", slots(1))))
+	like := func(task string, priority int32) []*v1.TaskRequest {
+		r := aTask(task, withPriority(priority))
+		r.AvoidNodes = []string{"b"}
+		return []*v1.TaskRequest{r}
+	}
+	q.Request("r", like("low", 0))
+	if nodes, _ := placeAll(t, q, "r"); nodes["low"] != "b" {
+		t.Fatalf("got %v: low may not wait behind what is more urgent", nodes)
+	}
+	q.Request("r", like("next", 2))
+	if nodes, reasons := placeAll(t, q, "r"); nodes["next"] != "a" {
+		t.Errorf("got %v %v: next is as urgent as what runs there", nodes, reasons)
+	}
+}

@@ -70,7 +70,7 @@ func (q *Queue) admits(s *shape, n *node) (ahead, ok bool) {
 		return false, false
 	}
 	if ahead = v.waitsThere(); ahead && !q.mayWaitOn(n) {
-		q.keepBack(n)
+		q.keepBack(s, n)
 		return true, false
 	}
 	return ahead, true

@@ -40,6 +40,7 @@ type shape struct {
 	kinds              []verdict // of the kinds of nodes, by number
 	layout             uint64    // of the queue's node numbers that the pools are made for; 0: they are not made
 	reshaped, touched  uint64    // how far it has read the queue's changes
+	keptFrom           bool      // some node was kept back from it since it became active
 	ranking            ranking
 
 	reason     string

@@ -19,6 +19,7 @@ func (q *Queue) activate(s *shape) {
 	}
 	s.active = len(q.active)
 	q.active = append(q.active, s)
+	q.reopenKeptBack(s)
 }
 
 // retire notes that nothing waits for the shape any more.
