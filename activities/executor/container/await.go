@@ -19,10 +19,7 @@ const (
 	engineAway = 2 * time.Minute
 	// oomPatience is how long the engine may take to tell that a container had too
 	// little memory: that comes by another way than its end.
-	oomPatience = 500 * time.Millisecond
-	// downPatience is how long an engine may take to answer that may have ended a container
-	// as it goes down.
-	downPatience = 500 * time.Millisecond
+	oomPatience = 2 * time.Second
 )
 
 var errVanished = errors.New("somebody has removed it")
@@ -30,9 +27,10 @@ var errVanished = errors.New("somebody has removed it")
 // await waits for the end of the container, also while the engine is away and comes back.
 func (r *running) await(ctx context.Context) exit {
 	for {
+		engine := r.e.engine.process()
 		status, err := r.wait(ctx)
 		if err == nil && !r.wasLost() {
-			if r.engineGoesDown(ctx, status) {
+			if r.wentDown(ctx, engine) {
 				return exit{code: status, err: endedWithEngine(status)}
 			}
 			if status == 0 {
@@ -169,25 +167,21 @@ func (r *running) judge(ctx context.Context, s *container.State) exit {
 	return out
 }
 
-// engineGoesDown tells whether the engine takes no calls any more at the end of a
+// wentDown tells whether the engine, by its process, does not go on after the end of a
 // container that nobody has asked to end. An engine that goes down stops taking calls
 // first, then ends its containers, and tells of that whoever has been waiting; what a
 // program makes of its signal does not count then. Where somebody else holds its socket
-// it does not answer until it is back.
-func (r *running) engineGoesDown(ctx context.Context, code int) bool {
+// the next engine answers, after a while.
+func (r *running) wentDown(ctx context.Context, engine context.Context) bool {
 	r.mu.Lock()
 	asked := r.stopping
 	r.mu.Unlock()
 	if asked {
 		return false
 	}
-	timeout := pingPatience
-	if ofEngine(code) {
-		timeout = downPatience
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
 	defer cancel()
-	return r.e.takesCalls(ctx) != nil
+	return r.e.engine.takesCalls(ctx) != nil || engine != nil && engine.Err() != nil
 }
 
 // ofEngine tells whether an exit code is that of the signals of an engine that stops, or

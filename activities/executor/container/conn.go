@@ -12,7 +12,7 @@ import (
 
 // call makes one call of the engine by a connection of its own, which ends with ctx
 // until the answer's header has come. The caller closes the connection.
-func (e *Executor) call(ctx context.Context, method, path string, header http.Header) (net.Conn, *bufio.Reader, *http.Response, error) {
+func (e *engine) call(ctx context.Context, method, path string, header http.Header) (net.Conn, *bufio.Reader, *http.Response, error) {
 	conn, err := e.docker.Dialer()(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -40,7 +40,7 @@ func (e *Executor) call(ctx context.Context, method, path string, header http.He
 }
 
 // hijack makes a call whose answer is a stream of its own kind.
-func (e *Executor) hijack(ctx context.Context, path string) (net.Conn, *bufio.Reader, error) {
+func (e *engine) hijack(ctx context.Context, path string) (net.Conn, *bufio.Reader, error) {
 	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
 	conn, reader, res, err := e.call(ctx, http.MethodPost, "/v"+e.docker.ClientVersion()+path, header)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Executor) hijack(ctx context.Context, path string) (net.Conn, *bufio.Re
 }
 
 // takesCalls returns nil when the engine takes a new connection and answers.
-func (e *Executor) takesCalls(ctx context.Context) error {
+func (e *engine) takesCalls(ctx context.Context) error {
 	conn, _, _, err := e.call(ctx, http.MethodGet, "/_ping", http.Header{"Connection": {"close"}})
 	if err != nil {
 		return err

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
 )
 
@@ -32,34 +36,36 @@ type engine struct {
 	pinged chan struct{}
 	hurry  chan struct{} // asks for a ping now
 	cancel context.CancelFunc
-	done   chan struct{}
+	tasks  sync.WaitGroup
 
 	mu sync.Mutex
 	// well ends when the engine does not answer, with why; it is replaced when it does again.
 	well    context.Context
 	fail    context.CancelCauseFunc
 	changed chan struct{} // closed after each ping
+	// same ends with the engine's process; nil: there is no connection to tell by.
+	same context.Context
 }
 
 func watchEngine(docker *client.Client) *engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &engine{
 		docker: docker, pinged: make(chan struct{}), hurry: make(chan struct{}, 1), cancel: cancel,
-		done: make(chan struct{}), changed: make(chan struct{}),
+		changed: make(chan struct{}),
 	}
 	e.well, e.fail = context.WithCancelCause(context.Background())
 	e.fail(errAsking)
-	go e.watch(ctx)
+	e.tasks.Go(func() { e.watch(ctx) })
+	e.tasks.Go(func() { e.stayConnected(ctx) })
 	return e
 }
 
 func (e *engine) close() {
 	e.cancel()
-	<-e.done
+	e.tasks.Wait()
 }
 
 func (e *engine) watch(ctx context.Context) {
-	defer close(e.done)
 	for first := true; ; first = false {
 		pingCtx, cancel := context.WithTimeout(ctx, pingPatience)
 		_, err := e.docker.Ping(pingCtx)
@@ -81,6 +87,61 @@ func (e *engine) watch(ctx context.Context) {
 		case <-time.After(pingEvery):
 		}
 	}
+}
+
+// stayConnected keeps a connection to the engine that is of no other use than that it
+// ends with the engine's process, also when the next one answers at its address at once.
+func (e *engine) stayConnected(ctx context.Context) {
+	for ctx.Err() == nil && e.await(ctx) == nil {
+		again := pingEvery
+		if stream, err := e.eventsOfNothing(ctx); err == nil {
+			again = pingAgain
+			same, end := context.WithCancel(context.Background())
+			e.setSame(same)
+			stop := context.AfterFunc(ctx, func() { stream.Close() })
+			_, _ = io.Copy(io.Discard, stream)
+			end()
+			e.setSame(nil)
+			stop()
+			stream.Close()
+			e.ask()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// eventsOfNothing is a stream in which nothing comes.
+func (e *engine) eventsOfNothing(ctx context.Context) (io.ReadCloser, error) {
+	filter, err := filters.ToJSON(filters.NewArgs(filters.Arg("container", "switchyard-none")))
+	if err != nil {
+		return nil, err
+	}
+	e.docker.NegotiateAPIVersion(ctx)
+	conn, _, res, err := e.call(ctx, http.MethodGet, "/v"+e.docker.ClientVersion()+"/events?filters="+url.QueryEscape(filter), nil)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		conn.Close()
+		return nil, fmt.Errorf("the engine says %s", res.Status)
+	}
+	return conn, nil
+}
+
+func (e *engine) setSame(same context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.same = same
+}
+
+// process returns a context that ends with the engine's process; nil: it is not known.
+func (e *engine) process() context.Context {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.same
 }
 
 // note keeps what a ping has told.

@@ -79,7 +79,7 @@ func abandon(t *testing.T, host string, a executor.Attempt, ready string) {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), workerVariable+"=1")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -98,7 +98,7 @@ func (h Harness) nothingSurvives(t *testing.T) {
 			if r.ExitCode != 4 || r.Stopped {
 				t.Errorf("result %+v, want exit code 4", r)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > grace {
 				t.Errorf("took %v to end what was left", took)
 			}
 			if got := c.out.String(); got != "ready" {

@@ -10,7 +10,7 @@ import (
 )
 
 // leaseTime is long enough for an attempt to start in, on a machine that is busy.
-const leaseTime = 4 * time.Second
+const leaseTime = 10 * time.Second
 
 func (h Harness) lease(t *testing.T) {
 	e := h.New(t)

@@ -46,8 +46,13 @@ type Harness struct {
 	Abandon func(t *testing.T, a executor.Attempt, ready string)
 }
 
-// patience is how long an attempt may take that does not wait for anything.
-const patience = 30 * time.Second
+const (
+	// patience is how long an attempt may take that does not wait for anything, on a
+	// machine that is busy.
+	patience = time.Minute
+	// grace is the grace period of attempts that do not need it.
+	grace = 30 * time.Second
+)
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
@@ -88,7 +93,7 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 		BaseDir:  t.TempDir(),
 		Stdout:   &c.out,
 		Stderr:   &c.err,
-		Grace:    5 * time.Second,
+		Grace:    grace,
 	}, c
 }
 

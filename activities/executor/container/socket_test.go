@@ -1,0 +1,120 @@
+//go:build linux
+
+package container_test
+
+import (
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+	containers "switchyard/activities/executor/container"
+	"switchyard/activities/executor/container/enginetest"
+)
+
+// heldSocket is an address of an engine at which calls wait while it is away, as at a
+// socket that the system's first process holds for it. Calls take delay longer there.
+type heldSocket struct {
+	host  string
+	delay atomic.Int64
+	to    string
+	over  chan struct{}
+	conns sync.WaitGroup
+}
+
+func holdSocket(t *testing.T, engine *enginetest.Private) *heldSocket {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &heldSocket{host: "unix://" + path, to: strings.TrimPrefix(engine.Host, "unix://"), over: make(chan struct{})}
+	h.conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			h.conns.Go(func() { h.pass(conn) })
+		}
+	})
+	t.Cleanup(func() { close(h.over); listener.Close(); h.conns.Wait() })
+	return h
+}
+
+// pass connects a caller with the engine as soon as that is there.
+func (h *heldSocket) pass(caller net.Conn) {
+	defer caller.Close()
+	wait := time.Duration(h.delay.Load())
+	for {
+		select {
+		case <-h.over:
+			return
+		case <-time.After(wait):
+		}
+		engine, err := net.Dial("unix", h.to)
+		if err != nil {
+			wait = 20 * time.Millisecond
+			continue
+		}
+		var ways sync.WaitGroup
+		for _, way := range [][2]net.Conn{{caller, engine}, {engine, caller}} {
+			ways.Go(func() {
+				_, _ = io.Copy(way[0], way[1])
+				way[0].Close()
+				way[1].Close()
+			})
+		}
+		passed := make(chan struct{})
+		go func() { ways.Wait(); close(passed) }()
+		select {
+		case <-passed:
+		case <-h.over:
+			caller.Close()
+			engine.Close()
+			<-passed
+		}
+		return
+	}
+}
+
+// What ends with its engine is a fault of the node also where its next process answers at
+// the same address; what ends by itself is not, however slow the engine is.
+func TestEngineWhoseSocketIsHeld(t *testing.T) {
+	t.Parallel()
+	engine := enginetest.Own(t)
+	socket := holdSocket(t, engine)
+	e := newExecutor(t, containers.Options{Host: socket.host})
+	for name, command := range map[string]string{
+		"stopped":                    "echo ready; sleep 1000",
+		"stopped, program cleans up": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			await(t, "the engine is there", func() bool { return e.Available() == nil })
+			a, out, _ := attempt(t, map[string]any{"command": command})
+			ended := begin(t, t.Context(), e, a)
+			out.await(t, "ready")
+			engine.Restart()
+			if r := end(t, ended); r.err == nil || executor.AsStartError(r.err) != nil {
+				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
+			}
+			nothingOn(t, engine)
+		})
+	}
+	t.Run("slow", func(t *testing.T) {
+		await(t, "the engine is there", func() bool { return e.Available() == nil })
+		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1; exit 137"})
+		ended := begin(t, t.Context(), e, a)
+		out.await(t, "ready")
+		socket.delay.Store(int64(2 * time.Second))
+		if r := end(t, ended); r.err != nil || r.ExitCode != 137 {
+			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+		}
+	})
+}
