@@ -113,14 +113,14 @@ func (e *engine) stayConnected(ctx context.Context) {
 	}
 }
 
-// eventsOfNothing is a stream in which nothing comes.
+// eventsOfNothing is a stream in which nothing comes. It is asked for without a version
+// of the API: the client may be finding out about that meanwhile.
 func (e *engine) eventsOfNothing(ctx context.Context) (io.ReadCloser, error) {
 	filter, err := filters.ToJSON(filters.NewArgs(filters.Arg("container", "switchyard-none")))
 	if err != nil {
 		return nil, err
 	}
-	e.docker.NegotiateAPIVersion(ctx)
-	conn, _, res, err := e.call(ctx, http.MethodGet, "/v"+e.docker.ClientVersion()+"/events?filters="+url.QueryEscape(filter), nil)
+	conn, _, res, err := e.call(ctx, http.MethodGet, "/events?filters="+url.QueryEscape(filter), nil)
 	if err != nil {
 		return nil, err
 	}
