@@ -20,6 +20,9 @@ const (
 	// oomPatience is how long the engine may take to tell that a container had too
 	// little memory: that comes by another way than its end.
 	oomPatience = 2 * time.Second
+	// lastWord is how long after its connection has ended an engine's word of the end of a
+	// container may be on its way.
+	lastWord = time.Second
 )
 
 var errVanished = errors.New("somebody has removed it")
@@ -27,10 +30,9 @@ var errVanished = errors.New("somebody has removed it")
 // await waits for the end of the container, also while the engine is away and comes back.
 func (r *running) await(ctx context.Context) exit {
 	for {
-		engine := r.e.engine.process()
-		status, err := r.wait(ctx)
+		status, connection, err := r.wait(ctx)
 		if err == nil && !r.wasLost() {
-			if r.wentDown(ctx, engine) {
+			if r.wentDown(ctx, connection) {
 				return exit{code: status, err: endedWithEngine(status)}
 			}
 			if status == 0 {
@@ -69,17 +71,31 @@ func givenUp(why error) exit {
 	return exit{code: -1, err: why}
 }
 
-// wait waits for the end of the container by one call.
-func (r *running) wait(ctx context.Context) (int, error) {
+// wait waits for the end of the container by one call. The connection is that of the
+// engine's process that tells of the end; nil: it is not known.
+func (r *running) wait(ctx context.Context) (status int, connection context.Context, err error) {
 	statuses, errs := r.e.docker.ContainerWait(ctx, r.id, container.WaitConditionNotRunning)
-	select {
-	case status := <-statuses:
-		if status.Error != nil {
-			return 0, errors.New(status.Error.Message)
+	var cut, late <-chan struct{}
+	if connection = r.e.engine.connection(); connection != nil {
+		cut = connection.Done()
+	}
+	for {
+		select {
+		case status := <-statuses:
+			if status.Error != nil {
+				return 0, nil, errors.New(status.Error.Message)
+			}
+			return int(status.StatusCode), connection, nil
+		case err := <-errs:
+			return 0, nil, err
+		case <-cut:
+			// When the process has not ended, this call goes on.
+			over, cancel := context.WithTimeout(ctx, lastWord)
+			defer cancel()
+			cut, late = nil, over.Done()
+		case <-late:
+			connection, late = nil, nil
 		}
-		return int(status.StatusCode), nil
-	case err := <-errs:
-		return 0, err
 	}
 }
 
@@ -167,12 +183,12 @@ func (r *running) judge(ctx context.Context, s *container.State) exit {
 	return out
 }
 
-// wentDown tells whether the engine, by its process, does not go on after the end of a
-// container that nobody has asked to end. An engine that goes down stops taking calls
+// wentDown tells whether the engine's process does not go on after it has told of the end
+// of a container that nobody has asked to end. An engine that goes down stops taking calls
 // first, then ends its containers, and tells of that whoever has been waiting; what a
 // program makes of its signal does not count then. Where somebody else holds its socket
 // the next engine answers, after a while.
-func (r *running) wentDown(ctx context.Context, engine context.Context) bool {
+func (r *running) wentDown(ctx, connection context.Context) bool {
 	r.mu.Lock()
 	asked := r.stopping
 	r.mu.Unlock()
@@ -181,7 +197,7 @@ func (r *running) wentDown(ctx context.Context, engine context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingPatience)
 	defer cancel()
-	return r.e.engine.takesCalls(ctx) != nil || engine != nil && engine.Err() != nil
+	return r.e.engine.takesCalls(ctx) != nil || connection != nil && connection.Err() != nil
 }
 
 // ofEngine tells whether an exit code is that of the signals of an engine that stops, or

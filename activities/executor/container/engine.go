@@ -43,8 +43,8 @@ type engine struct {
 	well    context.Context
 	fail    context.CancelCauseFunc
 	changed chan struct{} // closed after each ping
-	// same ends with the engine's process; nil: there is no connection to tell by.
-	same context.Context
+	// connected ends with a connection to the engine, and so with its process; nil: there is none.
+	connected context.Context
 }
 
 func watchEngine(docker *client.Client) *engine {
@@ -96,12 +96,12 @@ func (e *engine) stayConnected(ctx context.Context) {
 		again := pingEvery
 		if stream, err := e.eventsOfNothing(ctx); err == nil {
 			again = pingAgain
-			same, end := context.WithCancel(context.Background())
-			e.setSame(same)
+			connected, end := context.WithCancel(context.Background())
+			e.setConnected(connected)
 			stop := context.AfterFunc(ctx, func() { stream.Close() })
 			_, _ = io.Copy(io.Discard, stream)
 			end()
-			e.setSame(nil)
+			e.setConnected(nil)
 			stop()
 			stream.Close()
 			e.ask()
@@ -131,17 +131,18 @@ func (e *engine) eventsOfNothing(ctx context.Context) (io.ReadCloser, error) {
 	return conn, nil
 }
 
-func (e *engine) setSame(same context.Context) {
+func (e *engine) setConnected(connected context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.same = same
+	e.connected = connected
 }
 
-// process returns a context that ends with the engine's process; nil: it is not known.
-func (e *engine) process() context.Context {
+// connection returns a context that ends with the connection to the engine, which the
+// engine's process takes along; nil: there is none.
+func (e *engine) connection() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.same
+	return e.connected
 }
 
 // note keeps what a ping has told.

@@ -3,6 +3,7 @@
 package container_test
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"path/filepath"
@@ -25,6 +26,20 @@ type heldSocket struct {
 	to    string
 	over  chan struct{}
 	conns sync.WaitGroup
+
+	mu     sync.Mutex
+	events []net.Conn
+}
+
+// cutEvents ends the streams of the engine's events, and no other.
+func (h *heldSocket) cutEvents() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, conn := range h.events {
+		conn.Close()
+	}
+	n, h.events = len(h.events), nil
+	return n
 }
 
 func holdSocket(t *testing.T, engine *enginetest.Private) *heldSocket {
@@ -51,6 +66,12 @@ func holdSocket(t *testing.T, engine *enginetest.Private) *heldSocket {
 // pass connects a caller with the engine as soon as that is there.
 func (h *heldSocket) pass(caller net.Conn) {
 	defer caller.Close()
+	asks := bufio.NewReader(caller)
+	if start, _ := asks.Peek(len("GET /events")); string(start) == "GET /events" {
+		h.mu.Lock()
+		h.events = append(h.events, caller)
+		h.mu.Unlock()
+	}
 	wait := time.Duration(h.delay.Load())
 	for {
 		select {
@@ -64,13 +85,13 @@ func (h *heldSocket) pass(caller net.Conn) {
 			continue
 		}
 		var ways sync.WaitGroup
-		for _, way := range [][2]net.Conn{{caller, engine}, {engine, caller}} {
-			ways.Go(func() {
-				_, _ = io.Copy(way[0], way[1])
-				way[0].Close()
-				way[1].Close()
-			})
+		pass := func(to io.Writer, from io.Reader) {
+			_, _ = io.Copy(to, from)
+			caller.Close()
+			engine.Close()
 		}
+		ways.Go(func() { pass(caller, engine) })
+		ways.Go(func() { pass(engine, asks) })
 		passed := make(chan struct{})
 		go func() { ways.Wait(); close(passed) }()
 		select {
@@ -107,6 +128,18 @@ func TestEngineWhoseSocketIsHeld(t *testing.T) {
 			nothingOn(t, engine)
 		})
 	}
+	t.Run("connection is cut", func(t *testing.T) {
+		await(t, "the engine is there", func() bool { return e.Available() == nil })
+		await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
+		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 5"})
+		await(t, "it is connected with again", func() bool { socket.mu.Lock(); defer socket.mu.Unlock(); return len(socket.events) > 0 })
+		ended := begin(t, t.Context(), e, a)
+		out.await(t, "ready")
+		socket.cutEvents()
+		if r := end(t, ended); r.err != nil || r.ExitCode != 0 {
+			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+		}
+	})
 	t.Run("slow", func(t *testing.T) {
 		await(t, "the engine is there", func() bool { return e.Available() == nil })
 		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1; exit 137"})
