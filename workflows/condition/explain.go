@@ -49,7 +49,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 		return plain, kind.noun() + " sees " + kind.visible() + "; text stands in quotes: '" + name + "'"
 	}
 	switch {
-	case strings.Contains(plain, "does not support field selection"):
+	case strings.Contains(plain, noSelection):
 		return plain, "the length of x is size(x)"
 	case strings.Contains(plain, "no matching overload for '&&'"), strings.Contains(plain, "no matching overload for '||'"),
 		strings.Contains(plain, "no matching overload for '!'"), strings.Contains(plain, "expected type 'bool'"):
@@ -59,6 +59,9 @@ func explain(message string, kind Kind) (plain, hint string) {
 	}
 	return plain, ""
 }
+
+// noSelection is what CEL says of a field of something that has none.
+const noSelection = "does not support field selection"
 
 // undeclared is the name that CEL does not know, when that is the complaint.
 func undeclared(message string) (string, bool) {

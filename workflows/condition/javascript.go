@@ -116,6 +116,8 @@ func wordHint(word string) string {
 		return "CEL: timestamp('2006-01-02T15:04:05Z')"
 	case "Array", "Object", "JSON", "RegExp":
 		return "output, context and input are values already: parent.build.output.key"
+	case "inputs":
+		return "what the run was given is " + workflowVariable + "." + inputVariable
 	case "process", "require", "global", "globalThis", "window", "module", "console", "this", "eval", "Function",
 		"setTimeout", "fetch":
 		return "an expression sees only the run: parent, workflow and the like"

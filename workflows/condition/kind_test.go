@@ -16,8 +16,8 @@ import (
 func wide(kind Kind) Scope {
 	return Scope{
 		Kind: kind, Task: "deploy",
-		Ancestors: []string{"build", "each", "lint", "list-files", "notify-failure", "process"},
-		Tasks:     []string{"1st", "build", "deploy", "each", "in", "lint", "list-files", "notify-failure", "other", "process", "test"},
+		Ancestors: []string{"build", "each", "lint", "list", "list-files", "notify-failure", "process"},
+		Tasks:     []string{"1st", "build", "deploy", "each", "in", "lint", "list", "list-files", "notify-failure", "other", "process", "test"},
 		FanOut:    []string{"each", "other"},
 		Inputs:    []string{"channel", "files"},
 	}

@@ -43,10 +43,10 @@ func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 			names = append(names, r.task)
 		case r.short && !slices.Contains(s.Tasks, r.task):
 			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
-			if near := nearest(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
-				hint = "did you mean " + near + "?"
-			} else if word := wordHint(r.task); word != "" {
+			if word := wordHint(r.task); word != "" {
 				hint = word
+			} else if near := nearest(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
+				hint = "did you mean " + near + "?"
 			}
 			return nil, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task)
 		case r.task == s.Task:
@@ -92,10 +92,10 @@ func (s Scope) choice() string {
 // improve makes a better complaint of one about a name that is a task's.
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
-	if !ok || !s.Kind.sees(parentVariable) {
+	if !ok && !strings.Contains(problem.Message, noSelection) || !s.Kind.sees(parentVariable) {
 		return problem
 	}
-	if better := s.findDashed(expr); better != nil {
+	if better := s.findMisread(expr); better != nil {
 		return better
 	}
 	if !slices.Contains(s.Tasks, name) {
@@ -108,9 +108,9 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 	return problem
 }
 
-// findDashed looks for an ancestor in shorthand whose name CEL reads as something
-// else: list-files.items is a subtraction to CEL.
-func (s Scope) findDashed(expr string) *Error {
+// findMisread looks for an ancestor in shorthand whose name CEL reads as something
+// else: list-files.items is a subtraction to CEL, and the list of list.items a type.
+func (s Scope) findMisread(expr string) *Error {
 	if !s.Kind.shortens() {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s Scope) findDashed(expr string) *Error {
 		}
 		start := tokens[i].start
 		name := expr[start : start+nameSize(expr[start:])]
-		if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && !isIdentifier(name) {
+		if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && (!isIdentifier(name) || isTypeName(name)) {
 			return errorAt(expr, start, "write "+spell(name)+".output", "CEL does not read %s as a task", name)
 		}
 	}
