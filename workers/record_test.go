@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -21,9 +22,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// record writes new histories for the replay test of package workflows. That is
-// for a new version of a workflow, which gets a folder of its own.
-var record = flag.String("record", "", "folder to record histories in, such as ../workflows/testdata/histories/v3")
+// record writes the histories of the replay test of package workflows; dev/record-histories.sh sets it.
+var record = flag.String("record", "", "folder to record histories in")
 
 // recordedLimits are those of the recorded histories whose names begin with "continued".
 var recordedLimits = workflows.Limits{HistoryEvents: 60}
@@ -161,6 +161,16 @@ func replay(t *testing.T, name string, limits workflows.Limits, events []*histor
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(*record, name+".json"), append(text, "\n]}\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if limits == (workflows.Limits{}) {
+		return
+	}
+	text, err := json.Marshal(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*record, name+".limits"), append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,14 +25,9 @@ func (r *run) mustContinueAsNew() bool {
 	if !r.draining {
 		info := workflow.GetInfo(r.root)
 		r.draining = info.GetCurrentHistorySize() > r.limits.HistoryBytes ||
-			r.limits.full(info.GetCurrentHistoryLength(), r.goesSooner, r.handsOver)
+			info.GetCurrentHistoryLength() > r.limits.HistoryEvents
 	}
 	return r.draining
-}
-
-// goesSooner says whether the history of this execution is full at Limits.HistoryEvents.
-func (r *run) goesSooner() bool {
-	return workflow.GetVersion(r.ctx, versionSooner, workflow.DefaultVersion, 1) != workflow.DefaultVersion && r.handsOver()
 }
 
 // continueAsNew leaves the state of the run to a fresh execution. Nothing runs

@@ -51,7 +51,7 @@ type child struct {
 func (c *child) canLeave() bool { return c.first != "" && !c.stopped && !c.ended }
 
 // leavesChildren says whether the next execution can go on with all children that
-// have not ended. Those of an execution that an earlier release has begun end with it.
+// have not ended.
 func (r *run) leavesChildren() bool {
 	//workflowcheck:ignore (whether all can does not depend on the order)
 	for _, c := range r.children {
@@ -59,11 +59,7 @@ func (r *run) leavesChildren() bool {
 			return false
 		}
 	}
-	return len(r.children) == 0 || r.abandonsChildren()
-}
-
-func (r *run) abandonsChildren() bool {
-	return workflow.GetVersion(r.ctx, versionChildren, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return true
 }
 
 // startChild starts the run of a task, when the expressions in its spec have been replaced.
@@ -110,18 +106,14 @@ func (r *run) openChild(ctx workflow.Context, c *child, start *v1.ChildRunRespon
 	c.id, c.startedAt = start.GetId(), now
 	r.board.rare(i).childRun = c.id
 	r.board.touch(i)
-	policy := enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL
-	if r.abandonsChildren() {
-		policy = enumspb.PARENT_CLOSE_POLICY_ABANDON
-		start.Input.ParentFirst = workflow.GetInfo(r.root).FirstRunID
-	}
+	start.Input.ParentFirst = workflow.GetInfo(r.root).FirstRunID
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            c.id,
 		TaskQueue:             names.ControlQueue,
 		WorkflowTaskTimeout:   childTaskTimeout,
 		WaitForCancellation:   true,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		ParentClosePolicy:     policy,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		Memo: map[string]any{
 			names.NameMemo:      start.GetWorkflow(),
 			names.SubmittedMemo: now.UTC().Format(time.RFC3339Nano),

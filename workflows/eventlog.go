@@ -134,15 +134,13 @@ func (r *run) flushEvents() {
 		return
 	}
 	limit := r.limits.UnstoredEvents
-	if workflow.GetVersion(r.ctx, versionEvents, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save events"))
-		err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.self, r.in.GetGeneration())).Get(ctx, nil)
-		if err == nil {
-			r.log.saved(n)
-			return
-		}
-		workflow.GetLogger(r.ctx).Warn("events could not be stored", "events", n, "error", err)
+	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save events"))
+	err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.self, r.in.GetGeneration())).Get(ctx, nil)
+	if err == nil {
+		r.log.saved(n)
+		return
 	}
+	workflow.GetLogger(r.ctx).Warn("events could not be stored", "events", n, "error", err)
 	r.log.tryNext = n + limit/4
 	if over := len(r.log.kept) - keptUnstored*limit; over > 0 {
 		r.log.kept = append([]happening(nil), r.log.kept[over:]...)

@@ -152,16 +152,10 @@ func (m *remote) failures() (n, cancelled int32) {
 // failuresOf is how many instances of a fan-out count for maxFailures: those that a person has cancelled do, too.
 func (r *run) failuresOf(m *remote) int32 {
 	n, cancelled := m.failures()
-	if cancelled > 0 && !m.stopped && r.skipsHalted() {
+	if cancelled > 0 && !m.stopped {
 		n += cancelled
 	}
 	return n
-}
-
-// skipsHalted says whether what is halted of a large fan-out is skipped. An execution that an earlier release has begun
-// has it cancelled.
-func (r *run) skipsHalted() bool {
-	return workflow.GetVersion(r.ctx, versionHalts, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 func (m *remote) halt(reason string) { m.halted, m.haltReason = true, reason }
@@ -177,10 +171,6 @@ func (r *run) reported(m *remote) {
 			known += n
 		}
 		over = over && p.GetOver()
-	}
-	if n := counts[dag.StateCancelled]; n > 0 && m.halted && !m.stopped && !r.skipsHalted() {
-		delete(counts, dag.StateCancelled)
-		counts[dag.StateSkipped] += n
 	}
 	if rest := int32(m.total) - known; rest > 0 {
 		counts[dag.StatePending] += rest
@@ -251,7 +241,7 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 		f.counts = map[string]int32{}
 	}
 	r.board.setItems(i, t.GetItems())
-	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil && r.skipsHalted() {
+	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
 		m.halt(dag.ReasonMaxFailures) // else parts would be opened before the others have told again
 	}
 }

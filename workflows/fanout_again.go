@@ -91,7 +91,7 @@ func (m *remote) keeps(before *v1.PartReport, back bool) bool {
 
 // reopens says whether a part that is over has instances that may start after all.
 func (r *run) reopens(m *remote, p *v1.PartReport) bool {
-	return p.GetOver() && !m.halted && p.GetCounts()[dag.StateSkipped] > 0 && r.skipsHalted()
+	return p.GetOver() && !m.halted && p.GetCounts()[dag.StateSkipped] > 0
 }
 
 // reopenParts opens parts once more in which something was put back or may start after all, while their task runs.

@@ -53,16 +53,10 @@ type handover struct {
 	adopting bool
 }
 
-// handsOver says whether this execution hands its attempts over. One that an earlier
-// release has begun waits for their ends.
-func (r *run) handsOver() bool {
-	return workflow.GetVersion(r.ctx, versionHandover, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // handOver begins to hand over what runs, if nothing else keeps the run in this execution.
 func (r *run) handOver() {
 	h := &r.handover
-	if h.begun || r.inFlight == 0 || !r.leavesChildren() || !r.handsOver() {
+	if h.begun || r.inFlight == 0 || !r.leavesChildren() {
 		return
 	}
 	h.begun, h.pause = true, firstAsk

@@ -18,11 +18,6 @@ type Limits struct {
 	// run goes on in a fresh one; 7,000 and 24 MiB. Until it does, each activity in flight may take three
 	// events more, so that the history stays below 10,000.
 	HistoryEvents, HistoryBytes int
-	// laterEvents is HistoryEvents of an execution that began with the release before: 10,000.
-	laterEvents int
-	// olderEvents is HistoryEvents of an execution that does not hand its attempts over: 35,000, which
-	// it reaches seldom.
-	olderEvents int
 	// HandoverWait is for how long what runs then may end by itself; 1 s.
 	HandoverWait time.Duration
 	// HandoverLease is how long an attempt may run with nobody who waits for it; a minute, in which another
@@ -39,25 +34,11 @@ type Limits struct {
 	PartInstances int
 }
 
-// full says whether a history with so many events is full. sooner and handsOver tell of the execution whether it
-// goes by HistoryEvents, and by laterEvents; they are asked only where it matters.
-func (l Limits) full(events int, sooner, handsOver func() bool) bool {
-	switch {
-	case events <= l.HistoryEvents:
-		return false
-	case events <= l.laterEvents:
-		return sooner()
-	}
-	return events > l.olderEvents || handsOver()
-}
-
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		InFlight:       cmp.Or(l.InFlight, 1000),
 		ScheduleBytes:  cmp.Or(l.ScheduleBytes, 1<<20),
 		HistoryEvents:  cmp.Or(l.HistoryEvents, 7000),
-		laterEvents:    cmp.Or(l.HistoryEvents, 10_000),
-		olderEvents:    cmp.Or(l.HistoryEvents, 35_000),
 		HandoverWait:   cmp.Or(l.HandoverWait, time.Second),
 		HandoverLease:  cmp.Or(l.HandoverLease, time.Minute),
 		HistoryBytes:   cmp.Or(l.HistoryBytes, 24<<20),

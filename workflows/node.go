@@ -14,9 +14,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// nodeVersion is the change of Node to a registry entry that outlives its worker.
-const nodeVersion = "registry"
-
 // Registrar has the workflow Node. A field that is zero has its default.
 type Registrar struct {
 	// ForgetAfter is how long a node may be offline before its entry goes; 7 days.
@@ -37,10 +34,6 @@ type Registrar struct {
 // The node's NodeRecord is in the workflow's memo. While a worker is registered,
 // the activity Heartbeat runs on its machine and beats with NodeSnapshots.
 func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
-	// Workers of the first version open the entry with their incarnation and register no other way.
-	if workflow.GetVersion(ctx, nodeVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion || in.GetIncarnation() != "" {
-		return nodeUntilSilent(ctx, in)
-	}
 	e := &nodeEntry{
 		Registrar: Registrar{
 			ForgetAfter:   cmp.Or(r.ForgetAfter, 7*24*time.Hour),
@@ -63,16 +56,6 @@ const strayPause = 200 * time.Millisecond
 
 // leftReason is why a node is offline whose worker has stopped in order.
 const leftReason = "left"
-
-// nodeUntilSilent is the entry of the first version: it ends with its worker.
-func nodeUntilSilent(ctx workflow.Context, in *v1.NodeInput) error {
-	ctx = workflow.WithActivityOptions(ctx, registrationOptions(in.GetName()))
-	err := workflow.ExecuteActivity(ctx, names.HeartbeatActivity, in).Get(ctx, nil)
-	if _, lost := errors.AsType[*temporal.TimeoutError](err); lost {
-		return nil
-	}
-	return err
-}
 
 // nodeEntry is the state of a workflow Node.
 type nodeEntry struct {

@@ -131,18 +131,3 @@ func stateOptions(summary string) workflow.LocalActivityOptions {
 		Summary:             summary,
 	}
 }
-
-// registrationOptions are the options of the Heartbeat activity of a worker of
-// the first version.
-func registrationOptions(node string) workflow.ActivityOptions {
-	return workflow.ActivityOptions{
-		TaskQueue:              names.NodeQueue(node, names.ControlLane),
-		ActivityID:             "heartbeat",
-		ScheduleToStartTimeout: pickupTimeout,
-		StartToCloseTimeout:    unlimited,
-		HeartbeatTimeout:       heartbeatTimeout,
-		WaitForCancellation:    true,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                "node " + node + " is up",
-	}
-}

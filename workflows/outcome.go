@@ -145,7 +145,7 @@ func (r *run) broken(d *dispatchEnd, err error) {
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
 			beat := lastBeat(timeout)
 			d.checkpoint = beat.GetCheckpoint()
-			if !beat.GetSpawned() && workflow.GetVersion(r.ctx, versionSuspicion, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+			if !beat.GetSpawned() {
 				set(dag.StateMoved, reasonNotStarted, "the node took the task and was silent before it had started it")
 				return
 			}

@@ -196,15 +196,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 	switch halted := r.core.GroupHalted(0); {
 	case !o.GetHalt() && halted != "":
 		r.events = append(r.events, dag.ResumeGroup{Task: 0})
-	case o.GetHalt() && r.skipsHalted():
-		if halted == "" {
-			r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
-		}
-	case o.GetHalt():
-		for i := r.graph.Len(); i < r.core.Len(); i++ {
-			if s := r.core.Task(i).State; s == dag.StatePending || s == dag.StateQueued {
-				r.events = append(r.events, dag.CancelTask{Task: i, Reason: "nothing more of the task is to start"})
-			}
-		}
+	case o.GetHalt() && halted == "":
+		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
 	}
 }

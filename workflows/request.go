@@ -109,8 +109,6 @@ func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) *
 	case len(object.GetFields()) == 0:
 	case proto.Size(object) <= maxInlineShared:
 		kept.shared = &v1.Shared{Value: object}
-	case workflow.GetVersion(r.ctx, versionShared, workflow.DefaultVersion, 1) == workflow.DefaultVersion:
-		// A run of an earlier release goes on as it began.
 	default:
 		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("store the "+what))
 		kept.shared = &v1.Shared{}

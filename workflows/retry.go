@@ -147,7 +147,7 @@ func (r *run) shownDeadLetters() int {
 func (r *run) showDeadLetters() {
 	n := r.core.Count(dag.StateDeadLetter)
 	for _, m := range r.remotes {
-		if f := r.board.fan(m.task); f != nil && f.counts[dag.StateDeadLetter] > 0 && r.skipsHalted() {
+		if f := r.board.fan(m.task); f != nil && f.counts[dag.StateDeadLetter] > 0 {
 			n += int(f.counts[dag.StateDeadLetter])
 		}
 	}
@@ -155,9 +155,6 @@ func (r *run) showDeadLetters() {
 		return
 	}
 	r.deadLetters = n
-	if workflow.GetVersion(r.ctx, versionDeadLetters, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return
-	}
 	if err := workflow.UpsertTypedSearchAttributes(r.ctx, deadLettersAttribute.ValueSet(int64(n))); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the dead letters could not be shown", "error", err)
 	}
