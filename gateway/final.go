@@ -180,6 +180,14 @@ func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
 		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
 	}
+	if key := in.GetStored(); key != "" {
+		carry := in.GetCarry()
+		in.Reset()
+		if err := r.store.GetMessage(ctx, key, &in); err != nil {
+			return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+		}
+		in.Carry = carry
+	}
 	whole, err := definition.Unpack(&in)
 	if err != nil {
 		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)

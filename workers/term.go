@@ -56,7 +56,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
-		// An AwaitPlacement of each waiting run occupies one, and an AwaitRun of each child run that takes long.
+		// An AwaitPlacement of each waiting run occupies one, and an AwaitRuns of each run that awaits others.
 		MaxConcurrentActivityExecutionSize: 10_000,
 		DeadlockDetectionTimeout:           deadlockTimeout,
 		StickyScheduleToStartTimeout:       stickyTimeout,
@@ -66,10 +66,8 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
-	// Entries that nodes of the first version have opened are on this queue.
-	t.worker.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	locks := &activities.Locks{Client: cfg.Client}
-	children := &activities.ChildRuns{Client: cfg.Client, Library: library.New(cfg.Client), Store: cfg.Store}
+	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,
@@ -86,9 +84,10 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveCachedActivity:     control.SaveCached,
 		names.AskLocksActivity:       locks.Ask,
 		names.HoldersActivity:        locks.Holders,
-		names.ChildRunActivity:       children.Prepare,
-		names.ChildRunEndActivity:    children.End,
-		names.AwaitRunActivity:       children.Await,
+		names.PrepareActivity:        children.Prepare,
+		names.LoadInputActivity:      control.LoadInput,
+		names.ChildRunEndsActivity:   children.Ends,
+		names.AwaitRunsActivity:      children.AwaitRuns,
 	} {
 		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

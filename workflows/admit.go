@@ -41,6 +41,7 @@ func (r *run) admissible(i int) admission.Request {
 		Batch:       admission.Batch{Size: size, Auto: auto},
 		Lock:        lockOf(def),
 		Free:        def.GetType() == typeApproval,
+		Child:       def.GetType() == typeRun,
 	}
 }
 

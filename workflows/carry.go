@@ -60,7 +60,16 @@ func (r *run) continueAsNew() error {
 	if r.news() {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, &v1.RunInput{
+	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Carry: carry}
+	if next.Stored == "" {
+		next = r.nextInput(carry)
+	}
+	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
+}
+
+// nextInput returns the input of the next execution where that of this one was not stored.
+func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
+	return &v1.RunInput{
 		Definition:  r.received.GetDefinition(),
 		Input:       r.received.GetInput(),
 		References:  r.received.GetReferences(),
@@ -73,7 +82,7 @@ func (r *run) continueAsNew() error {
 		ParentFirst: r.in.GetParentFirst(),
 		Depth:       r.in.GetDepth(),
 		Carry:       carry,
-	})
+	}
 }
 
 // leavePlacement takes back the requests that the next execution may not make again,
@@ -104,7 +113,7 @@ func (r *run) news() bool {
 		return true // they change the state
 	}
 	r.gather()
-	return len(r.events) > 0 || r.steerings > 0 || !r.leavesChildren()
+	return len(r.events) > 0 || r.steerings > 0 || !r.canDetach()
 }
 
 // carry is the run as the next execution needs it.
@@ -127,7 +136,7 @@ func (r *run) carry() *v1.RunCarry {
 	}
 	r.carryAttempts(c)
 	//workflowcheck:ignore (into a map again)
-	for i, child := range r.children {
+	for i, child := range r.childRuns {
 		c.Tasks[r.core.Name(i)].ChildFirst = child.first
 	}
 	c.Paused = r.admission.Paused()
@@ -163,7 +172,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {
-			r.spend(len(packed))
+			r.charge(2 * len(packed)) // base64
 			if err := definition.UnpackMessage(packed, &part); err != nil {
 				return fmt.Errorf("load the state of the run: %w", err)
 			}
@@ -184,7 +193,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			r.restoreParts(i, t)
 			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
-			if t.GetChildFirst() != "" {
+			if r.in.GetCarry() != nil && isUnderWay(t.GetTask()) && r.core.Definition(i).GetType() == typeRun && t.GetTask().Count == nil {
 				r.restoreChild(i, t)
 			}
 		}
@@ -325,6 +334,11 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 		}
 	}
 	return t
+}
+
+// isUnderWay reports whether a task had a node, or was a run of its own, when its run was left.
+func isUnderWay(t *v1.Task) bool {
+	return t.GetState() == dag.StateAssigned || t.GetState() == dag.StateRunning
 }
 
 // recordOf is what the core is to know of a task that is carried.

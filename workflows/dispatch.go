@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -54,7 +53,6 @@ func (r *run) dispatch() {
 			}
 			continue
 		}
-		r.spend(proto.Size(req))
 		r.execute(a, members, req)
 	}
 }
@@ -137,10 +135,9 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 		options.HeartbeatTimeout = own
 	}
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(workflow.Now(r.ctx)))
-	ctx = workflow.WithActivityOptions(ctx, options)
 	att.cancel = cancel
 	r.inFlight++
-	r.fly(workflow.ExecuteActivity(ctx, names.ExecuteActivity, req), func(f workflow.Future) {
+	r.fly(r.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
 		if r.wasDetached(att, f) {
 			return

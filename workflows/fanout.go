@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -39,8 +38,25 @@ type remote struct {
 	// the task goes on for their sake: what else has ended stays as it is.
 	putBack []int32
 	partial bool
-	// openings is how often a part was opened by this execution, by its first instance.
-	openings map[int]int
+	// children are the child workflows of open parts, by the first instance; late are those that get an order once they
+	// are open.
+	children map[int]*childWorkflow
+	late     map[int]bool
+	waits    bool // a part waits until fewer child workflows of the run are open
+}
+
+func newRemote(task, total int) *remote {
+	return &remote{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
+}
+
+// partFrom returns the part whose first instance is given, or nil if it was never opened.
+func (m *remote) partFrom(from int) *v1.PartReport {
+	for _, p := range m.parts {
+		if int(p.GetFrom()) == from {
+			return p
+		}
+	}
+	return nil
 }
 
 // isLarge says whether so many instances of a task are for children of the run. Tasks that no node
@@ -62,7 +78,7 @@ func (r *run) hasRemote(i int) *remote {
 
 // expandLarge has the instances of a task carried through by children.
 func (r *run) expandLarge(i, count int) {
-	m := &remote{task: i, total: count, openings: map[int]int{}}
+	m := newRemote(i, count)
 	if was := r.hasRemote(i); was != nil && was.total == count {
 		m.before, m.putBack, m.partial = was.parts, was.putBack, len(was.putBack) > 0
 		if m.partial && r.failuresOf(was)-int32(len(m.putBack)) > r.core.Definition(i).GetMaxFailures() {
@@ -105,28 +121,43 @@ func (r *run) hearParts() {
 		if k < 0 || p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
 			continue
 		}
-		p.Slot = m.parts[k].GetSlot()
+		p.Slot, p.First = m.parts[k].GetSlot(), m.parts[k].GetFirst()
 		m.parts[k] = &p
+		if w := m.children[int(p.GetFrom())]; w != nil && p.GetOver() {
+			w.closing = true
+		}
 		r.reported(m)
 	}
 }
 
-// partGone ends a part whose child is no more and has not said how it ended.
+// partGone ends a part whose child has ended without a last report.
 func (r *run) partGone(m *remote, from int, why string) {
-	k := slices.IndexFunc(m.parts, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
-	if k < 0 || m.parts[k].GetOver() {
-		return
+	if p := m.partFrom(from); p != nil && !p.GetOver() {
+		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
+		r.endPart(m, p, dag.StateFailed, dag.StateLost)
 	}
-	p := proto.CloneOf(m.parts[k])
-	p.Over, p.State, p.ExitCode = true, dag.StateFailed, -1
-	p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
-	for _, state := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning, statePaused} {
-		if n := p.Counts[state]; n > 0 {
-			p.Counts[dag.StateLost] += n
-			delete(p.Counts, state)
+}
+
+// partUnopened ends a part that was cancelled or killed before its child was started.
+func (r *run) partUnopened(m *remote, from int) {
+	if p := m.partFrom(from); p != nil && !p.GetOver() {
+		state := dag.StateCancelled
+		if r.killed(m.task) != "" {
+			state = dag.StateKilled
+		}
+		r.endPart(m, p, state, state)
+	}
+}
+
+// endPart ends a part in a state, and what had not ended of its instances in another.
+func (r *run) endPart(m *remote, p *v1.PartReport, state, instances string) {
+	p.Over, p.State, p.ExitCode = true, state, -1
+	for _, open := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning, statePaused} {
+		if n := p.Counts[open]; n > 0 {
+			p.Counts[instances] += n
+			delete(p.Counts, open)
 		}
 	}
-	m.parts[k] = p
 	r.reported(m)
 }
 
@@ -234,8 +265,10 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == dag.StatePending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew
 	}
-	m := &remote{task: i, total: int(t.GetTask().GetCount()), parts: t.GetParts(), before: t.GetPartsBefore(), putBack: t.GetPutBack(), openings: map[int]int{}}
+	m := newRemote(i, int(t.GetTask().GetCount()))
+	m.parts, m.before, m.putBack = t.GetParts(), t.GetPartsBefore(), t.GetPutBack()
 	r.remotes = append(r.remotes, m)
+	r.reattachParts(m)
 	r.board.rare(i).fan = &fan{total: m.total, counts: t.GetTask().GetCounts()}
 	if f := r.board.fan(i); f.counts == nil {
 		f.counts = map[string]int32{}
@@ -262,7 +295,7 @@ func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	if !ok || m == nil || req.GetFrom() < 0 {
 		return "", false
 	}
-	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) {
+	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) && (m.parts[k].GetOver() || m.parts[k].GetFirst() != "") {
 		return names.FanOutID(r.id, m.parts[k].GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom())), !m.parts[k].GetOver()
 	}
 	return "", false

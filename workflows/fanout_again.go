@@ -101,11 +101,11 @@ func (r *run) reopenParts(m *remote, size, width, limit int) {
 	}
 	for k, was := range m.parts {
 		from, to := int(was.GetFrom()), m.partEnd(k, size)
-		if !was.GetOver() || !m.isBack(from, to) && !r.reopens(m, was) {
+		if !was.GetOver() || m.children[from] != nil || !m.isBack(from, to) && !r.reopens(m, was) {
 			continue
 		}
 		slot := m.freeSlot(width)
-		if slot < 0 {
+		if slot < 0 || r.waitsForChildren(m) {
 			return
 		}
 		back := m.takeBack(from, to)

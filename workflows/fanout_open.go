@@ -1,18 +1,15 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -36,7 +33,7 @@ func (r *run) openParts(m *remote) {
 	r.reopenParts(m, size, width, limit)
 	for len(m.parts) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.parts) > 0) {
 		slot := m.freeSlot(width)
-		if slot < 0 {
+		if slot < 0 || r.waitsForChildren(m) {
 			return
 		}
 		from := len(m.parts) * size
@@ -111,42 +108,82 @@ type opening struct {
 	skipped bool
 }
 
-// openPart starts the child that carries a part through. It outlives this execution of the run.
-func (r *run) openPart(m *remote, o opening) {
-	name, from, to := r.graph.Name(m.task), o.from, o.to
-	in := r.partInput(m, o)
-	m.openings[from]++
-	number := m.openings[from]
-	if err := definition.Pack(in); err != nil {
-		r.partGone(m, from, err.Error())
-		return
+// waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
+func (r *run) waitsForChildren(m *remote) bool {
+	waits, text := r.admission.FreeChildren() <= 0, ""
+	if waits {
+		text = fmt.Sprintf("waits: %d child workflows of the run are open, the most at once", r.limits.Children)
 	}
-	ctx := workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            names.FanOutID(r.id, r.in.GetGeneration(), name, from),
-		TaskQueue:             names.ControlQueue,
-		WorkflowTaskTimeout:   childTaskTimeout,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", name, from, to-1, r.id),
-	})
-	r.fly(workflow.ExecuteChildWorkflow(ctx, names.FanOutWorkflow, in), func(f workflow.Future) {
-		err := f.Get(r.ctx, nil)
-		_, open := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err)
-		switch {
-		case number != m.openings[from]: // it has been opened again since
-		case open && o.before != nil: // the one before has reported its end, and is about to close
-			r.after(reportEvery, "the part closes", func() {
-				if !m.stopped {
-					r.openPart(m, o)
-				} else {
-					r.partGone(m, from, "it was not opened again")
-				}
-			})
-		default:
-			// Its last report has come before its end.
-			r.partGone(m, from, fmt.Sprint("its workflow has ended: ", err))
+	if e := &r.board.entries[m.task]; e.text != text && (waits || m.waits) {
+		r.board.wait(m.task, text)
+	}
+	m.waits = waits
+	return waits
+}
+
+// openPart starts the child that carries a part through.
+func (r *run) openPart(m *remote, o opening) {
+	from := o.from
+	w := &childWorkflow{request: &v1.ChildRequest{
+		Id:    names.FanOutID(r.id, r.in.GetGeneration(), r.graph.Name(m.task), from),
+		Input: r.partInput(m, o),
+	}}
+	w.start = func(*v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(m.task), from, o.to-1, r.id),
 		}
-	})
+	}
+	w.refused = func(why string) { r.partGone(m, from, why) }
+	w.opened = func() {
+		if p := m.partFrom(from); p != nil {
+			p.First = w.first
+		}
+		if m.late[from] {
+			delete(m.late, from)
+			r.orderPart(m, from)
+		}
+	}
+	r.followPart(m, from, w)
+	r.wantChild(w)
+}
+
+// followPart ends a part whose child ends without a last report.
+func (r *run) followPart(m *remote, from int, w *childWorkflow) {
+	m.children[from] = w
+	r.countParts(1)
+	w.over = func(end *v1.RunEnd) {
+		r.countParts(-1)
+		if m.children[from] == w { // it was not opened again since
+			delete(m.children, from)
+			if end == nil {
+				r.partUnopened(m, from)
+			} else {
+				r.partGone(m, from, "its workflow has ended: "+endText(end))
+			}
+		}
+	}
+}
+
+// countParts counts the parts whose children are wanted or open.
+func (r *run) countParts(n int) {
+	r.children.parts += n
+	r.admission.SetChildren(r.children.parts)
+}
+
+// reattachParts goes on with the open parts of the execution before.
+func (r *run) reattachParts(m *remote) {
+	if r.in.GetCarry() == nil {
+		return // those of the generation before have been ended
+	}
+	for _, p := range m.parts {
+		if !p.GetOver() {
+			from := int(p.GetFrom())
+			w := &childWorkflow{id: names.FanOutID(r.id, p.GetGeneration(), p.GetTask(), from), first: p.GetFirst()}
+			r.followPart(m, from, w)
+			r.reattachChild(w)
+		}
+	}
 }
 
 // partInput is what the child of a part is started with: the task, without what it had to wait for.
@@ -184,5 +221,6 @@ func (r *run) partInput(m *remote, o opening) *v1.RunInput {
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
 		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
+		ParentFirst: workflow.GetInfo(r.root).FirstRunID,
 	}
 }

@@ -15,20 +15,33 @@ func (r *run) orderParts(m *remote) {
 	if !m.halted {
 		m.haltReason = ""
 	}
-	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, Paused: r.admission.Paused(), Killed: r.killed(m.task)}
 	for _, p := range m.parts {
-		if p.GetOver() {
-			continue
+		if !p.GetOver() {
+			r.orderPart(m, int(p.GetFrom()))
 		}
-		from := int(p.GetFrom())
-		id := names.FanOutID(r.id, p.GetGeneration(), p.GetTask(), from)
-		r.fly(workflow.SignalExternalWorkflow(r.ctx, id, "", names.OrderSignal, order), func(f workflow.Future) {
+	}
+	r.reportedNothing(m)
+}
+
+// orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
+// everything is to end, it never is.
+func (r *run) orderPart(m *remote, from int) {
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, Paused: r.admission.Paused(), Killed: r.killed(m.task)}
+	w := m.children[from]
+	switch {
+	case w == nil:
+		r.partGone(m, from, "its workflow has ended")
+	case w.id == "" && (order.Cancel || order.Killed != ""):
+		r.cancelChild(w)
+	case !w.attached:
+		m.late[from] = true
+	default:
+		r.fly(r.signal(w.id, names.OrderSignal, order, 0), func(f workflow.Future) {
 			if err := f.Get(r.ctx, nil); err != nil {
-				r.partGone(m, from, err.Error())
+				workflow.GetLogger(r.ctx).Debug("a part has no ear for an order", "part", w.id, "error", err)
 			}
 		})
 	}
-	r.reportedNothing(m)
 }
 
 // reportedNothing ends a fan-out that is halted or stopped before any part of it is open.

@@ -9,7 +9,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -56,7 +55,7 @@ type handover struct {
 // handOver begins to hand over what runs, if nothing else keeps the run in this execution.
 func (r *run) handOver() {
 	h := &r.handover
-	if h.begun || r.inFlight == 0 || !r.leavesChildren() {
+	if h.begun || r.inFlight == 0 || !r.canDetach() {
 		return
 	}
 	h.begun, h.pause = true, firstAsk
@@ -205,7 +204,7 @@ func (r *run) adoptAttempt(att *attempt) {
 	}
 	att.detached = false
 	req := r.adoptRequest(att)
-	r.spend(proto.Size(req))
+	r.charge(activityCharge + writtenIn(req))
 	r.send(att, req)
 }
 

@@ -14,6 +14,8 @@ type Limits struct {
 	// ScheduleBytes is the most that one workflow task schedules, in bytes of
 	// requests; 1 MiB.
 	ScheduleBytes int
+	// Children is the most child workflows that are open at once; 500. Temporal wedges a run that has 2,000.
+	Children int
 	// HistoryEvents and HistoryBytes are the size of the history after which the
 	// run goes on in a fresh one; 7,000 and 24 MiB. Until it does, each activity in flight may take three
 	// events more, so that the history stays below 10,000.
@@ -38,6 +40,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		InFlight:       cmp.Or(l.InFlight, 1000),
 		ScheduleBytes:  cmp.Or(l.ScheduleBytes, 1<<20),
+		Children:       cmp.Or(l.Children, 500),
 		HistoryEvents:  cmp.Or(l.HistoryEvents, 7000),
 		HandoverWait:   cmp.Or(l.HandoverWait, time.Second),
 		HandoverLease:  cmp.Or(l.HandoverLease, time.Minute),

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -24,8 +25,8 @@ const (
 	backstop = 30 * 24 * time.Hour
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
 	awaitHeartbeat = 5 * time.Second
-	// awaitRunHeartbeat is how long AwaitRun may be silent. There is one for each child run that takes long.
-	awaitRunHeartbeat = 15 * time.Second
+	// awaitRunsHeartbeat is how long AwaitRuns may be silent.
+	awaitRunsHeartbeat = 15 * time.Second
 	// detachTimeout is how long a node may take to pick up Detach, and to answer it.
 	detachTimeout = 5 * time.Second
 	// steerTimeout is how long a node may take to suspend an attempt, or to go on with it, and steerTry each try.
@@ -101,14 +102,14 @@ func awaitOptions() workflow.ActivityOptions {
 	}
 }
 
-// awaitRunOptions are the options of AwaitRun, which ends when the run has.
-func awaitRunOptions(id string) workflow.ActivityOptions {
+// awaitRunsOptions are the options of AwaitRuns, which ends when one of so many runs has.
+func awaitRunsOptions(runs int) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
 		StartToCloseTimeout: unlimited,
-		HeartbeatTimeout:    awaitRunHeartbeat,
+		HeartbeatTimeout:    awaitRunsHeartbeat,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
-		Summary:             "wait for the run " + id,
+		Summary:             fmt.Sprintf("wait for the end of %d workflows", runs),
 	}
 }
 

@@ -85,8 +85,8 @@ func (r *run) report() {
 	case !s.wanted && maps.Equal(s.counts, f.counts):
 	case s.wanted || failed && !s.failed || wait <= 0:
 		s.failed = failed
-		future := workflow.SignalExternalWorkflow(r.ctx, r.id, "", names.PartSignal, r.partReport())
-		r.fly(future, func(f workflow.Future) {
+		p := r.partReport()
+		r.fly(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
 			if f.Get(r.ctx, nil) != nil { // the run is no more
 				r.cancel()
 			}
@@ -149,7 +149,7 @@ func (r *run) lastReport() {
 			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", text)
 		}
 	}
-	if err := workflow.SignalExternalWorkflow(r.ctx, r.id, "", names.PartSignal, p).Get(r.ctx, nil); err != nil {
+	if err := r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the part is no more", "error", err)
 	}
 }
@@ -165,15 +165,12 @@ func (r *run) keepUpdate(update *structpb.Struct) {
 	proto.Merge(r.reports.context, update)
 }
 
-// takeOrders does what the run wants of the part.
+// takeOrders does what the run wants of the part. A run gets none: whatever somebody sends it is dropped.
 func (r *run) takeOrders() {
-	if r.in.GetPart() == nil {
-		return
-	}
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {
 		var o v1.PartOrder
-		if orders.ReceiveAsync(&o) {
+		if orders.ReceiveAsync(&o) && r.in.GetPart() != nil {
 			r.takeOrder(&o)
 		}
 	}

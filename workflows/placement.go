@@ -132,9 +132,7 @@ func (r *run) await() {
 		return
 	}
 	p.awaiting = true
-	ctx := workflow.WithActivityOptions(r.ctx, awaitOptions())
-	future := workflow.ExecuteActivity(ctx, names.AwaitPlacementActivity,
-		&v1.AwaitPlacementRequest{RunId: r.self, Epoch: p.epoch})
+	future := r.startActivity(awaitOptions(), names.AwaitPlacementActivity, &v1.AwaitPlacementRequest{RunId: r.self, Epoch: p.epoch}, 0)
 	r.fly(future, func(f workflow.Future) {
 		p.awaiting = false
 		if r.draining {
@@ -156,6 +154,7 @@ func (r *run) await() {
 
 // placed takes an answer of the placement queue.
 func (r *run) placed(res *v1.PlaceResponse) {
+	r.charge(commandCharge * (len(res.GetAssigned()) + len(res.GetWaiting())))
 	for _, a := range res.GetAssigned() {
 		i, ok := r.core.Index(a.GetTask())
 		if !ok || !r.waitsForNode(i, a.GetClaim()) {

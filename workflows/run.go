@@ -52,15 +52,16 @@ type run struct {
 	handover    handover
 	steerings   int            // nodes that have been asked to suspend something, or to go on with it
 	approvals   map[int]bool   // tasks that wait for a person
-	children    map[int]*child // runs of tasks of type run
-	remotes     []*remote      // fan-outs that children of the run carry through
-	reports     reports        // of a part
-	completed   []dispatchEnd  // whose results are to be kept for later runs
+	childRuns   map[int]*child // of tasks of type run
+	children    children
+	remotes     []*remote     // fan-outs that children of the run carry through
+	reports     reports       // of a part
+	completed   []dispatchEnd // whose results are to be kept for later runs
 	deadlines   map[int]*deadline
 	deadlineAt  time.Time // of the run; zero: it has none
 
 	sharedContext, sharedInput sharedObject
-	scheduled                  int // bytes that this workflow task has scheduled
+	budget                     budget
 	cancelled                  bool
 	draining                   bool // the history is full: nothing is started any more
 	deadLetters                int  // as the search attribute says
@@ -82,12 +83,12 @@ type Runner struct {
 // final status. A run whose tasks failed ends as an application error, a
 // cancelled one as a cancellation; both hold the final status as their detail.
 func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
-	r, err := newRun(ctx, in, runner.Limits.withDefaults())
-	if err != nil {
-		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_definition", err)
-	}
+	r := newRun(ctx, in, runner.Limits.withDefaults())
 	if err := r.handle(); err != nil {
 		return nil, err
+	}
+	if err := r.readInput(); err != nil {
+		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_definition", err)
 	}
 	if err := r.begin(); err != nil {
 		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_state", err)
@@ -101,7 +102,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		if r.mustContinueAsNew() {
 			r.handOver()
 		}
-		if r.draining && r.inFlight == 0 && r.openEnds == 0 && r.leavesChildren() && r.steerings == 0 {
+		if r.draining && r.inFlight == 0 && r.openEnds == 0 && r.canDetach() && r.steerings == 0 {
 			if r.gather(); len(r.events) == 0 && r.steerings == 0 {
 				if err := r.continueAsNew(); err != nil {
 					return nil, err
@@ -113,31 +114,46 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	}
 }
 
-func newRun(root workflow.Context, received *v1.RunInput, limits Limits) (*run, error) {
-	in, err := definition.Unpack(received)
-	if err != nil {
-		return nil, err
-	}
-	graph, err := dag.NewGraph(in.GetDefinition())
-	if err != nil {
-		return nil, err
-	}
+// newRun returns a run that knows nothing yet but how it was started.
+func newRun(root workflow.Context, received *v1.RunInput, limits Limits) *run {
 	ctx, _ := workflow.NewDisconnectedContext(root)
-	self := workflow.GetInfo(root).WorkflowExecution.ID
-	id := cmp.Or(in.GetPart().GetRunId(), self)
 	return &run{
-		ctx: ctx, root: root, limits: limits, received: received, in: in, graph: graph,
-		id: id, self: self,
-		context:    cloneStruct(in.GetDefinition().GetContext()),
-		admission:  admission.New(int(in.GetDefinition().GetMaxParallel())),
+		ctx: ctx, root: root, limits: limits, received: received,
+		self:       workflow.GetInfo(root).WorkflowExecution.ID,
 		unexpanded: map[int]bool{},
 		units:      map[int]*unit{},
 		locks:      locks{wanted: map[string]*unit{}, held: map[string]*unit{}},
 		attempts:   map[int]*attempt{},
 		approvals:  map[int]bool{},
-		children:   map[int]*child{},
+		childRuns:  map[int]*child{},
+		children:   newChildren(),
 		deadlines:  map[int]*deadline{},
-	}, nil
+	}
+}
+
+// readInput reads what the run is to do.
+func (r *run) readInput() error {
+	whole := r.received
+	if key := whole.GetStored(); key != "" {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load what the run was started with"))
+		whole = &v1.RunInput{}
+		if err := workflow.ExecuteLocalActivity(ctx, names.LoadInputActivity, key).Get(ctx, whole); err != nil {
+			return fmt.Errorf("load what the run was started with: %w", err)
+		}
+		whole.Carry = r.received.GetCarry()
+	}
+	var err error
+	if r.in, err = definition.Unpack(whole); err != nil {
+		return err
+	}
+	if r.graph, err = dag.NewGraph(r.in.GetDefinition()); err != nil {
+		return err
+	}
+	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)
+	r.context = cloneStruct(r.in.GetDefinition().GetContext())
+	r.admission = admission.New(int(r.in.GetDefinition().GetMaxParallel()))
+	r.admission.LimitChildren(r.limits.Children)
+	return nil
 }
 
 // begin makes the state that the run goes on from.
@@ -191,7 +207,6 @@ func (r *run) next() []dag.Event {
 	if len(r.events) == 0 {
 		// The only error is a cancelled context, and ctx is never cancelled.
 		_ = workflow.Await(r.ctx, r.hasNews)
-		r.scheduled = 0
 	}
 	r.gather()
 	events := r.events
@@ -266,6 +281,7 @@ func (r *run) fly(future workflow.Future, land func(workflow.Future)) {
 
 // after has something done later.
 func (r *run) after(d time.Duration, summary string, do func()) {
+	r.charge(commandCharge)
 	timer := workflow.NewTimerWithOptions(r.ctx, d, workflow.TimerOptions{Summary: summary})
 	r.fly(timer, func(workflow.Future) { do() })
 }
@@ -323,6 +339,9 @@ func (r *run) carryOut(d dag.Decisions) {
 	}
 	r.askLocks()
 	r.openAllParts()
+	r.readChildResults()
+	r.prepareChildren()
+	r.awaitRuns()
 	r.adoptAll()
 	r.dispatch()
 	r.place()

@@ -76,9 +76,8 @@ func (r *run) steer(i int, action string, did func()) *steering {
 	s, att, claim := &steering{}, r.attempts[i], r.core.Task(i).Claim
 	att.steered = true
 	r.steerings++
-	ctx := workflow.WithActivityOptions(r.ctx, steerOptions(att.node, action+" "+r.core.Name(i)))
 	req := &v1.SteerRequest{RunId: r.id, Task: r.core.Name(i), Claim: claim, Action: action}
-	r.fly(workflow.ExecuteActivity(ctx, names.SteerActivity, req), func(f workflow.Future) {
+	r.fly(r.startActivity(steerOptions(att.node, action+" "+r.core.Name(i)), names.SteerActivity, req, 0), func(f workflow.Future) {
 		r.steerings--
 		att.steered, s.done = false, true
 		var res v1.SteerResponse
@@ -140,8 +139,8 @@ func (r *run) maySteer(i int) error {
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
 	case r.approvals[i]:
 		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
-	case r.children[i] != nil:
-		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.children[i].id)
+	case r.childRuns[i] != nil:
+		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.childRuns[i].id)
 	case instances > 0 || r.hasRemote(i) != nil:
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:

@@ -22,6 +22,7 @@ import (
 //	events/<generation>.<n>                      n-th stored part of its events
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
+//	input/<digest>                               what it was started with, if that came by reference
 //	lists/<digest>                               a list that tasks read, named by what it holds
 //	reused/<digest>                              copy of a result that the run took over from the cache
 //
@@ -137,6 +138,9 @@ func EventsPrefix(run string, generation int32) string {
 func PurgedKey(run string, generation int32, task string) string {
 	return RunPrefix(run) + "purged/" + itoa(generation) + "." + segment(task)
 }
+
+// InputKey is the key of a v1.RunInput that a workflow was started with; Digest of its bytes names it.
+func InputKey(id, digest string) string { return RunPrefix(id) + "input/" + digest }
 
 // ListKey is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
 // so that storing it again changes nothing.

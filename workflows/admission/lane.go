@@ -8,8 +8,8 @@ type laneKey struct {
 
 // classKey is what is the same for all of a class.
 type classKey struct {
-	lock Lock
-	free bool
+	lock        Lock
+	free, child bool
 }
 
 // lane holds what waits of one group under one lock: the same things block all of it.
@@ -23,7 +23,7 @@ type lane struct {
 func (l *lane) before(o *lane) bool { return l.waiting.top().before(o.waiting.top()) }
 func (l *lane) at() *int            { return &l.rank }
 
-// class is what needs the same lock, or none, and counts for maxParallel or not.
+// class is what needs the same lock, or none, counts for maxParallel or not, and becomes a child workflow or not.
 type class struct {
 	classKey
 	ready ranks[*lane]
@@ -34,10 +34,10 @@ type class struct {
 func (c *class) before(o *class) bool { return c.ready.top().before(o.ready.top()) }
 func (c *class) at() *int             { return &c.rank }
 
-// full says that more units could not use the lock. One more than may hold it asks
+// lockFull reports whether more units could not use the lock. One more than may hold it asks
 // for it, so that it changes hands without a pause; all of them asking would only
 // wait elsewhere, and in the way of other runs.
-func (c *class) full() bool { return c.lock.Name != "" && c.units > max(c.lock.Limit, 1) }
+func (c *class) lockFull() bool { return c.lock.Name != "" && c.units > max(c.lock.Limit, 1) }
 
 // group is a fanned-out task, or stands for a lane that is of none.
 type group struct {

@@ -10,6 +10,8 @@ import (
 // model is the same queue in the plainest way: it looks at all that waits, each time.
 type model struct {
 	maxParallel int
+	children    int // most child workflows
+	others      int // child workflows that are no units
 	paused      bool
 	held        map[int]bool
 	waiting     []Request // oldest first
@@ -37,10 +39,11 @@ func (m *model) may(r Request) bool {
 	unplaced := func(u modelUnit) bool { return inGroup(u) && !u.placed }
 	switch {
 	case m.paused, m.held[r.Task], r.Group != NoGroup && m.held[r.Group]:
+	case r.Child && m.children > 0 && m.count(func(u modelUnit) bool { return u.Child })+m.others >= m.children:
 	case !r.Free && m.maxParallel > 0 && m.count(func(u modelUnit) bool { return !u.Free }) >= m.maxParallel:
 	case r.Group != NoGroup && r.Concurrency > 0 && m.count(inGroup) >= r.Concurrency:
 	case r.Batch.Auto && r.Group != NoGroup && m.count(unplaced) >= defaultAhead:
-	case r.Lock.Name != "" && m.count(func(u modelUnit) bool { return u.Lock == r.Lock && u.Free == r.Free }) > r.Lock.Limit:
+	case r.Lock.Name != "" && m.count(func(u modelUnit) bool { return u.Lock == r.Lock && u.Free == r.Free && u.Child == r.Child }) > r.Lock.Limit:
 	default:
 		return true
 	}
@@ -55,7 +58,7 @@ func (m *model) next() (first Request, with []int, ok bool) {
 		}
 	}
 	for _, r := range m.waiting {
-		if ok && r.Priority == first.Priority && r.Lock == first.Lock && r.Free == first.Free && !m.held[r.Task] &&
+		if ok && r.Priority == first.Priority && r.Lock == first.Lock && r.Free == first.Free && r.Child == first.Child && !m.held[r.Task] &&
 			(r.Task == first.Task || first.Group != NoGroup && r.Group == first.Group) {
 			with = append(with, r.Task)
 		}
@@ -106,7 +109,9 @@ func TestQueueIsTheModel(t *testing.T) {
 		const groups, tasks = 3, 30 // the first numbers are the groups'
 		maxParallel := rapid.SampledFrom([]int{0, 0, 1, 3, 7}).Draw(t, "maxParallel")
 		q := New(maxParallel)
-		m := &model{maxParallel: maxParallel, held: map[int]bool{}, underWay: map[int]modelUnit{}}
+		children := rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "children")
+		q.LimitChildren(children)
+		m := &model{maxParallel: maxParallel, children: children, held: map[int]bool{}, underWay: map[int]modelUnit{}}
 		locks := []Lock{{}, {}, {Name: "a", Limit: 1}, {Name: "b", Limit: 2}}
 		kinds := make([]Request, groups)
 		for g := range kinds {
@@ -116,6 +121,7 @@ func TestQueueIsTheModel(t *testing.T) {
 				Batch:       Batch{Size: rapid.IntRange(0, 4).Draw(t, "batch"), Auto: rapid.Bool().Draw(t, "auto")},
 				Lock:        rapid.SampledFrom(locks).Draw(t, "lock of the group"),
 				Free:        rapid.Bool().Draw(t, "free group"),
+				Child:       rapid.Bool().Draw(t, "group of children"),
 			}
 		}
 		added, out := map[int]int{}, map[int]int{}
@@ -150,7 +156,7 @@ func TestQueueIsTheModel(t *testing.T) {
 		task := rapid.IntRange(groups, tasks-1)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				r := Request{Group: NoGroup, Lock: rapid.SampledFrom(locks).Draw(t, "lock"), Free: rapid.Bool().Draw(t, "free")}
+				r := Request{Group: NoGroup, Lock: rapid.SampledFrom(locks).Draw(t, "lock"), Free: rapid.Bool().Draw(t, "free"), Child: rapid.Bool().Draw(t, "child")}
 				r.Task = task.Draw(t, "task")
 				if g := r.Task % (groups + 1); g < groups {
 					kinds[g].Task = r.Task
@@ -193,8 +199,12 @@ func TestQueueIsTheModel(t *testing.T) {
 			},
 			"hold":    func(t *rapid.T) { i := rapid.IntRange(0, tasks-1).Draw(t, "task"); q.Hold(i); m.held[i] = true },
 			"release": func(t *rapid.T) { i := rapid.IntRange(0, tasks-1).Draw(t, "task"); q.Release(i); delete(m.held, i) },
-			"pause":   func(*rapid.T) { q.Pause(); m.paused = true },
-			"resume":  func(*rapid.T) { q.Resume(); m.paused = false },
+			"others": func(t *rapid.T) {
+				m.others = rapid.IntRange(0, 2).Draw(t, "others")
+				q.SetChildren(m.others)
+			},
+			"pause":  func(*rapid.T) { q.Pause(); m.paused = true },
+			"resume": func(*rapid.T) { q.Resume(); m.paused = false },
 			"observe": func(t *rapid.T) {
 				q.Observe(rapid.IntRange(-1, groups).Draw(t, "group"), rapid.IntRange(0, 5).Draw(t, "instances"), batchWork/7)
 			},
@@ -210,6 +220,8 @@ func TestQueueIsTheModel(t *testing.T) {
 			},
 		})
 		// In the end all comes out.
+		q.SetChildren(0)
+		m.others = 0
 		q.Resume()
 		m.paused = false
 		for i := range tasks {
@@ -246,6 +258,10 @@ func TestWhy(t *testing.T) {
 		`there are 2 of this run ahead of it for the lock "db"`:       {0, locks(2), locked, nil},
 		"there are 2 of this run under way, which is its maxParallel": {2, []Request{{Task: 2, Group: NoGroup}, {Task: 3, Group: NoGroup}}, last, nil},
 		"there are 8 of its task waiting for a node":                  {0, auto(9)[:8], auto(9)[8], nil},
+		"there are 2 of this run open as child workflows, the most at once": {
+			0, []Request{{Task: 2, Group: NoGroup, Child: true}}, Request{Task: 20, Group: NoGroup, Child: true},
+			func(q *Queue) { q.LimitChildren(2); q.SetChildren(1) },
+		},
 		"its turn comes next": {0, nil, last, nil},
 	} {
 		t.Run(want, func(t *testing.T) {

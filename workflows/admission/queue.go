@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -18,8 +19,19 @@ type Queue struct {
 	free        ranks[*class] // those that do not
 	underWay    map[int]*unit
 	counted     int // units under way that count for maxParallel
+	children    childLimit
 	age         uint64
 }
+
+// childLimit is how many child workflows the run may have, and has.
+type childLimit struct {
+	most    int // 0: no limit
+	units   int // under way that are child workflows
+	others  int // that are no units
+	classes []*class
+}
+
+func (l *childLimit) full() bool { return l.most > 0 && l.units+l.others >= l.most }
 
 // unit is one under way.
 type unit struct {
@@ -37,6 +49,43 @@ func New(maxParallel int) *Queue {
 		groups:      map[int]*group{},
 		classes:     map[classKey]*class{},
 		underWay:    map[int]*unit{},
+	}
+}
+
+// LimitChildren sets the most child workflows that the run may have open at once; 0: no limit.
+func (q *Queue) LimitChildren(most int) {
+	q.children.most = most
+	q.rankChildren()
+}
+
+// SetChildren sets how many child workflows the run has open beside the units under way.
+func (q *Queue) SetChildren(others int) {
+	if others != q.children.others {
+		q.children.others = others
+		q.rankChildren()
+	}
+}
+
+// FreeChildren returns how many more child workflows the run may have open.
+func (q *Queue) FreeChildren() int {
+	if q.children.most == 0 {
+		return math.MaxInt
+	}
+	return q.children.most - q.children.units - q.children.others
+}
+
+// countChild counts units under way that are child workflows.
+func (q *Queue) countChild(c *class, n int) {
+	if c.child {
+		q.children.units += n
+		q.rankChildren()
+	}
+}
+
+// rankChildren puts the classes of child workflows where they belong after their number has changed.
+func (q *Queue) rankChildren() {
+	for _, c := range q.children.classes {
+		q.rank(c)
 	}
 }
 
@@ -82,6 +131,7 @@ func (q *Queue) Next() []Unit {
 		l.group.units++
 		l.group.sizing.unplaced++
 		q.settle(l)
+		q.countChild(c, 1)
 		units = append(units, u)
 	}
 	return units
@@ -101,6 +151,7 @@ func (q *Queue) UnderWay(r Request) {
 	}
 	l.group.units++
 	q.settle(l)
+	q.countChild(l.class, 1)
 }
 
 // first is the class of what goes on next; nil: nothing does.
@@ -138,6 +189,7 @@ func (q *Queue) Done(lead int) {
 	}
 	u.lane.group.units--
 	q.settle(u.lane)
+	q.countChild(u.lane.class, -1)
 }
 
 // full says that the run has as much under way as it may.
@@ -161,7 +213,7 @@ func (q *Queue) take(l *lane) []int {
 
 // lane returns where a request waits.
 func (q *Queue) lane(r Request) *lane {
-	key := laneKey{r.Group, classKey{r.Lock, r.Free}}
+	key := laneKey{r.Group, classKey{r.Lock, r.Free, r.Child}}
 	if l := q.lanes[key]; l != nil {
 		return l
 	}
@@ -169,6 +221,9 @@ func (q *Queue) lane(r Request) *lane {
 	if c == nil {
 		c = &class{classKey: key.classKey, rank: -1}
 		q.classes[key.classKey] = c
+		if c.child {
+			q.children.classes = append(q.children.classes, c)
+		}
 	}
 	g := q.groups[r.Group]
 	if g == nil {
@@ -210,11 +265,16 @@ func (q *Queue) settle(l *lane) {
 // put puts a lane and its class where they belong.
 func (q *Queue) put(l *lane) {
 	l.class.ready.set(l, l.waiting.len() > 0 && !l.group.blocked() && !q.held[l.group.index])
+	q.rank(l.class)
+}
+
+// rank puts a class where it belongs.
+func (q *Queue) rank(c *class) {
 	tops := &q.ready
-	if l.class.free {
+	if c.free {
 		tops = &q.free
 	}
-	tops.set(l.class, l.class.ready.len() > 0 && !l.class.full())
+	tops.set(c, c.ready.len() > 0 && !c.lockFull() && !(c.child && q.children.full()))
 }
 
 // Pace is what has been learned of a group, and Learn takes over what somebody else has. It changes nothing of a group

@@ -17,6 +17,8 @@ type Request struct {
 	Lock Lock
 	// Free says that it takes no place of maxParallel, as what only waits for a person.
 	Free bool
+	// Child says that it becomes a child workflow of the run, of which a bounded number is open at once.
+	Child bool
 }
 
 // Batch is how many instances of a fanned-out task go on together.

@@ -18,10 +18,12 @@ func (q *Queue) Why(task int) string {
 		return "the run is paused"
 	case g.concurrency > 0 && g.units >= g.concurrency:
 		return fmt.Sprintf("%s of its task under way, which is its concurrency", are(g.units))
-	case c.full():
+	case c.lockFull():
 		return fmt.Sprintf("%s of this run ahead of it for the lock %q", are(c.units), c.lock.Name)
 	case !c.free && q.full():
 		return fmt.Sprintf("%s of this run under way, which is its maxParallel", are(q.counted))
+	case c.child && q.children.full():
+		return fmt.Sprintf("%s of this run open as child workflows, the most at once", are(q.children.units+q.children.others))
 	case g.sizing.wait():
 		return fmt.Sprintf("%s of its task waiting for a node", are(g.sizing.unplaced))
 	}

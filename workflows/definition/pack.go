@@ -16,6 +16,9 @@ const (
 	// packAbove is the size, as JSON, from which on a run's definition is packed. Below it the definition stays
 	// readable in Temporal's Web UI.
 	packAbove = 256 << 10
+	// MaxInlineInput is the most that the input of a child workflow takes, as JSON, to travel by itself; more of it
+	// travels by reference.
+	MaxInlineInput = 4 << 10
 	// maxUnpacked bounds what a packed message may grow to.
 	maxUnpacked = 64 << 20
 )

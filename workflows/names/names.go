@@ -40,9 +40,10 @@ const (
 	SaveCachedActivity     = "SaveCached"
 	AskLocksActivity       = "AskLocks"
 	HoldersActivity        = "Holders"
-	ChildRunActivity       = "ChildRun"
-	ChildRunEndActivity    = "ChildRunEnd"
-	AwaitRunActivity       = "AwaitRun"
+	PrepareActivity        = "Prepare"
+	LoadInputActivity      = "LoadInput"
+	ChildRunEndsActivity   = "ChildRunEnds"
+	AwaitRunsActivity      = "AwaitRuns"
 	SaveSharedActivity     = "SaveShared"
 	LoadProgressActivity   = "LoadProgress"
 	DetachActivity         = "Detach"
@@ -74,9 +75,6 @@ const (
 	// OrderSignal is how a run tells a FanOut child to pause, to start nothing new, or to end.
 	OrderSignal = "order"
 )
-
-// ChildRunError is the type of the error of a child run that there cannot be: another attempt would have it too.
-const ChildRunError = "ChildRun"
 
 // AskSignal is how runs ask a workflow Lock for places and give them back: one signal, so that both stay in order.
 const AskSignal = "ask"

@@ -54,9 +54,11 @@ type RunInput struct {
 	Packed []byte `protobuf:"bytes,12,opt,name=packed,proto3" json:"packed,omitempty"`
 	// How many runs it is inside of: runs that tasks of type "run" have started.
 	Depth int32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
-	// First execution of the workflow that has started this one; it outlives that one's executions, but not its end. Empty:
-	// nobody has, or Temporal cancels this one when the execution closes that has.
-	ParentFirst   string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
+	// First execution of the workflow that has started this one, which this one outlives only for a moment; empty: a person
+	// has started it.
+	ParentFirst string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
+	// Key of the whole RunInput in the store; `carry` and `generation` of this one hold. Empty: this is the whole.
+	Stored        string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +187,13 @@ func (x *RunInput) GetDepth() int32 {
 func (x *RunInput) GetParentFirst() string {
 	if x != nil {
 		return x.ParentFirst
+	}
+	return ""
+}
+
+func (x *RunInput) GetStored() string {
+	if x != nil {
+		return x.Stored
 	}
 	return ""
 }
@@ -765,7 +774,9 @@ type PartReport struct {
 	// Generation of the run that it is of.
 	Generation int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
 	// What the part has learned of its instances for automatic batches; absent: nothing.
-	Pace          *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
+	Pace *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
+	// First execution of the workflow that carries it through: kept by the run; empty: it has not begun.
+	First         string `protobuf:"bytes,14,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -889,6 +900,13 @@ func (x *PartReport) GetPace() *Pace {
 		return x.Pace
 	}
 	return nil
+}
+
+func (x *PartReport) GetFirst() string {
+	if x != nil {
+		return x.First
+	}
+	return ""
 }
 
 // ConditionReferences are the ancestors that the expressions of a task read.
@@ -3170,6 +3188,116 @@ func (x *Condition) GetItems() string {
 	return ""
 }
 
+// PrepareRequest asks for what child workflows of a run are to be started with.
+type PrepareRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each child.
+	Children      []*ChildRequest `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrepareRequest) Reset() {
+	*x = PrepareRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrepareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrepareRequest) ProtoMessage() {}
+
+func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
+func (*PrepareRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *PrepareRequest) GetChildren() []*ChildRequest {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// ChildRequest asks for what one child workflow is to be started with.
+type ChildRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run of a task of type "run"; absent: a part of a fan-out.
+	Run *ChildRunRequest `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Id of the workflow of a part.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// What the workflow of a part is started with.
+	Input         *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRequest) Reset() {
+	*x = ChildRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRequest) ProtoMessage() {}
+
+func (x *ChildRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRequest.ProtoReflect.Descriptor instead.
+func (*ChildRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ChildRequest) GetRun() *ChildRunRequest {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *ChildRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ChildRequest) GetInput() *RunInput {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
 // ChildRunRequest asks for the run that a task of type "run" is to start.
 type ChildRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3186,14 +3314,16 @@ type ChildRunRequest struct {
 	// Settings of the run, which its child has too.
 	Options *RunOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
 	// How many runs the child is inside of.
-	Depth         int32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
+	Depth int32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
+	// First execution of the workflow that starts it.
+	ParentFirst   string `protobuf:"bytes,8,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3335,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3348,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -3270,34 +3400,37 @@ func (x *ChildRunRequest) GetDepth() int32 {
 	return 0
 }
 
-// ChildRunResponse is a run that can be started.
-type ChildRunResponse struct {
+func (x *ChildRunRequest) GetParentFirst() string {
+	if x != nil {
+		return x.ParentFirst
+	}
+	return ""
+}
+
+// PrepareResponse has an answer for each child of the request, in the same order.
+type PrepareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the run; the same request has the same.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of its workflow.
-	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// What it is started with.
-	Input         *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	// The answers.
+	Children      []*PreparedChild `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ChildRunResponse) Reset() {
-	*x = ChildRunResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+func (x *PrepareResponse) Reset() {
+	*x = PrepareResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ChildRunResponse) String() string {
+func (x *PrepareResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ChildRunResponse) ProtoMessage() {}
+func (*PrepareResponse) ProtoMessage() {}
 
-func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,58 +3441,115 @@ func (x *ChildRunResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ChildRunResponse.ProtoReflect.Descriptor instead.
-func (*ChildRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+// Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
+func (*PrepareResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
-func (x *ChildRunResponse) GetId() string {
+func (x *PrepareResponse) GetChildren() []*PreparedChild {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// PreparedChild is a child workflow that can be started.
+type PreparedChild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of its workflow; the same request has the same.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the workflow of a run.
+	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// What it is started with, by reference when it is large.
+	Input *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	// Why there cannot be such a child, in words; empty: there can.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreparedChild) Reset() {
+	*x = PreparedChild{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreparedChild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreparedChild) ProtoMessage() {}
+
+func (x *PreparedChild) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreparedChild.ProtoReflect.Descriptor instead.
+func (*PreparedChild) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PreparedChild) GetId() string {
 	if x != nil {
 		return x.Id
 	}
 	return ""
 }
 
-func (x *ChildRunResponse) GetWorkflow() string {
+func (x *PreparedChild) GetWorkflow() string {
 	if x != nil {
 		return x.Workflow
 	}
 	return ""
 }
 
-func (x *ChildRunResponse) GetInput() *RunInput {
+func (x *PreparedChild) GetInput() *RunInput {
 	if x != nil {
 		return x.Input
 	}
 	return nil
 }
 
-// AwaitRunRequest asks for the end of a run.
-type AwaitRunRequest struct {
+func (x *PreparedChild) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// AwaitRunsRequest asks for the ends of runs and parts.
+type AwaitRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that carries it out.
-	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
-	// Its first execution. A run of the same name that began later is another one.
-	First         string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Those that are awaited.
+	Runs          []*AwaitedRun `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AwaitRunRequest) Reset() {
-	*x = AwaitRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+func (x *AwaitRunsRequest) Reset() {
+	*x = AwaitRunsRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AwaitRunRequest) String() string {
+func (x *AwaitRunsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AwaitRunRequest) ProtoMessage() {}
+func (*AwaitRunsRequest) ProtoMessage() {}
 
-func (x *AwaitRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,23 +3560,126 @@ func (x *AwaitRunRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AwaitRunRequest.ProtoReflect.Descriptor instead.
-func (*AwaitRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+// Deprecated: Use AwaitRunsRequest.ProtoReflect.Descriptor instead.
+func (*AwaitRunsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
-func (x *AwaitRunRequest) GetWorkflowId() string {
+func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+// AwaitedRun is a run, or a part of one.
+type AwaitedRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workflow that carries it out.
+	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	// Its first execution. A run of the same name that began later is another one. Empty: the newest.
+	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Since when it is awaited.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitedRun) Reset() {
+	*x = AwaitedRun{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitedRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitedRun) ProtoMessage() {}
+
+func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitedRun.ProtoReflect.Descriptor instead.
+func (*AwaitedRun) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *AwaitedRun) GetWorkflowId() string {
 	if x != nil {
 		return x.WorkflowId
 	}
 	return ""
 }
 
-func (x *AwaitRunRequest) GetFirst() string {
+func (x *AwaitedRun) GetFirst() string {
 	if x != nil {
 		return x.First
 	}
 	return ""
+}
+
+func (x *AwaitedRun) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// AwaitRunsResponse has those of the runs that have ended.
+type AwaitRunsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their ends; none when whoever waited had to stop, and is to be asked again.
+	Ends          []*RunEnd `protobuf:"bytes,1,rep,name=ends,proto3" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitRunsResponse) Reset() {
+	*x = AwaitRunsResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitRunsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitRunsResponse) ProtoMessage() {}
+
+func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitRunsResponse.ProtoReflect.Descriptor instead.
+func (*AwaitRunsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
 }
 
 // RunEnd is how a run has ended, as Temporal tells it.
@@ -3400,15 +3693,15 @@ type RunEnd struct {
 	Generation int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Why, in one line; empty: it has completed.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// It has not: whoever waited for it had to stop, and is to be asked again.
-	Open          bool `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
+	// Workflow that has ended.
+	WorkflowId    string `protobuf:"bytes,5,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunEnd) Reset() {
 	*x = RunEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3713,7 @@ func (x *RunEnd) String() string {
 func (*RunEnd) ProtoMessage() {}
 
 func (x *RunEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3726,7 @@ func (x *RunEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
 func (*RunEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RunEnd) GetStatus() string {
@@ -3464,11 +3757,103 @@ func (x *RunEnd) GetError() string {
 	return ""
 }
 
-func (x *RunEnd) GetOpen() bool {
+func (x *RunEnd) GetWorkflowId() string {
 	if x != nil {
-		return x.Open
+		return x.WorkflowId
 	}
-	return false
+	return ""
+}
+
+// ChildRunEndsRequest asks for what completed child runs have left.
+type ChildRunEndsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each child run.
+	Children      []*ChildRunEndRequest `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRunEndsRequest) Reset() {
+	*x = ChildRunEndsRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRunEndsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRunEndsRequest) ProtoMessage() {}
+
+func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRunEndsRequest.ProtoReflect.Descriptor instead.
+func (*ChildRunEndsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// ChildRunEndsResponse has an answer for each child run of the request, in the same order.
+type ChildRunEndsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The answers, as those of attempts.
+	Answers       []*ExecuteResponse `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildRunEndsResponse) Reset() {
+	*x = ChildRunEndsResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildRunEndsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildRunEndsResponse) ProtoMessage() {}
+
+func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildRunEndsResponse.ProtoReflect.Descriptor instead.
+func (*ChildRunEndsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
 }
 
 // ChildRunEndRequest asks for what a completed child run has left, as the result of the task that started it.
@@ -3494,7 +3879,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3891,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3904,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -3590,7 +3975,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3602,7 +3987,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3615,7 +4000,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -3670,7 +4055,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3682,7 +4067,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3695,7 +4080,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ParentView) GetState() string {
@@ -3745,7 +4130,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3757,7 +4142,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +4155,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -3825,7 +4210,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +4222,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,7 +4235,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -3893,7 +4278,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +4290,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4303,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -3955,7 +4340,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4352,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4365,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -4061,7 +4446,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4073,7 +4458,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4086,7 +4471,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -4127,7 +4512,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4524,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4152,7 +4537,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -4206,7 +4591,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4603,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4616,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -4298,7 +4683,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4695,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4708,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -4360,7 +4745,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4372,7 +4757,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4385,7 +4770,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -4422,7 +4807,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4819,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4832,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -4517,7 +4902,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4914,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4927,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -4638,7 +5023,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4650,7 +5035,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4663,7 +5048,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -4706,7 +5091,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4718,7 +5103,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4731,7 +5116,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -4796,7 +5181,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +5193,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +5206,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Assignment) GetTask() string {
@@ -4904,7 +5289,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4916,7 +5301,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4929,7 +5314,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Waiting) GetTask() string {
@@ -4973,7 +5358,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5370,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5383,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -5091,7 +5476,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5488,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5501,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -5364,7 +5749,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5376,7 +5761,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5389,7 +5774,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -5447,7 +5832,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5459,7 +5844,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5472,7 +5857,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -5506,7 +5891,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5903,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5916,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -5598,7 +5983,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5995,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +6008,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -5739,7 +6124,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5751,7 +6136,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5764,7 +6149,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -5860,7 +6245,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5872,7 +6257,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5885,7 +6270,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -5950,7 +6335,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5962,7 +6347,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5975,7 +6360,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -6020,7 +6405,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6032,7 +6417,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6045,7 +6430,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -6126,7 +6511,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6138,7 +6523,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6151,7 +6536,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *NodeInput) GetName() string {
@@ -6184,7 +6569,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6196,7 +6581,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6209,7 +6594,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -6229,7 +6614,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6241,7 +6626,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6254,7 +6639,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -6300,7 +6685,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6312,7 +6697,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6325,7 +6710,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -6368,7 +6753,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6380,7 +6765,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6393,7 +6778,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -6435,7 +6820,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xa0\x05\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xb8\x05\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -6459,7 +6844,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"parentTask\x12\x16\n" +
 	"\x06packed\x18\f \x01(\fR\x06packed\x12\x14\n" +
 	"\x05depth\x18\r \x01(\x05R\x05depth\x12!\n" +
-	"\fparent_first\x18\x0e \x01(\tR\vparentFirst\x1aa\n" +
+	"\fparent_first\x18\x0e \x01(\tR\vparentFirst\x12\x16\n" +
+	"\x06stored\x18\x0f \x01(\tR\x06stored\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
@@ -6511,7 +6897,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xe2\x03\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xf8\x03\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -6529,7 +6915,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\f \x01(\x05R\n" +
 	"generation\x12'\n" +
-	"\x04pace\x18\r \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x1a9\n" +
+	"\x04pace\x18\r \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x14\n" +
+	"\x05first\x18\x0e \x01(\tR\x05first\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
@@ -6728,7 +7115,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12*\n" +
 	"\x04item\x18\t \x01(\v2\x16.google.protobuf.ValueR\x04item\x12\x14\n" +
 	"\x05items\x18\n" +
-	" \x01(\tR\x05items\"\xea\x01\n" +
+	" \x01(\tR\x05items\"I\n" +
+	"\x0ePrepareRequest\x127\n" +
+	"\bchildren\x18\x01 \x03(\v2\x1b.switchyard.v1.ChildRequestR\bchildren\"\x7f\n" +
+	"\fChildRequest\x120\n" +
+	"\x03run\x18\x01 \x01(\v2\x1e.switchyard.v1.ChildRunRequestR\x03run\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12-\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\x8d\x02\n" +
 	"\x0fChildRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -6738,23 +7131,38 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05claim\x18\x04 \x01(\x05R\x05claim\x12+\n" +
 	"\x04spec\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x04spec\x123\n" +
 	"\aoptions\x18\x06 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12\x14\n" +
-	"\x05depth\x18\a \x01(\x05R\x05depth\"m\n" +
-	"\x10ChildRunResponse\x12\x0e\n" +
+	"\x05depth\x18\a \x01(\x05R\x05depth\x12!\n" +
+	"\fparent_first\x18\b \x01(\tR\vparentFirst\"K\n" +
+	"\x0fPrepareResponse\x128\n" +
+	"\bchildren\x18\x01 \x03(\v2\x1c.switchyard.v1.PreparedChildR\bchildren\"\x80\x01\n" +
+	"\rPreparedChild\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"H\n" +
-	"\x0fAwaitRunRequest\x12\x1f\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"A\n" +
+	"\x10AwaitRunsRequest\x12-\n" +
+	"\x04runs\x18\x01 \x03(\v2\x19.switchyard.v1.AwaitedRunR\x04runs\"u\n" +
+	"\n" +
+	"AwaitedRun\x12\x1f\n" +
 	"\vworkflow_id\x18\x01 \x01(\tR\n" +
 	"workflowId\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\tR\x05first\"\x80\x01\n" +
+	"\x05first\x18\x02 \x01(\tR\x05first\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\">\n" +
+	"\x11AwaitRunsResponse\x12)\n" +
+	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\x8d\x01\n" +
 	"\x06RunEnd\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x05R\n" +
 	"generation\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\x12\x12\n" +
-	"\x04open\x18\x05 \x01(\bR\x04open\"\xdd\x01\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1f\n" +
+	"\vworkflow_id\x18\x05 \x01(\tR\n" +
+	"workflowId\"T\n" +
+	"\x13ChildRunEndsRequest\x12=\n" +
+	"\bchildren\x18\x01 \x03(\v2!.switchyard.v1.ChildRunEndRequestR\bchildren\"P\n" +
+	"\x14ChildRunEndsResponse\x128\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ExecuteResponseR\aanswers\"\xdd\x01\n" +
 	"\x12ChildRunEndRequest\x12\x14\n" +
 	"\x05child\x18\x01 \x01(\tR\x05child\x12)\n" +
 	"\x10child_generation\x18\x02 \x01(\x05R\x0fchildGeneration\x12\x15\n" +
@@ -7051,7 +7459,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -7093,103 +7501,110 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*DetachResponse)(nil),        // 37: switchyard.v1.DetachResponse
 	(*EvaluateRequest)(nil),       // 38: switchyard.v1.EvaluateRequest
 	(*Condition)(nil),             // 39: switchyard.v1.Condition
-	(*ChildRunRequest)(nil),       // 40: switchyard.v1.ChildRunRequest
-	(*ChildRunResponse)(nil),      // 41: switchyard.v1.ChildRunResponse
-	(*AwaitRunRequest)(nil),       // 42: switchyard.v1.AwaitRunRequest
-	(*RunEnd)(nil),                // 43: switchyard.v1.RunEnd
-	(*ChildRunEndRequest)(nil),    // 44: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 45: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 46: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 47: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 48: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 49: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 50: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 51: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 52: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 53: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 54: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 55: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 56: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 57: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 58: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 59: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 60: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 61: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 62: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 63: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 64: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 65: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 66: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 67: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 68: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 69: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 70: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 71: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 72: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 73: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 74: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 75: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 76: switchyard.v1.ExplainResponse
-	nil,                           // 77: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 78: switchyard.v1.Part.ViewsEntry
-	nil,                           // 79: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 80: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 81: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 82: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 83: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 84: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 85: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 86: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 87: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 88: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 89: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 90: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 91: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 93: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 94: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 95: google.protobuf.Timestamp
-	(*Run)(nil),                   // 96: switchyard.v1.Run
-	(*Instance)(nil),              // 97: switchyard.v1.Instance
-	(*Event)(nil),                 // 98: switchyard.v1.Event
-	(*Task)(nil),                  // 99: switchyard.v1.Task
-	(*TaskResult)(nil),            // 100: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 101: switchyard.v1.Constraints
-	(*Resources)(nil),             // 102: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 103: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 104: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 105: switchyard.v1.NodeVerdict
+	(*PrepareRequest)(nil),        // 40: switchyard.v1.PrepareRequest
+	(*ChildRequest)(nil),          // 41: switchyard.v1.ChildRequest
+	(*ChildRunRequest)(nil),       // 42: switchyard.v1.ChildRunRequest
+	(*PrepareResponse)(nil),       // 43: switchyard.v1.PrepareResponse
+	(*PreparedChild)(nil),         // 44: switchyard.v1.PreparedChild
+	(*AwaitRunsRequest)(nil),      // 45: switchyard.v1.AwaitRunsRequest
+	(*AwaitedRun)(nil),            // 46: switchyard.v1.AwaitedRun
+	(*AwaitRunsResponse)(nil),     // 47: switchyard.v1.AwaitRunsResponse
+	(*RunEnd)(nil),                // 48: switchyard.v1.RunEnd
+	(*ChildRunEndsRequest)(nil),   // 49: switchyard.v1.ChildRunEndsRequest
+	(*ChildRunEndsResponse)(nil),  // 50: switchyard.v1.ChildRunEndsResponse
+	(*ChildRunEndRequest)(nil),    // 51: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 52: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 53: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 54: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 55: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 56: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 57: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 58: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 59: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 60: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 61: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 62: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 63: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 64: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 65: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 66: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 67: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 68: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 69: switchyard.v1.AwaitPlacementRequest
+	(*ExecuteRequest)(nil),        // 70: switchyard.v1.ExecuteRequest
+	(*Member)(nil),                // 71: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 72: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 73: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 74: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 75: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 76: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 77: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 78: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 79: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 80: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 81: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 82: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 83: switchyard.v1.ExplainResponse
+	nil,                           // 84: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 85: switchyard.v1.Part.ViewsEntry
+	nil,                           // 86: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 87: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 88: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 89: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 90: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 91: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 92: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 93: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 94: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 95: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 96: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 97: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 98: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 99: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 100: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 101: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 102: google.protobuf.Timestamp
+	(*Run)(nil),                   // 103: switchyard.v1.Run
+	(*Instance)(nil),              // 104: switchyard.v1.Instance
+	(*Event)(nil),                 // 105: switchyard.v1.Event
+	(*Task)(nil),                  // 106: switchyard.v1.Task
+	(*TaskResult)(nil),            // 107: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 108: switchyard.v1.Constraints
+	(*Resources)(nil),             // 109: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 110: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 111: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 112: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	90,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	91,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	77,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	97,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	98,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	84,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	66,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	78,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	73,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	85,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	92,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	93,  // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	94,  // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	91,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	79,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	91,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	99,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	100, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	101, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	98,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	86,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	98,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	92,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	92,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	95,  // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	80,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	91,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	96,  // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	95,  // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	97,  // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	81,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	82,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	99,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	99,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	102, // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	87,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	98,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	103, // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	102, // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	104, // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	88,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	89,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	19,  // 29: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
 	20,  // 30: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
 	17,  // 31: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
@@ -7200,114 +7615,123 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	25,  // 36: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	19,  // 37: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	21,  // 38: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	98,  // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	98,  // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	98,  // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	99,  // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	99,  // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	95,  // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	105, // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	105, // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	105, // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	106, // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	106, // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	102, // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
 	5,   // 45: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	95,  // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	102, // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	8,   // 47: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	99,  // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	65,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	106, // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	72,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	33,  // 50: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	8,   // 51: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	3,   // 52: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	95,  // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	95,  // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	58,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	92,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	58,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	102, // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	102, // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	65,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	99,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	65,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
 	39,  // 58: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	83,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	48,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	45,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	91,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	91,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	92,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	94,  // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	91,  // 66: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	10,  // 67: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	0,   // 68: switchyard.v1.ChildRunResponse.input:type_name -> switchyard.v1.RunInput
-	100, // 69: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	100, // 70: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	47,  // 71: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 72: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	91,  // 73: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	91,  // 74: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	50,  // 75: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 76: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	51,  // 77: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	91,  // 78: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	95,  // 79: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	67,  // 80: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	51,  // 81: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	54,  // 82: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	55,  // 83: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	91,  // 84: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	57,  // 85: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	58,  // 86: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	101, // 87: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	102, // 88: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	95,  // 89: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	92,  // 90: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	103, // 91: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	60,  // 92: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	61,  // 93: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	91,  // 94: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	84,  // 95: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	91,  // 96: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	66,  // 97: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	102, // 98: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	92,  // 99: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	94,  // 100: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 101: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	85,  // 102: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 103: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	65,  // 104: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	64,  // 105: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	94,  // 106: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	65,  // 107: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	91,  // 108: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	47,  // 109: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	100, // 110: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	91,  // 111: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	95,  // 112: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	95,  // 113: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	95,  // 114: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	65,  // 115: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	68,  // 116: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	100, // 117: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	91,  // 118: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	65,  // 119: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	95,  // 120: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	65,  // 121: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	68,  // 122: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	96,  // 123: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	86,  // 124: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	87,  // 125: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 126: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	88,  // 127: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	104, // 128: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	95,  // 129: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	89,  // 130: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	57,  // 131: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	57,  // 132: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	105, // 133: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	76,  // 134: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 135: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	46,  // 136: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 137: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	46,  // 138: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	46,  // 139: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 140: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	95,  // 141: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	142, // [142:142] is the sub-list for method output_type
-	142, // [142:142] is the sub-list for method input_type
-	142, // [142:142] is the sub-list for extension type_name
-	142, // [142:142] is the sub-list for extension extendee
-	0,   // [0:142] is the sub-list for field type_name
+	90,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	55,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	52,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	98,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	98,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	99,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	101, // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	41,  // 66: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	42,  // 67: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 68: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	98,  // 69: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	10,  // 70: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	44,  // 71: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 72: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	46,  // 73: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	102, // 74: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	48,  // 75: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	51,  // 76: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	74,  // 77: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	107, // 78: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	107, // 79: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	54,  // 80: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 81: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	98,  // 82: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	98,  // 83: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	57,  // 84: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 85: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	58,  // 86: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	98,  // 87: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	102, // 88: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	74,  // 89: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	58,  // 90: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	61,  // 91: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	62,  // 92: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	98,  // 93: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	64,  // 94: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	65,  // 95: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	108, // 96: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	109, // 97: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	102, // 98: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	99,  // 99: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	110, // 100: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	67,  // 101: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	68,  // 102: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	98,  // 103: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	91,  // 104: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	98,  // 105: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	73,  // 106: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	109, // 107: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	99,  // 108: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	101, // 109: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 110: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	92,  // 111: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 112: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	72,  // 113: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	71,  // 114: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	101, // 115: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	72,  // 116: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	98,  // 117: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	54,  // 118: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	107, // 119: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	98,  // 120: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	102, // 121: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	102, // 122: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	102, // 123: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	72,  // 124: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	75,  // 125: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	107, // 126: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	98,  // 127: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	72,  // 128: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	102, // 129: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	72,  // 130: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	75,  // 131: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	103, // 132: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	93,  // 133: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	94,  // 134: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 135: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	95,  // 136: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	111, // 137: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	102, // 138: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	96,  // 139: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	64,  // 140: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	64,  // 141: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	112, // 142: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	83,  // 143: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 144: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	53,  // 145: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 146: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	53,  // 147: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	53,  // 148: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 149: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	102, // 150: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	151, // [151:151] is the sub-list for method output_type
+	151, // [151:151] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -7319,15 +7743,15 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[60].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[63].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[67].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[70].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   90,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -12,58 +14,98 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
-	// A run is looked at again after an awaitShare-th of the time that it was waited for, so that its
+	// A run is looked at again after an awaitShare-th of the time for which it has been awaited, so that its
 	// end is told late by that share of it; long polls would take up the server's, which are few.
 	awaitShare                  = 20
 	shortestAwait, longestAwait = 500 * time.Millisecond, 15 * time.Second
-	// awaitRunBeat is the time between two beats of an Await.
-	awaitRunBeat = 4 * time.Second
+	// awaitRunsBeat is the time between two beats of AwaitRuns.
+	awaitRunsBeat = 4 * time.Second
+	// looksPerSecond bounds how many runs one process looks at, for all that await some.
+	looksPerSecond = 100
+	// maxEnds is the most ends in one answer.
+	maxEnds = 100
 )
 
-// Await returns when a run has ended, in whichever execution of it, when nobody waits for that any more, or when the
-// worker stops. A run that the server
-// does not know has an end of which nothing is known.
-func (c *ChildRuns) Await(ctx context.Context, req *v1.AwaitRunRequest) (*v1.RunEnd, error) {
-	began, stop, token := time.Now(), activity.GetWorkerStopChannel(ctx), activity.GetInfo(ctx).TaskToken
-	beat := time.NewTicker(awaitRunBeat)
-	defer beat.Stop()
+// AwaitRuns returns the ends of runs when some have ended, in whichever execution, and nothing when the answer is not
+// wanted any more or the worker stops. A run that the server does not know has an end of which nothing is known.
+func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer cancel()
+	beats.Go(func() {
+		defer cancel()
+		beat(ctx, c.Client)
+	})
+	due := make([]time.Time, len(req.GetRuns()))
 	for {
-		open, err := c.open(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		if !open {
-			return c.end(ctx, req)
-		}
-		look := time.After(min(max(time.Since(began)/awaitShare, shortestAwait), longestAwait))
-	wait:
-		for {
-			select {
-			case <-look:
-				break wait
-			case <-beat.C:
-				if !wanted(ctx, c.Client, token) {
-					return &v1.RunEnd{Open: true}, nil
-				}
-			case <-ctx.Done():
-				return &v1.RunEnd{Open: true}, nil
-			case <-stop:
-				return &v1.RunEnd{Open: true}, nil
+		res := &v1.AwaitRunsResponse{}
+		for i, run := range req.GetRuns() {
+			if time.Now().Before(due[i]) || len(res.GetEnds()) == maxEnds {
+				continue
 			}
+			if c.looks.Wait(ctx) != nil {
+				break
+			}
+			end, err := c.ended(ctx, run)
+			if err != nil {
+				activity.GetLogger(ctx).Debug("a run is looked at again", "run", run.GetWorkflowId(), "error", err)
+			}
+			if end != nil {
+				end.WorkflowId = run.GetWorkflowId()
+				res.Ends = append(res.Ends, end)
+			}
+			due[i] = time.Now().Add(min(max(time.Since(run.GetSince().AsTime())/awaitShare, shortestAwait), longestAwait))
+		}
+		if len(res.GetEnds()) > 0 || ctx.Err() != nil {
+			return res, nil
+		}
+		select {
+		case <-time.After(time.Until(slices.MinFunc(due, time.Time.Compare))):
+		case <-ctx.Done():
 		}
 	}
 }
 
-// open says whether an execution of the run is open.
-func (c *ChildRuns) open(ctx context.Context, req *v1.AwaitRunRequest) (bool, error) {
+// beat beats for the activity of ctx until ctx is done, the answer is not wanted any more or the worker stops.
+func beat(ctx context.Context, c client.Client) {
+	ticker := time.NewTicker(awaitRunsBeat)
+	defer ticker.Stop()
+	token, stop := activity.GetInfo(ctx).TaskToken, activity.GetWorkerStopChannel(ctx)
+	for {
+		select {
+		case <-ticker.C:
+			if !wanted(ctx, c, token) {
+				return
+			}
+		case <-ctx.Done():
+			return
+		case <-stop:
+			return
+		}
+	}
+}
+
+// ended returns how a run has ended, or nil while it is open.
+func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
+	open, err := c.open(ctx, req)
+	if open || err != nil {
+		return nil, err
+	}
+	return c.runEnd(ctx, req)
+}
+
+// open says whether an execution of the run is open.
+func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
@@ -75,13 +117,13 @@ func (c *ChildRuns) open(ctx context.Context, req *v1.AwaitRunRequest) (bool, er
 	return isOf(info, req) && info.GetCloseTime() == nil, nil
 }
 
-// isOf says whether an execution is one of the run. A server that does not tell has no older one open.
-func isOf(info *workflowpb.WorkflowExecutionInfo, req *v1.AwaitRunRequest) bool {
-	return info.GetFirstRunId() == req.GetFirst() || info.GetFirstRunId() == ""
+// isOf reports whether an execution is one of the run. A server that does not tell has no older one open.
+func isOf(info *workflowpb.WorkflowExecutionInfo, req *v1.AwaitedRun) bool {
+	return req.GetFirst() == "" || info.GetFirstRunId() == req.GetFirst() || info.GetFirstRunId() == ""
 }
 
-// end returns how the run has ended, from its last execution.
-func (c *ChildRuns) end(ctx context.Context, req *v1.AwaitRunRequest) (*v1.RunEnd, error) {
+// runEnd returns how a closed run has ended, from its last execution.
+func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
 	execution := req.GetFirst()
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if err == nil && isOf(d.GetWorkflowExecutionInfo(), req) {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
 
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
@@ -38,13 +36,4 @@ func checkSize(m proto.Message) error {
 		return fmt.Errorf("the request takes %d bytes, which is too large; at most %d can be sent", size, MaxPayloadBytes)
 	}
 	return nil
-}
-
-// spend counts bytes towards what one workflow task may send. With too many, what
-// there is to send so far is sent first, and others may run in between.
-func (r *run) spend(bytes int) {
-	if r.scheduled += bytes; r.scheduled > r.limits.ScheduleBytes {
-		_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
-		r.scheduled = bytes
-	}
 }
