@@ -36,6 +36,13 @@ func (g *supplies) say(log *logs.Writer) {
 // gather reads what a request refers to.
 func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, error) {
 	g := &supplies{notices: slices.Clone(req.GetNotices())}
+	if key := req.GetAncestors(); key != "" {
+		var all v1.Ancestors
+		if err := n.Store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
+			return nil, fmt.Errorf("read what the ancestors of %s have left: %w", req.GetTask(), err)
+		}
+		req.Parents, req.Views = all.GetParents(), all.GetViews()
+	}
 	for _, p := range req.GetParents() {
 		if why := p.GetFanOut().GetError(); why != "" {
 			g.notices = append(g.notices, fmt.Sprintf("%s is null in $SWITCHYARD_INPUT: %s", p.GetTask(), why))

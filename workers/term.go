@@ -79,6 +79,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveEventsActivity:     control.SaveEvents,
 		names.ReopenActivity:         control.Reopen,
 		names.SaveSharedActivity:     control.SaveShared,
+		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
 		names.CollectActivity:        control.Collect,
 		names.SaveCachedActivity:     control.SaveCached,

@@ -19,7 +19,7 @@ const (
 	commandCharge = 512
 	// activityCharge is for an activity, without what users have written.
 	activityCharge = 2 << 10
-	// memberCharge is for one instance of a batch, likewise.
+	// memberCharge is for one instance of a batch, or one ancestor, likewise.
 	memberCharge = 256
 	// childCharge is for a child workflow, whose input stands in the answer that prepares it and in the command that
 	// starts it.
@@ -76,18 +76,25 @@ func writtenIn(req *v1.ExecuteRequest) int {
 	for name, value := range req.GetEnv() {
 		n += textBytes(name) + textBytes(value)
 	}
-	for _, p := range req.GetParents() {
-		n += commandCharge + structBytes(p.GetOutput())
-	}
-	//workflowcheck:ignore (a sum does not depend on the order)
-	for _, view := range req.GetViews() {
-		n += commandCharge + resultBytes(view.GetResult())
-	}
+	n += writtenByAncestors(req)
 	for _, m := range req.GetBatch() {
 		n += memberCharge + valueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
 	}
 	for _, notice := range req.GetNotices() {
 		n += textBytes(notice)
+	}
+	return n
+}
+
+// writtenByAncestors returns how many bytes of a request the ancestors of its task have left.
+func writtenByAncestors(req *v1.ExecuteRequest) int {
+	n := 0
+	for _, p := range req.GetParents() {
+		n += memberCharge + structBytes(p.GetOutput())
+	}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for _, view := range req.GetViews() {
+		n += memberCharge + resultBytes(view.GetResult())
 	}
 	return n
 }

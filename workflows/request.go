@@ -17,6 +17,8 @@ const (
 	maxInlineResult = 24 << 10
 	maxInlineTotal  = 16 << 20
 	maxInlineShared = 4 << 10
+	// maxInlineAncestors is for what all ancestors together have left: a store is slower than a request.
+	maxInlineAncestors = 16 << 10
 )
 
 // executeRequest is what a node is told of the members of a unit, of which there
@@ -63,10 +65,54 @@ func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
 		req.Views = map[string]*v1.ParentView{}
 		r.view(req.Views, r.in.GetReferences()[req.Task].GetTemplates())
 	}
+	r.shareAncestors(req, task)
 	if task != first {
 		r.addInstances(req, members)
 	}
 	return req
+}
+
+// shareAncestors has a request name what the ancestors of its task have left by reference when that is large. The
+// instances of a task share one copy.
+func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) {
+	if writtenByAncestors(req) <= maxInlineAncestors {
+		return
+	}
+	version := r.claimsOf(req)
+	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
+		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("store what the ancestors of "+req.GetTask()+" have left"))
+		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
+		if err := workflow.ExecuteLocalActivity(ctx, names.SaveAncestorsActivity, r.self, all).Get(ctx, &key); err != nil {
+			workflow.GetLogger(r.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
+			return
+		}
+		r.charge(commandCharge)
+		r.ancestors[task] = storedAncestors{key: key, version: version}
+	}
+	req.Parents, req.Views, req.Ancestors = nil, nil, r.ancestors[task].key
+}
+
+// claimsOf returns a number that grows when an ancestor that a request names has been done again.
+func (r *run) claimsOf(req *v1.ExecuteRequest) (n int32) {
+	add := func(name string) {
+		if i, ok := r.graph.Index(name); ok { // a part does not have those of its run
+			n += r.core.Task(i).Claim
+		}
+	}
+	for _, p := range req.GetParents() {
+		add(p.GetTask())
+	}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for name := range req.GetViews() {
+		add(name)
+	}
+	return n
+}
+
+// storedAncestors is a stored copy of what the ancestors of a task have left.
+type storedAncestors struct {
+	key     string
+	version int32
 }
 
 // inlineLimit is how much of streams and output the answer to a request may hold.

@@ -61,6 +61,7 @@ type run struct {
 	deadlineAt  time.Time // of the run; zero: it has none
 
 	sharedContext, sharedInput sharedObject
+	ancestors                  map[int]storedAncestors // by task
 	budget                     budget
 	cancelled                  bool
 	draining                   bool // the history is full: nothing is started any more
@@ -128,6 +129,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits Limits) *run {
 		childRuns:  map[int]*child{},
 		children:   newChildren(),
 		deadlines:  map[int]*deadline{},
+		ancestors:  map[int]storedAncestors{},
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
 //	input/<digest>                               what it was started with, if that came by reference
+//	ancestors/<digest>                           what the ancestors of a task have left, if that is large
 //	lists/<digest>                               a list that tasks read, named by what it holds
 //	reused/<digest>                              copy of a result that the run took over from the cache
 //
@@ -141,6 +142,9 @@ func PurgedKey(run string, generation int32, task string) string {
 
 // InputKey is the key of a v1.RunInput that a workflow was started with; Digest of its bytes names it.
 func InputKey(id, digest string) string { return RunPrefix(id) + "input/" + digest }
+
+// AncestorsKey is the key of a v1.Ancestors that requests of a run name; Digest of its bytes names it.
+func AncestorsKey(run, digest string) string { return RunPrefix(run) + "ancestors/" + digest }
 
 // ListKey is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
 // so that storing it again changes nothing.

@@ -45,6 +45,7 @@ const (
 	ChildRunEndsActivity   = "ChildRunEnds"
 	AwaitRunsActivity      = "AwaitRuns"
 	SaveSharedActivity     = "SaveShared"
+	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"

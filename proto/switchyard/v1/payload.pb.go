@@ -5425,7 +5425,7 @@ type ExecuteRequest struct {
 	Env map[string]string `protobuf:"bytes,10,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The task's own input.
 	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	// Outputs of the parents, merged into the input by task name.
+	// Outputs of the parents, merged into the input by task name, when they are small together.
 	Parents []*ParentOutput `protobuf:"bytes,12,rep,name=parents,proto3" json:"parents,omitempty"`
 	// What the task takes of the node.
 	Resources *Resources `protobuf:"bytes,13,opt,name=resources,proto3" json:"resources,omitempty"`
@@ -5452,10 +5452,12 @@ type ExecuteRequest struct {
 	Context *Shared `protobuf:"bytes,23,opt,name=context,proto3" json:"context,omitempty"`
 	// Spec and env hold `${{ }}`, which the node replaces.
 	Templates bool `protobuf:"varint,24,opt,name=templates,proto3" json:"templates,omitempty"`
-	// Ancestors that the templates read, by name.
+	// Ancestors that the templates read, by name, when they are small together.
 	Views map[string]*ParentView `protobuf:"bytes,25,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Input of the run.
 	RunInput *Shared `protobuf:"bytes,26,opt,name=run_input,json=runInput,proto3" json:"run_input,omitempty"`
+	// Key of the Ancestors in the store; empty: `parents` and `views` have them.
+	Ancestors string `protobuf:"bytes,33,opt,name=ancestors,proto3" json:"ancestors,omitempty"`
 	// What an earlier attempt left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,27,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Key of the ItemList of the `foreach`; the instance's item is the one of its number. Empty: `item` has it, or there is none.
@@ -5686,6 +5688,13 @@ func (x *ExecuteRequest) GetRunInput() *Shared {
 	return nil
 }
 
+func (x *ExecuteRequest) GetAncestors() string {
+	if x != nil {
+		return x.Ancestors
+	}
+	return ""
+}
+
 func (x *ExecuteRequest) GetCheckpoint() *Checkpoint {
 	if x != nil {
 		return x.Checkpoint
@@ -5728,6 +5737,61 @@ func (x *ExecuteRequest) GetNotices() []string {
 	return nil
 }
 
+// Ancestors are what the tasks above a task have left, as far as it reads them.
+type Ancestors struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Outputs of the parents.
+	Parents []*ParentOutput `protobuf:"bytes,1,rep,name=parents,proto3" json:"parents,omitempty"`
+	// Ancestors that the templates read, by name.
+	Views         map[string]*ParentView `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ancestors) Reset() {
+	*x = Ancestors{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ancestors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ancestors) ProtoMessage() {}
+
+func (x *Ancestors) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ancestors.ProtoReflect.Descriptor instead.
+func (*Ancestors) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *Ancestors) GetParents() []*ParentOutput {
+	if x != nil {
+		return x.Parents
+	}
+	return nil
+}
+
+func (x *Ancestors) GetViews() map[string]*ParentView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5749,7 +5813,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5761,7 +5825,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5774,7 +5838,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -5832,7 +5896,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5844,7 +5908,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5857,7 +5921,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -5891,7 +5955,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5903,7 +5967,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5916,7 +5980,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -5983,7 +6047,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5995,7 +6059,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6008,7 +6072,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -6124,7 +6188,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6136,7 +6200,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6149,7 +6213,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -6245,7 +6309,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6257,7 +6321,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6270,7 +6334,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -6335,7 +6399,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6347,7 +6411,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6360,7 +6424,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -6405,7 +6469,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6417,7 +6481,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6430,7 +6494,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -6511,7 +6575,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6523,7 +6587,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6536,7 +6600,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *NodeInput) GetName() string {
@@ -6569,7 +6633,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6581,7 +6645,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6594,7 +6658,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -6614,7 +6678,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6626,7 +6690,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6639,7 +6703,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -6685,7 +6749,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6697,7 +6761,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6710,7 +6774,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -6753,7 +6817,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6765,7 +6829,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6778,7 +6842,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -7285,7 +7349,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xa5\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xc3\n" +
 	"\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
@@ -7316,7 +7380,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\acontext\x18\x17 \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x1c\n" +
 	"\ttemplates\x18\x18 \x01(\bR\ttemplates\x12>\n" +
 	"\x05views\x18\x19 \x03(\v2(.switchyard.v1.ExecuteRequest.ViewsEntryR\x05views\x122\n" +
-	"\trun_input\x18\x1a \x01(\v2\x15.switchyard.v1.SharedR\brunInput\x129\n" +
+	"\trun_input\x18\x1a \x01(\v2\x15.switchyard.v1.SharedR\brunInput\x12\x1c\n" +
+	"\tancestors\x18! \x01(\tR\tancestors\x129\n" +
 	"\n" +
 	"checkpoint\x18\x1b \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x12\x14\n" +
@@ -7334,7 +7399,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
-	"\x06_index\"\xcf\x01\n" +
+	"\x06_index\"\xd2\x01\n" +
+	"\tAncestors\x125\n" +
+	"\aparents\x18\x01 \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x129\n" +
+	"\x05views\x18\x02 \x03(\v2#.switchyard.v1.Ancestors.ViewsEntryR\x05views\x1aS\n" +
+	"\n" +
+	"ViewsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xcf\x01\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
@@ -7459,7 +7531,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -7532,79 +7604,81 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*Waiting)(nil),               // 68: switchyard.v1.Waiting
 	(*AwaitPlacementRequest)(nil), // 69: switchyard.v1.AwaitPlacementRequest
 	(*ExecuteRequest)(nil),        // 70: switchyard.v1.ExecuteRequest
-	(*Member)(nil),                // 71: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 72: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 73: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 74: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 75: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 76: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 77: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 78: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 79: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 80: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 81: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 82: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 83: switchyard.v1.ExplainResponse
-	nil,                           // 84: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 85: switchyard.v1.Part.ViewsEntry
-	nil,                           // 86: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 87: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 88: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 89: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 90: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 91: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 92: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 93: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 94: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 95: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 96: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 97: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 98: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 99: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 100: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 101: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 102: google.protobuf.Timestamp
-	(*Run)(nil),                   // 103: switchyard.v1.Run
-	(*Instance)(nil),              // 104: switchyard.v1.Instance
-	(*Event)(nil),                 // 105: switchyard.v1.Event
-	(*Task)(nil),                  // 106: switchyard.v1.Task
-	(*TaskResult)(nil),            // 107: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 108: switchyard.v1.Constraints
-	(*Resources)(nil),             // 109: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 110: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 111: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 112: switchyard.v1.NodeVerdict
+	(*Ancestors)(nil),             // 71: switchyard.v1.Ancestors
+	(*Member)(nil),                // 72: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 73: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 74: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 75: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 76: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 77: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 78: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 79: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 80: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 81: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 82: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 83: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 84: switchyard.v1.ExplainResponse
+	nil,                           // 85: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 86: switchyard.v1.Part.ViewsEntry
+	nil,                           // 87: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 88: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 89: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 90: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 91: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 92: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 93: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 94: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 95: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 96: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 97: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 98: switchyard.v1.OwnerBeat.BenchedEntry
+	(*Definition)(nil),            // 99: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 100: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 101: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 102: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 103: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 104: google.protobuf.Timestamp
+	(*Run)(nil),                   // 105: switchyard.v1.Run
+	(*Instance)(nil),              // 106: switchyard.v1.Instance
+	(*Event)(nil),                 // 107: switchyard.v1.Event
+	(*Task)(nil),                  // 108: switchyard.v1.Task
+	(*TaskResult)(nil),            // 109: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 110: switchyard.v1.Constraints
+	(*Resources)(nil),             // 111: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 112: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 113: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 114: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	97,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	98,  // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	84,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	99,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	100, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	85,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	73,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	85,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	74,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	86,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	99,  // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	100, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	101, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	98,  // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	86,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	98,  // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	101, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	102, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	103, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	100, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	87,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	100, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	99,  // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	99,  // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	102, // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	87,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	98,  // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	103, // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	102, // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	104, // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	88,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	89,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	101, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	101, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	104, // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	88,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	100, // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	105, // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	104, // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	106, // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	89,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	90,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	19,  // 29: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
 	20,  // 30: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
 	17,  // 31: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
@@ -7615,123 +7689,126 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	25,  // 36: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	19,  // 37: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	21,  // 38: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	105, // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	105, // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	105, // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	106, // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	106, // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	102, // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
+	107, // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	107, // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	107, // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	108, // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	108, // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	104, // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
 	5,   // 45: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	102, // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	104, // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	8,   // 47: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	106, // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	72,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	108, // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	73,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	33,  // 50: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	8,   // 51: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	3,   // 52: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	102, // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	102, // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	104, // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	104, // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
 	65,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	99,  // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	101, // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
 	65,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
 	39,  // 58: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	90,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	91,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
 	55,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
 	52,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	98,  // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	98,  // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	99,  // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	101, // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	100, // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	100, // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	101, // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	103, // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
 	41,  // 66: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
 	42,  // 67: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
 	0,   // 68: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	98,  // 69: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	100, // 69: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
 	10,  // 70: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
 	44,  // 71: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
 	0,   // 72: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
 	46,  // 73: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	102, // 74: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	104, // 74: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
 	48,  // 75: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
 	51,  // 76: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	74,  // 77: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	107, // 78: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	107, // 79: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	75,  // 77: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	109, // 78: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	109, // 79: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
 	54,  // 80: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
 	5,   // 81: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	98,  // 82: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	98,  // 83: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	100, // 82: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	100, // 83: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
 	57,  // 84: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
 	5,   // 85: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
 	58,  // 86: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	98,  // 87: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	102, // 88: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	74,  // 89: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	100, // 87: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	104, // 88: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	75,  // 89: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
 	58,  // 90: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
 	61,  // 91: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
 	62,  // 92: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	98,  // 93: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	100, // 93: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
 	64,  // 94: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
 	65,  // 95: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	108, // 96: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	109, // 97: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	102, // 98: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	99,  // 99: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	110, // 100: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	110, // 96: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	111, // 97: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	104, // 98: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	101, // 99: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	112, // 100: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
 	67,  // 101: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
 	68,  // 102: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	98,  // 103: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	91,  // 104: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	98,  // 105: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	73,  // 106: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	109, // 107: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	99,  // 108: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	101, // 109: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	100, // 103: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	92,  // 104: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	100, // 105: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	74,  // 106: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	111, // 107: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	101, // 108: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	103, // 109: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
 	7,   // 110: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	92,  // 111: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	93,  // 111: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
 	7,   // 112: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	72,  // 113: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	71,  // 114: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	101, // 115: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	72,  // 116: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	98,  // 117: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	54,  // 118: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	107, // 119: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	98,  // 120: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	102, // 121: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	102, // 122: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	102, // 123: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	72,  // 124: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	75,  // 125: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	107, // 126: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	98,  // 127: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	72,  // 128: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	102, // 129: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	72,  // 130: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	75,  // 131: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	103, // 132: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	93,  // 133: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	94,  // 134: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 135: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	95,  // 136: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	111, // 137: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	102, // 138: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	96,  // 139: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	64,  // 140: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	64,  // 141: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	112, // 142: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	83,  // 143: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 144: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	53,  // 145: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 146: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	53,  // 147: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	53,  // 148: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 149: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	102, // 150: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	151, // [151:151] is the sub-list for method output_type
-	151, // [151:151] is the sub-list for method input_type
-	151, // [151:151] is the sub-list for extension type_name
-	151, // [151:151] is the sub-list for extension extendee
-	0,   // [0:151] is the sub-list for field type_name
+	73,  // 113: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	72,  // 114: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	74,  // 115: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	94,  // 116: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	103, // 117: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	73,  // 118: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	100, // 119: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	54,  // 120: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	109, // 121: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	100, // 122: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
+	104, // 123: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	104, // 124: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	104, // 125: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	73,  // 126: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	76,  // 127: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	109, // 128: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	100, // 129: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
+	73,  // 130: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	104, // 131: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	73,  // 132: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	76,  // 133: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	105, // 134: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	95,  // 135: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	96,  // 136: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 137: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	97,  // 138: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	113, // 139: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	104, // 140: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	98,  // 141: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	64,  // 142: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	64,  // 143: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	114, // 144: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	84,  // 145: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 146: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	53,  // 147: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 148: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	53,  // 149: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	53,  // 150: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	53,  // 151: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 152: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	104, // 153: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	154, // [154:154] is the sub-list for method output_type
+	154, // [154:154] is the sub-list for method input_type
+	154, // [154:154] is the sub-list for extension type_name
+	154, // [154:154] is the sub-list for extension extendee
+	0,   // [0:154] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -7751,7 +7828,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   97,
+			NumMessages:   99,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

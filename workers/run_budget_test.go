@@ -1,0 +1,232 @@
+package workers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// One workflow task that started all of these children would take 5 MB, and the server would terminate the run.
+func TestManyChildrenWithLargeDefinitions(t *testing.T) {
+	t.Parallel()
+	c := own(t, ControlConfig{}).crew(t, script{})
+	c.start("n")
+	large := fmt.Sprintf("context: {text: %s},", strings.Repeat("x", 58<<10))
+	h := c.submit(c.input(fmt.Sprintf(`{name: wide, tasks: {
+		each: {type: run, parallel: 80, concurrency: 80, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", large))))
+	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
+	if n := c.calls()["a"]; n != 80 {
+		t.Errorf("%d of 80 children have run", n)
+	}
+}
+
+// The server wedges a run with 2,000 pending children. The rest wait in the run's own queue, and say so.
+func TestChildrenBeyondTheLimitWait(t *testing.T) {
+	t.Parallel()
+	const most = 5
+	c := own(t, ControlConfig{limits: workflows.Limits{Children: most}}).crew(t, script{"a": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: many, tasks: {each: {type: run, parallel: 40, spec: {definition: %s}}}}`,
+		c.childDefinition("inner", "a", ""))))
+	var task *v1.Task
+	eventually(t, "as many children run as may", func() bool {
+		task = h.status(&v1.StatusRequest{}).GetRun().GetTasks()["each"]
+		return task.GetCounts()["running"] == most
+	})
+	if n := task.GetCounts()["queued"]; n != 40-most {
+		t.Errorf("%d wait", n)
+	}
+	last := h.page(h.id, &v1.InstancesRequest{Task: "each", From: 39}).GetInstances()[0]
+	if !strings.Contains(last.GetError(), "child workflows") {
+		t.Errorf("the last one waits because %q", last.GetError())
+	}
+	if n := h.pendingChildren(); n != most {
+		t.Errorf("%d children are open", n)
+	}
+	c.fake.Release("a")
+	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
+}
+
+func (h *handle) pendingChildren() int {
+	return len(h.described().GetPendingChildren())
+}
+
+// A cancellation in the middle leaves nothing open.
+func TestCancelOfManyChildrenLeavesNothing(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{Children: 8, Instances: 5, PartInstances: 4}})
+	c := y.crew(t, script{"a": {{Block: true}}, "each": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: stopped, tasks: {
+		runs: {type: run, parallel: 30, spec: {definition: %s}},
+		each: {type: shell, spec: {command: x}, parallel: 60}}}`, c.childDefinition("inner", "a", ""))))
+	eventually(t, "as many children are open as may", func() bool { return h.pendingChildren() == 8 })
+	h.signal(nil)
+	want(t, h.wait(), "cancelled", map[string]string{"runs": "cancelled", "each": "cancelled"})
+	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow, names.FanOutWorkflow) == 0 })
+}
+
+// openWorkflows counts the open workflows of some types.
+func (y *yard) openWorkflows(t *testing.T, types ...string) int {
+	t.Helper()
+	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s')", strings.Join(types, "', '"))
+	res, err := y.conn.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(res.GetCount())
+}
+
+// Many large fan-outs share the child workflows of their run.
+func TestManyLargeFanOutsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := own(t, ControlConfig{limits: workflows.Limits{Children: 7, Instances: 2, PartInstances: 2}}).crew(t, script{})
+	c.start("n")
+	def := &v1.Definition{Name: "fans", Tasks: map[string]*v1.TaskDefinition{}}
+	for i := range 30 {
+		task := shellTask()
+		task.Parallel = structpb.NewNumberValue(6)
+		def.Tasks[fmt.Sprintf("t%02d", i)] = task
+	}
+	run := c.submit(c.inputOf(def)).wait()
+	want(t, run, "completed", nil)
+	for name, task := range run.GetTasks() {
+		if task.GetCounts()["completed"] != 6 || c.calls()[name] != 6 {
+			t.Errorf("%s: %v, %d executions", name, task.GetCounts(), c.calls()[name])
+		}
+	}
+}
+
+// What 500 parents have left is more than one request can carry.
+func TestJoinOfManyParentsWithOutputs(t *testing.T) {
+	t.Parallel()
+	const parents = 500
+	s := script{}
+	def := &v1.Definition{Name: "join", Tasks: map[string]*v1.TaskDefinition{}}
+	var all []string
+	for i := range parents {
+		name := fmt.Sprintf("p%03d", i)
+		all = append(all, name)
+		def.Tasks[name] = shellTask()
+		s[name] = []fake.Step{{Output: "text=" + strings.Repeat("y", 4000)}}
+	}
+	join := shellTask(all...)
+	join.Env = map[string]string{"N": "${{ size(parent.p499.output.text) + size(parent.p000.output.text) }}"}
+	def.Tasks["join"] = join
+	c := own(t, ControlConfig{}).crew(t, s)
+	c.start("n")
+	want(t, c.submit(c.inputOf(def)).wait(), "completed", map[string]string{"join": "completed"})
+	for _, call := range c.fake.Calls() {
+		if call.Task == "join" && call.Attempt.Env["N"] != "8000" {
+			t.Errorf("environment of the join: %v", call.Attempt.Env)
+		}
+	}
+}
+
+// A part that is terminated from outside does not hang its run, whichever execution of the run it was started by.
+func TestPartThatIsTerminated(t *testing.T) {
+	t.Parallel()
+	limits := workflows.Limits{Instances: 5, PartInstances: 4, HistoryEvents: 60}
+	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}})
+	c.start("n")
+	document := `{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, retry: {maxRetries: 0}}`
+	for i := range 16 {
+		document += fmt.Sprintf(", t%d: {type: shell, spec: {command: x}", i)
+		if i > 0 {
+			document += fmt.Sprintf(", dependsOn: [t%d]", i-1)
+		}
+		document += "}"
+	}
+	h := c.submit(c.input(document + "}}"))
+	h.until("t15", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	eventually(t, "the run is in another execution", func() bool { return len(h.executions()) > 1 })
+	for _, from := range []int{0, 4} {
+		if err := c.conn.TerminateWorkflow(t.Context(), names.FanOutID(h.id, 0, "each", from), "", "by the test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"each": "failed instances"})
+	if got := run.GetTasks()["each"]; got.GetCounts()["lost"] != 8 || !strings.Contains(got.GetError(), "terminated") {
+		t.Errorf("each: %v, %s", got.GetCounts(), got.GetError())
+	}
+}
+
+// Parts and child runs end soon after a run that is terminated.
+func TestChildrenEndWithATerminatedRun(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{Instances: 5, PartInstances: 4}})
+	c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: gone, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
+		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", ""))))
+	c.running("each")
+	c.running("a")
+	if err := c.conn.TerminateWorkflow(t.Context(), h.id, "", "by the test"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow, names.FanOutWorkflow) == 0 })
+}
+
+// Whatever somebody sends a workflow: it goes on, and can be asked.
+func TestSignalsOfTheWrongType(t *testing.T) {
+	t.Parallel()
+	limits := workflows.Limits{Instances: 5, PartInstances: 4}
+	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: odd, tasks: {each: {type: shell, spec: {command: x}, parallel: 8}}}`))
+	c.running("each")
+	signals := []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.AskSignal, "unknown"}
+	updates := []string{
+		names.RetryUpdate, names.PauseTaskUpdate, names.ResumeTaskUpdate, names.HoldUpdate, names.ReleaseUpdate, names.CancelTaskUpdate,
+		names.KillTaskUpdate, names.ApproveUpdate, names.RejectUpdate,
+	}
+	part := names.FanOutID(h.id, 0, "each", 0)
+	for _, id := range []string{h.id, part} {
+		for _, arg := range []any{nil, "text", 7, []int{1}, map[string]any{"task": 3}, map[string]any{"task": "each", "from": 0, "over": true}} {
+			for _, name := range signals {
+				if name == names.PartSignal && arg != nil && fmt.Sprint(arg) == "map[from:0 over:true task:each]" {
+					continue // that one is believed
+				}
+				if err := c.conn.SignalWorkflow(t.Context(), id, "", name, arg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range updates {
+				update, err := c.conn.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+					WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+				})
+				if err == nil {
+					err = update.Get(t.Context(), nil)
+				}
+				if err == nil {
+					t.Errorf("%s takes %s with %v", id, name, arg)
+				}
+			}
+			for _, query := range []string{names.StatusQuery, names.EventsQuery, names.InstancesQuery} {
+				_, _ = c.conn.QueryWorkflow(t.Context(), id, "", query, arg)
+			}
+		}
+	}
+	eventually(t, "the run can be asked", func() bool { return h.status(&v1.StatusRequest{}).GetRun().GetState() == "running" })
+	c.fake.Release("each")
+	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
+	for _, id := range []string{h.id, part} {
+		one := &handle{crew: c, id: id}
+		for _, e := range one.history("") {
+			if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
+				t.Errorf("a workflow task of %s failed: %v", id, e)
+			}
+		}
+	}
+}
