@@ -9,8 +9,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/events"
-	"github.com/docker/docker/api/types/filters"
 )
 
 const (
@@ -20,9 +18,6 @@ const (
 	// oomPatience is how long the engine may take to tell that a container had too
 	// little memory: that comes by another way than its end.
 	oomPatience = 2 * time.Second
-	// lastWord is how long after its connection has ended an engine's word of the end of a
-	// container may be on its way.
-	lastWord = time.Second
 )
 
 var errVanished = errors.New("somebody has removed it")
@@ -30,12 +25,15 @@ var errVanished = errors.New("somebody has removed it")
 // await waits for the end of the container, also while the engine is away and comes back.
 func (r *running) await(ctx context.Context) exit {
 	for {
-		status, connection, err := r.wait(ctx)
+		status, err := r.wait(ctx)
 		if err == nil && !r.wasLost() {
-			if r.wentDown(ctx, connection) {
-				return exit{code: status, err: endedWithEngine(status)}
+			if !r.isStopping() && !r.e.endings.explain(ctx, r.id) {
+				r.lose()
 			}
-			if status == 0 {
+			switch {
+			case r.wasKilled():
+				return exit{code: status, err: endedByEngine(status)}
+			case status == 0 && !r.wasLost():
 				return exit{}
 			}
 		}
@@ -71,31 +69,17 @@ func givenUp(why error) exit {
 	return exit{code: -1, err: why}
 }
 
-// wait waits for the end of the container by one call. The connection is that of the
-// engine's process that tells of the end; nil: it is not known.
-func (r *running) wait(ctx context.Context) (status int, connection context.Context, err error) {
+// wait waits for the end of the container by one call.
+func (r *running) wait(ctx context.Context) (int, error) {
 	statuses, errs := r.e.docker.ContainerWait(ctx, r.id, container.WaitConditionNotRunning)
-	var cut, late <-chan struct{}
-	if connection = r.e.engine.connection(); connection != nil {
-		cut = connection.Done()
-	}
-	for {
-		select {
-		case status := <-statuses:
-			if status.Error != nil {
-				return 0, nil, errors.New(status.Error.Message)
-			}
-			return int(status.StatusCode), connection, nil
-		case err := <-errs:
-			return 0, nil, err
-		case <-cut:
-			// When the process has not ended, this call goes on.
-			over, cancel := context.WithTimeout(ctx, lastWord)
-			defer cancel()
-			cut, late = nil, over.Done()
-		case <-late:
-			connection, late = nil, nil
+	select {
+	case status := <-statuses:
+		if status.Error != nil {
+			return 0, errors.New(status.Error.Message)
 		}
+		return int(status.StatusCode), nil
+	case err := <-errs:
+		return 0, err
 	}
 }
 
@@ -152,10 +136,7 @@ func (r *running) alive() bool {
 
 // lose notes that the engine was lost while the container ran.
 func (r *running) lose() {
-	r.loseOnce.Do(func() {
-		r.lostAt = time.Now()
-		close(r.lost)
-	})
+	r.loseOnce.Do(func() { close(r.lost) })
 }
 
 func (r *running) wasLost() bool {
@@ -169,39 +150,32 @@ func (r *running) wasLost() bool {
 
 // judge says how a container has ended that does not run any more.
 func (r *running) judge(ctx context.Context, s *container.State) exit {
-	r.mu.Lock()
-	asked := r.stopping
-	r.mu.Unlock()
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
-	case asked || s.OOMKilled:
-	case r.wasLost() && r.lostWithEngine(s):
-		out.err = endedWithEngine(s.ExitCode)
+	case r.isStopping() || s.OOMKilled:
+	case r.wasKilled(), r.wasLost() && ofEngine(s.ExitCode):
+		out.err = endedByEngine(s.ExitCode)
 	case s.ExitCode == 128+int(syscall.SIGKILL) && r.attempt.Limits.Memory > 0:
-		out.oomKilled = r.outOfMemory(ctx)
+		out.oomKilled = r.e.endings.await(ctx, r.id, oomPatience, func(e ending) bool { return e.outOfMemory })
 	}
 	return out
 }
 
-// wentDown tells whether the engine's process does not go on after it has told of the end
-// of a container that nobody has asked to end. An engine that goes down stops taking calls
-// first, then ends its containers, and tells of that whoever has been waiting; what a
-// program makes of its signal does not count then. Where somebody else holds its socket
-// the next engine answers, after a while.
-func (r *running) wentDown(ctx, connection context.Context) bool {
+func (r *running) isStopping() bool {
 	r.mu.Lock()
-	asked := r.stopping
-	r.mu.Unlock()
-	if asked {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
-	defer cancel()
-	return r.e.engine.takesCalls(ctx) != nil || connection != nil && connection.Err() != nil
+	defer r.mu.Unlock()
+	return r.stopping
 }
 
-// ofEngine tells whether an exit code is that of the signals of an engine that stops, or
-// of one that comes back and clears away what it finds.
+// wasKilled reports whether the engine has ended the container although the attempt did
+// not ask for it. An engine that shuts down does so, or a person by the engine's own
+// commands; what the program makes of its signal does not count then.
+func (r *running) wasKilled() bool {
+	return !r.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
+}
+
+// ofEngine reports whether an exit code is that of the signals of an engine that shuts
+// down, or of one that comes back and clears away what it finds.
 func ofEngine(code int) bool {
 	switch code {
 	case 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM), 255:
@@ -210,34 +184,6 @@ func ofEngine(code int) bool {
 	return false
 }
 
-func endedWithEngine(code int) error {
-	return fmt.Errorf("it was ended when its engine went down (exit code %d)", code)
-}
-
-// lostWithEngine tells whether a container whose engine was away has been ended by that:
-// by its signals, or while it was going down, when only its stream was still open.
-func (r *running) lostWithEngine(s *container.State) bool {
-	if ofEngine(s.ExitCode) {
-		return true
-	}
-	finished, err := time.Parse(time.RFC3339Nano, s.FinishedAt)
-	return err == nil && finished.After(r.lostAt) && finished.Before(r.out.closedAt())
-}
-
-// outOfMemory tells whether the engine has said that a container that was killed had too
-// little memory.
-func (r *running) outOfMemory(ctx context.Context) bool {
-	until := time.Now().Add(oomPatience)
-	ctx, cancel := context.WithDeadline(ctx, until.Add(oomPatience))
-	defer cancel()
-	messages, errs := r.e.docker.Events(ctx, events.ListOptions{
-		Since: time.Now().Add(-time.Hour).Format(time.RFC3339Nano), Until: until.Format(time.RFC3339Nano),
-		Filters: filters.NewArgs(filters.Arg("container", r.id), filters.Arg("event", string(events.ActionOOM))),
-	})
-	select {
-	case <-messages:
-		return true
-	case <-errs:
-		return false
-	}
+func endedByEngine(code int) error {
+	return fmt.Errorf("the container engine ended it (exit code %d), as it does when it shuts down", code)
 }

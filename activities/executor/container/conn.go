@@ -53,12 +53,3 @@ func (e *engine) hijack(ctx context.Context, path string) (net.Conn, *bufio.Read
 	}
 	return conn, reader, nil
 }
-
-// takesCalls returns nil when the engine takes a new connection and answers.
-func (e *engine) takesCalls(ctx context.Context) error {
-	conn, _, _, err := e.call(ctx, http.MethodGet, "/_ping", http.Header{"Connection": {"close"}})
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}

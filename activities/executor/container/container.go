@@ -37,6 +37,7 @@ type Executor struct {
 	opts     Options
 	logger   *slog.Logger
 	engine   *engine
+	endings  *endings
 	sweeper  *sweeper
 	programs programs
 	facts    facts
@@ -72,6 +73,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{docker: docker, opts: o, logger: o.Logger, running: map[string]*running{}}
 	e.engine = watchEngine(docker)
+	e.endings = watchEndings(e.engine)
 	e.sweeper = startSweeper(e)
 	return e, nil
 }
@@ -85,6 +87,7 @@ func (e *Executor) Available() error { return e.engine.available() }
 // Close gives up the connections to the engine.
 func (e *Executor) Close() error {
 	e.sweeper.close()
+	e.endings.close()
 	e.engine.close()
 	return e.docker.Close()
 }

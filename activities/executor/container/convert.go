@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -67,6 +68,8 @@ func convert(r request) (made, error) {
 		config: &container.Config{
 			Image: spec.GetImage(), Entrypoint: cmd.entrypoint, Cmd: cmd.arguments,
 			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks,
+			// An engine that shuts down ends its containers by it, whatever the image says.
+			StopSignal: nameOf(syscall.SIGTERM),
 		},
 		host: &container.HostConfig{
 			Init: &initProcess, Privileged: spec.GetPrivileged(), CapAdd: spec.GetCapAdd(), LogConfig: r.logDriver,

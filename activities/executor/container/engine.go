@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
 )
 
@@ -43,8 +39,6 @@ type engine struct {
 	well    context.Context
 	fail    context.CancelCauseFunc
 	changed chan struct{} // closed after each ping
-	// connected ends with a connection to the engine, and so with its process; nil: there is none.
-	connected context.Context
 }
 
 func watchEngine(docker *client.Client) *engine {
@@ -56,7 +50,6 @@ func watchEngine(docker *client.Client) *engine {
 	e.well, e.fail = context.WithCancelCause(context.Background())
 	e.fail(errAsking)
 	e.tasks.Go(func() { e.watch(ctx) })
-	e.tasks.Go(func() { e.stayConnected(ctx) })
 	return e
 }
 
@@ -87,62 +80,6 @@ func (e *engine) watch(ctx context.Context) {
 		case <-time.After(pingEvery):
 		}
 	}
-}
-
-// stayConnected keeps a connection to the engine that is of no other use than that it
-// ends with the engine's process, also when the next one answers at its address at once.
-func (e *engine) stayConnected(ctx context.Context) {
-	for ctx.Err() == nil && e.await(ctx) == nil {
-		again := pingEvery
-		if stream, err := e.eventsOfNothing(ctx); err == nil {
-			again = pingAgain
-			connected, end := context.WithCancel(context.Background())
-			e.setConnected(connected)
-			stop := context.AfterFunc(ctx, func() { stream.Close() })
-			_, _ = io.Copy(io.Discard, stream)
-			end()
-			e.setConnected(nil)
-			stop()
-			stream.Close()
-			e.ask()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
-		}
-	}
-}
-
-// eventsOfNothing is a stream in which nothing comes. It is asked for without a version
-// of the API: the client may be finding out about that meanwhile.
-func (e *engine) eventsOfNothing(ctx context.Context) (io.ReadCloser, error) {
-	filter, err := filters.ToJSON(filters.NewArgs(filters.Arg("container", "switchyard-none")))
-	if err != nil {
-		return nil, err
-	}
-	conn, _, res, err := e.call(ctx, http.MethodGet, "/events?filters="+url.QueryEscape(filter), nil)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode != http.StatusOK {
-		conn.Close()
-		return nil, fmt.Errorf("the engine says %s", res.Status)
-	}
-	return conn, nil
-}
-
-func (e *engine) setConnected(connected context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.connected = connected
-}
-
-// connection returns a context that ends with the connection to the engine, which the
-// engine's process takes along; nil: there is none.
-func (e *engine) connection() context.Context {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.connected
 }
 
 // note keeps what a ping has told.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -29,8 +28,6 @@ type output struct {
 	// err is the first of the writers.
 	err    error
 	buffer []byte
-
-	endedAt atomic.Int64 // when the engine's stream has; Unix nanoseconds
 }
 
 type stream struct {
@@ -75,15 +72,6 @@ func (o *output) close() {
 	}
 }
 
-// closedAt is when the engine's stream has ended; the zero time: it has not.
-func (o *output) closedAt() time.Time {
-	at := o.endedAt.Load()
-	if at == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, at)
-}
-
 // copy passes on what the container prints until it has ended, or ctx has.
 func (o *output) copy(ctx context.Context) {
 	defer func() { o.err = errors.Join(o.streams[0].fail, o.streams[1].fail) }()
@@ -91,7 +79,6 @@ func (o *output) copy(ctx context.Context) {
 		stop := context.AfterFunc(ctx, func() { o.attached.Close() })
 		_ = o.read(o.attached.reader, [2]int64{}) // its end is looked into below
 		stop()
-		o.endedAt.Store(time.Now().UnixNano())
 		select {
 		case <-ctx.Done():
 			return

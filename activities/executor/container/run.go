@@ -154,9 +154,8 @@ type running struct {
 	// ended is closed when exit is known.
 	ended chan struct{}
 	exit  exit
-	// lost is closed when the engine was lost while the container ran, at lostAt.
+	// lost is closed when the engine was lost while the container ran.
 	lost     chan struct{}
-	lostAt   time.Time
 	loseOnce sync.Once
 
 	// steering is held while it is suspended or resumed.
@@ -191,6 +190,7 @@ func (r *running) close() {
 	}
 	r.e.mu.Unlock()
 	r.out.close()
+	r.e.endings.forget(r.id)
 	if r.keep && r.failed() {
 		r.keepIt()
 	} else {

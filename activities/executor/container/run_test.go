@@ -239,6 +239,30 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// What others end by the engine has not ended by itself, whatever it makes of its signal.
+func TestSignalsOfOthers(t *testing.T) {
+	engine := enginetest.Engine(t)
+	e := newExecutor(t, containers.Options{})
+	for signal, isFault := range map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGHUP": false} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			a, out, _ := attempt(t, map[string]any{"command": "trap 'exit 0' TERM HUP; echo ready; while :; do sleep 0.05; done"})
+			ended := begin(t, t.Context(), e, a)
+			out.await(t, "ready")
+			if err := engine.ContainerKill(t.Context(), containers.Name(a.Identity), signal); err != nil {
+				t.Fatal(err)
+			}
+			r := end(t, ended)
+			switch {
+			case isFault && (r.err == nil || executor.AsStartError(r.err) != nil):
+				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
+			case !isFault && (r.err != nil || r.ExitCode != 0):
+				t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+			}
+		})
+	}
+}
+
 // A task finds its files in a container, whatever its user, and the node finds them after.
 func TestWorkspace(t *testing.T) {
 	dir, shared, data := t.TempDir(), t.TempDir(), t.TempDir()

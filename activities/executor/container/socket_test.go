@@ -128,15 +128,20 @@ func TestEngineWhoseSocketIsHeld(t *testing.T) {
 			nothingOn(t, engine)
 		})
 	}
+	// The end comes while there is no connection, with the exit code of an engine's signal.
 	t.Run("connection is cut", func(t *testing.T) {
+		defer socket.delay.Store(0)
 		await(t, "the engine is there", func() bool { return e.Available() == nil })
-		await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
-		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 5"})
-		await(t, "it is connected with again", func() bool { socket.mu.Lock(); defer socket.mu.Unlock(); return len(socket.events) > 0 })
+		dir := t.TempDir()
+		makeTemp(t, dir)
+		a, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 143"})
+		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		ended := begin(t, t.Context(), e, a)
 		out.await(t, "ready")
-		socket.cutEvents()
-		if r := end(t, ended); r.err != nil || r.ExitCode != 0 {
+		socket.delay.Store(int64(2 * time.Second))
+		await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
+		touch(t, dir+"/flag")
+		if r := end(t, ended); r.err != nil || r.ExitCode != 143 {
 			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
 		}
 	})

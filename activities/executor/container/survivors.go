@@ -101,6 +101,7 @@ func (e *Executor) Adopt(ctx context.Context, a executor.Attempt) (executor.Resu
 		paused: c.State.Paused,
 	}
 	r.out = newOutput(r)
+	e.endings.watch(r.id)
 	if startedAt(c.State).IsZero() {
 		r.close()
 		return executor.Result{}, executor.ErrNotRunning
