@@ -13,7 +13,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// bucket keeps values in a bucket: memory, S3, GCS, and below folder.
+// bucket keeps values in a bucket: memory, S3 or GCS.
 type bucket struct {
 	*blob.Bucket
 	url string

@@ -60,7 +60,7 @@ func splitRun(key string) (run, rest string, err error) {
 	return run, rest, nil
 }
 
-// isSegment says that s may stand between slashes. A folder's bucket would
+// isSegment says that s may stand between slashes. A bucket would
 // escape a slash behind "..", and takes "__0x" for an escape.
 func isSegment(s string) bool {
 	return s != "" && s != "." && !strings.HasSuffix(s, "..") && !strings.Contains(s, escapeLike) && !strings.ContainsFunc(s, notInKey)

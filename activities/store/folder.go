@@ -11,15 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"gocloud.dev/blob/fileblob"
 )
 
-// folder keeps values in the files of a folder, which several processes may
-// share.
+// folder keeps values in the files of a folder, which several processes of one
+// user may share: logs and results hold what tasks print, so that other users of
+// the machine, sandboxed tasks among them, can read nothing of it.
 type folder struct {
-	bucket
 	dir string
 	// appends says that what several processes append to a file of this folder ends
 	// up in it whole, one after the other.
@@ -40,28 +39,90 @@ const (
 	elsewhereTag = "~"
 )
 
+// Permissions of what a folder makes.
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
 func openFolder(dir string) (*folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, err)
 	}
-	files, err := fileblob.OpenBucket(dir, &fileblob.Options{
-		CreateDir: true,
-		// Without it, each value has a second file of attributes that nobody reads.
-		Metadata: fileblob.MetadataDontWrite,
-		// A file cannot be renamed into place from another file system.
-		NoTempDir: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", dir, err)
+	if err := os.MkdirAll(dir, dirMode); errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("open store %q: it is not a directory", dir)
+	} else if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
 	}
-	return &folder{bucket: bucket{Bucket: files, url: dir}, dir: dir, appends: appendsWhole(dir)}, nil
+	return &folder{dir: dir, appends: appendsWhole(dir)}, nil
+}
+
+func (f *folder) put(ctx context.Context, key string, value []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	path := f.path(key)
+	temp, err := writeTemporary(path, value)
+	if err != nil {
+		return withoutPath(err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp) // keys leaves out what stays behind
+		return withoutPath(err)
+	}
+	return nil
+}
+
+// writeTemporary writes a value to a new file beside path and returns its name.
+func writeTemporary(path string, value []byte) (name string, err error) {
+	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+temporary
+	temp, err := os.CreateTemp(dir, pattern)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, dirMode); err != nil {
+			return "", err
+		}
+		temp, err = os.CreateTemp(dir, pattern)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = temp.Write(value)
+	if err := errors.Join(err, temp.Close()); err != nil {
+		_ = os.Remove(temp.Name()) // keys leaves out what stays behind
+		return "", err
+	}
+	return temp.Name(), nil
+}
+
+// readFile returns the bytes of a file; ErrNotFound when there is none.
+func readFile(path string) ([]byte, error) {
+	value, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, ErrNotFound
+	}
+	return value, withoutPath(err)
+}
+
+// withoutPath leaves the place of the store out of an error, which clients of a
+// gateway may see. The Store names the key.
+func withoutPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", at.Op, at.Err)
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return fmt.Errorf("%s: %w", at.Op, at.Err)
+	}
+	return err
 }
 
 // get looks for a file first: what was put without a condition is newer than the
 // journal's.
 func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
-	value, err := f.bucket.get(ctx, key)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	value, err := readFile(f.path(key))
 	run, rest, keyErr := splitRun(key)
 	if !errors.Is(err, ErrNotFound) || keyErr != nil {
 		return value, err
@@ -78,24 +139,20 @@ func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	if value, err = j.value(s); err != nil || s.kind == valueEntry {
 		return value, err
 	}
-	value, err = os.ReadFile(filepath.Join(filepath.Dir(f.path(key)), filepath.Base(string(value))))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrNotFound
-	}
-	return value, err
+	return readFile(filepath.Join(filepath.Dir(f.path(key)), filepath.Base(string(value))))
 }
 
 // putIfAbsent appends a value to the journal of its run, or the name of its file
 // if it is large: making a file for each of many small values costs more than
 // short tasks do.
 func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
-	// What the bucket would escape in the name of the file is in no key of keys.go.
 	if err := CheckKey(key); err != nil {
 		return false, err
 	}
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
+	defer func() { err = withoutPath(err) }()
 	path := f.path(key)
 	if _, err := os.Lstat(path); err == nil {
 		return true, nil
@@ -109,21 +166,22 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if _, existed, err = j.find(rest); existed || err != nil {
 		return existed, err
 	}
-	if !f.appends {
+	// A log has many chunks, and a journal is read as a whole.
+	if _, _, _, _, _, isLog := ParseLogChunkKey(key); isLog || !f.appends {
 		return link(path, value)
 	}
-	if err := os.MkdirAll(filepath.Dir(j.path), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(j.path), dirMode); err != nil {
 		return false, err
 	}
 	writer := rand.Uint64()
 	if len(value) <= maxEntryBytes {
 		return j.add(writer, valueEntry, rest, value)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return false, err
 	}
 	elsewhere := fmt.Sprintf("%s%s%016x", path, elsewhereTag, writer)
-	err = os.WriteFile(elsewhere, value, 0o644)
+	err = os.WriteFile(elsewhere, value, fileMode)
 	if err == nil {
 		existed, err = j.add(writer, fileEntry, rest, []byte(filepath.Base(elsewhere)))
 	}
@@ -134,22 +192,14 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 }
 
 // link links a finished file to its name, which succeeds for one of all the
-// processes that try; the bucket would look first and rename then.
+// processes that try.
 func link(path string, value []byte) (existed bool, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return false, err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+temporary)
+	temp, err := writeTemporary(path, value)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // keys leaves out what stays behind
-	_, err = temp.Write(value)
-	// CreateTemp keeps the file from others, who share the folder.
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
-		return false, err
-	}
-	err = os.Link(temp.Name(), path)
+	defer func() { _ = os.Remove(temp) }() // keys leaves out what stays behind
+	err = os.Link(temp, path)
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
 	}
@@ -158,9 +208,8 @@ func link(path string, value []byte) (existed bool, err error) {
 
 func (f *folder) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
 
-// keys reads directories in the order of keys. The bucket would look at each
-// file, walk the folder anew for every thousand, and lose some of them: in the
-// order of directories "a" comes before "a-b", in that of keys "a-b/" before "a/".
+// keys reads directories in the order of keys: in that of directories "a" comes
+// before "a-b", in that of keys "a-b/" before "a/".
 func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		dir := prefix[:strings.LastIndexByte(prefix, '/')+1]
@@ -253,7 +302,7 @@ func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string
 	return true
 }
 
-// runs reads one directory; the bucket would look at every file of every run.
+// runs reads one directory.
 func (f *folder) runs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		entries, err := os.ReadDir(f.path(runsPrefix))
@@ -292,15 +341,13 @@ func (f *folder) newest(ctx context.Context, run string) (newest time.Time, err 
 	return newest, err
 }
 
-// deleteRun removes the folder of a run; the bucket would leave the directories
-// behind, and look at each of the files anew for every thousand.
+// deleteRun removes the folder of a run.
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)
 	return os.RemoveAll(f.path(RunPrefix(run)))
 }
 
-// deleteOlder looks at each file once; the bucket would look at all of them anew
-// for every thousand.
+// deleteOlder looks at each file once.
 func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
 	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil {
@@ -322,7 +369,9 @@ func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Tim
 	return removed, err
 }
 
+func (f *folder) location() string { return f.dir }
+
 func (f *folder) close() error {
 	f.journals.close()
-	return f.bucket.close()
+	return nil
 }

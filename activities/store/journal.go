@@ -108,7 +108,7 @@ func (j *journal) find(key string) (span, bool, error) {
 // holds mu and has not found the key.
 func (j *journal) add(writer uint64, kind byte, key string, value []byte) (existed bool, err error) {
 	if j.file == nil {
-		if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+		if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, fileMode); err != nil {
 			return false, err
 		}
 	}

@@ -193,7 +193,7 @@ func ParseLogChunkKey(key string) (run, task string, attempt, claim int32, chunk
 	return run, task, attempt, claim, chunk, true
 }
 
-// A folder's bucket takes "__0x" in a key for an escape sequence of its own,
+// A bucket takes "__0x" in a key for an escape sequence of its own,
 // and then does not find in a list what it has stored. A task may be called
 // that; none has a dot in its name.
 const (

@@ -86,12 +86,12 @@ func createDatabase(ctx context.Context, path string) error {
 	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("create database: %w", err)
 	}
+	// Histories hold what tasks are given, secrets too. SQLite makes the log as private as the file.
+	if err := os.WriteFile(unfinished, nil, 0o600); err != nil {
+		return fmt.Errorf("create database: %w", err)
+	}
 	if err := writeSchema(ctx, unfinished, version); err != nil {
 		return errors.Join(fmt.Errorf("create database %s: %w", path, err), os.Remove(unfinished))
-	}
-	// Histories hold what tasks are given, secrets too. SQLite makes the log as private as the file.
-	if err := os.Chmod(unfinished, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("create database: %w", err), os.Remove(unfinished))
 	}
 	// Leftovers of a database whose main file was removed would be replayed into the new one.
 	for _, leftover := range []string{path + "-wal", path + "-shm"} {
