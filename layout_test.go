@@ -29,8 +29,9 @@ var arrows = []struct {
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
+	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
-	{"activities/metrics", []string{"switchyard/"}, nil},
+	{"activities/metrics", []string{"switchyard/"}, []string{"switchyard/activities/httpguard"}},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.
@@ -38,7 +39,7 @@ var arrows = []struct {
 	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
-	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock"}},
+	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 
 // TestArrows holds who may import whom.

@@ -14,6 +14,7 @@ func newDev(sys *system) *cobra.Command {
 	var (
 		nodes                     nodeFlags
 		db, store                 string
+		allowedHosts              []string
 		port, gatewayPort, uiPort int
 	)
 	cmd := &cobra.Command{
@@ -30,6 +31,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
+	allowedHostFlag(flags, &allowedHosts)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -44,6 +46,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		cfg := stackConfig{
 			Temporal: &embedded.Options{DBFile: db, Logger: log},
 			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
+			AllowedHosts: allowedHosts,
 		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
 			return err

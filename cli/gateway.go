@@ -20,6 +20,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	}
 	cmd.Flags().StringVar(&cfg.Gateway, "address", gateway.DefaultAddress, "host:port to listen on")
 	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
+	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
 	retention := retentionFlag(cmd.Flags())
 	role := &choice{value: string(workers.RoleAuto)}
 	for _, r := range workers.Roles {

@@ -6,7 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/spf13/pflag"
 )
+
+// allowedHostFlag adds --allowed-host to a command that serves HTTP.
+func allowedHostFlag(f *pflag.FlagSet, hosts *[]string) {
+	f.StringSliceVar(hosts, "allowed-host", nil, "name under which a proxy on this machine, or a name server, has it reached by browsers and clients (repeat for more)")
+}
 
 // serve starts a stack, has it announced, and stops it when ctx is done, which
 // is how such a command is meant to end.

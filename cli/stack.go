@@ -42,6 +42,8 @@ type stackConfig struct {
 	Gateway string
 	// GatewayFlag is the flag that chooses another address when that one is taken.
 	GatewayFlag string
+	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.
+	AllowedHosts []string
 	// Metrics keeps figures for Prometheus, which the gateway serves.
 	Metrics bool
 	// MetricsAddress is where they are served, and so kept, in a process without a gateway; empty: nowhere.
@@ -138,6 +140,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	dial := workers.DialOptions{Metrics: figures, Logger: cfg.Logger}
 	if cfg.Temporal != nil {
 		cfg.Temporal.SearchAttributes = workers.SearchAttributes()
+		cfg.Temporal.UIHosts = cfg.AllowedHosts
 		if s.temporal, err = embedded.Start(ctx, *cfg.Temporal); err != nil {
 			return nil, err
 		}
@@ -164,7 +167,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	if cfg.Gateway != "" {
 		api, err := gateway.New(gateway.Config{
 			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger, Version: version(),
-			Metrics: figures, Observer: cfg.Role == workers.RoleObserver,
+			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts,
 		})
 		if err != nil {
 			return nil, err

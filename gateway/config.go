@@ -30,9 +30,9 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// Version of the binary, told by GET /healthz. Default: "dev".
 	Version string
-	// Hosts are the names, besides localhost and IP addresses, under which
-	// browsers may reach a gateway through a loopback address; a reverse proxy on
-	// the same machine makes them necessary.
+	// Hosts are the names, besides localhost, the machine's own and IP addresses,
+	// under which the gateway answers on a loopback address; a reverse proxy on the
+	// same machine makes them necessary.
 	Hosts []string
 	// PollInterval is the shortest time between two looks at a watched run.
 	// Default: 100 ms.

@@ -43,7 +43,7 @@ func (g *Gateway) Handler() http.Handler {
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
 	mux.HandleFunc("GET /healthz", g.healthz)
 	g.serveMetrics(mux)
-	return guardOrigin(g.config.Hosts, mux)
+	return g.protect(mux)
 }
 
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {

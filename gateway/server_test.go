@@ -1,8 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +17,9 @@ import (
 	"connectrpc.com/grpcreflect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/metrics"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -56,46 +65,91 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// TestOrigins lets programs through and the pages of the gateway's own host, and
-// nothing that another page makes a browser send.
-func TestOrigins(t *testing.T) {
-	f := start(t)
-	host := f.server.Address()
-	for _, test := range []struct {
-		name, host, origin, site string
-		want                     int
-	}{
-		{"a program", host, "", "", http.StatusOK},
-		{"a program by name", "switchyard.example:7280", "", "", http.StatusOK},
-		{"own page", host, "http://" + host, "same-origin", http.StatusOK},
-		{"own page as localhost", "localhost:7280", "http://localhost:7280", "same-origin", http.StatusOK},
-		{"foreign page", host, "https://evil.example", "cross-site", http.StatusForbidden},
-		{"foreign page, old browser", host, "https://evil.example", "", http.StatusForbidden},
-		{"a name made to point here", "evil.example", "http://evil.example", "same-origin", http.StatusForbidden},
+// TestGatewayAnswersToItsOwnNamesOnly asks as a page does whose site was pointed at
+// loopback after it had loaded: a browser takes the gateway for that site then, and
+// sends reading requests without a word about their origin.
+func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
+	t.Parallel()
+	figures, err := metrics.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	g, err := New(Config{Client: temporalClient, Store: kept, Metrics: figures, Hosts: []string{"yard.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := g.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	key := store.LogChunkKey("ci-0k", "build", 0, 0, 0)
+	if err := kept.Put(t.Context(), key, []byte("password")); err != nil {
+		t.Fatal(err)
+	}
+	get := func(procedure, message string) string {
+		return procedure + "?" + url.Values{"connect": {"v1"}, "encoding": {"json"}, "message": {message}}.Encode()
+	}
+	for _, test := range []struct{ method, path, body string }{
+		{http.MethodGet, "/healthz", ""},
+		{http.MethodGet, metrics.Path, ""},
+		{http.MethodGet, get(switchyardv1connect.RunServiceListRunsProcedure, "{}"), ""},
+		{http.MethodGet, get(switchyardv1connect.BlobServiceGetBlobProcedure, fmt.Sprintf("{%q:%q}", "key", key)), ""},
+		{http.MethodPost, switchyardv1connect.RunServiceListRunsProcedure, "{}"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-			f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Host = test.host
-		req.Header.Set("Content-Type", "application/json")
-		if test.origin != "" {
-			req.Header.Set("Origin", test.origin)
-		}
-		if test.site != "" {
-			req.Header.Set("Sec-Fetch-Site", test.site)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != test.want {
-			t.Errorf("%s: %s", test.name, res.Status)
+		for host, want := range map[string]int{
+			server.Address(): http.StatusOK, "localhost:7280": http.StatusOK, "yard.example": http.StatusOK,
+			"evil.example": http.StatusForbidden, "evil.example:7280": http.StatusForbidden,
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), test.method, server.URL()+test.path, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			if test.body != "" {
+				req.Header.Set("Content-Type", "application/json")
+			}
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err := errors.Join(err, res.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != want {
+				t.Errorf("%s %s as %s: %s %s", test.method, test.path, host, res.Status, body)
+			}
+			if want == http.StatusForbidden && !strings.Contains(string(body), "--allowed-host") {
+				t.Errorf("%s %s as %s: %s names no remedy", test.method, test.path, host, body)
+			}
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestRefusalSpeaksTheClientsProtocol holds that a client of the gateway shows why it was refused.
+func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
+	f := start(t)
+	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}} {
+		transport := &http.Transport{Protocols: new(http.Protocols)}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		defer transport.CloseIdleConnections()
+		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, f.server.Address())
+		}
+		client := switchyardv1connect.NewRunServiceClient(&http.Client{Transport: transport}, "http://evil.example", options...)
+		_, err := client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
+		if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "--allowed-host") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestListenTaken(t *testing.T) {

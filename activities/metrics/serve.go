@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"switchyard/activities/httpguard"
 )
 
 // Path is where the figures are served.
@@ -36,7 +38,7 @@ func (m *Metrics) Listen(ctx context.Context, address string) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+Path, m.Handler())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: httpguard.Guard{}.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	return &Server{listener: listener, stop: sync.OnceValue(func() error {

@@ -21,6 +21,8 @@ import (
 	"github.com/temporalio/ui-server/v2/ui"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+
+	"switchyard/activities/httpguard"
 )
 
 const (
@@ -61,7 +63,8 @@ func startWebUI(listener net.Listener, frontend string, opts Options) (*webUI, e
 	return u, nil
 }
 
-// uiHandler has no log-in routes: the UI of an embedded server is as open as the server itself.
+// uiHandler has no log-in routes: the UI of an embedded server is as open as the server itself, and its API starts what
+// workers run. So only requests that call it by a name of its own reach it, those that read included.
 func uiHandler(conn *grpc.ClientConn, frontend string, opts Options) (http.Handler, error) {
 	provider, err := config.NewConfigProviderWithRefresh(&config.Config{
 		TemporalGRPCAddress: frontend,
@@ -109,7 +112,7 @@ func uiHandler(conn *grpc.ClientConn, frontend string, opts Options) (http.Handl
 		return nil, err
 	}
 	route.SetRenderRoute(e, "")
-	return e, nil
+	return httpguard.Guard{Hosts: opts.UIHosts, Everywhere: true}.Protect(e), nil
 }
 
 func (u *webUI) url() string {
