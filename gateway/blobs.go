@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -18,34 +22,88 @@ const (
 	defaultBlobPage = 1000
 )
 
-// blobs answers the calls of BlobService from the gateway's store. It takes no
-// key that is not one of a run: callers choose the keys.
+// blobs answers the calls of BlobService from the gateway's store. Callers choose
+// the keys: they read what runs have, and store what nodes do.
 type blobs struct {
 	store *store.Store
 }
 
 var _ switchyardv1connect.BlobServiceHandler = blobs{}
 
-// PutBlob stores a value.
+// PutBlob stores a value of a node.
 func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
-	if err := store.CheckKey(key); err != nil {
+	kind, err := store.ParseNodeKey(key)
+	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	if len(data) > store.MaxValueBytes {
 		return nil, invalid("the value of %s has %d bytes; at most %d are taken", key, len(data), store.MaxValueBytes)
 	}
-	var exists bool
-	var err error
+	if err := checkNodeValue(kind, data); err != nil {
+		return nil, invalid("the value of %s cannot be read again: %w", key, err)
+	}
 	if req.Msg.GetIfAbsent() {
-		exists, err = b.store.PutIfAbsent(ctx, key, data)
-	} else {
+		exists, err := b.store.PutIfAbsent(ctx, key, data)
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(&v1.PutBlobResponse{Exists: exists}), nil
+	}
+	switch kind {
+	case store.LogChunkValue:
+		err = b.putChunk(ctx, key, data)
+	case store.ResultValue:
+		err = b.putResult(ctx, key, data)
+	default:
 		err = b.store.Put(ctx, key, data)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&v1.PutBlobResponse{Exists: exists}), nil
+	return connect.NewResponse(&v1.PutBlobResponse{}), nil
+}
+
+// checkNodeValue returns an error for a value that those who read it would trip over.
+func checkNodeValue(kind store.NodeValue, data []byte) error {
+	switch kind {
+	case store.ResultValue, store.BatchValue:
+		return proto.Unmarshal(data, &v1.ExecuteResponse{})
+	case store.LogChunkValue:
+		return logs.CheckChunk(data)
+	}
+	return nil
+}
+
+// putChunk stores a chunk of a log once. A node that has not heard of its success
+// stores the same again.
+func (b blobs) putChunk(ctx context.Context, key string, data []byte) error {
+	existed, err := b.store.PutIfAbsent(ctx, key, data)
+	if err != nil || !existed {
+		return err
+	}
+	stored, err := b.store.Get(ctx, key)
+	if err == nil && !bytes.Equal(stored, data) {
+		err = alreadyStored("%s is stored with other output; a chunk of a log never changes", key)
+	}
+	return err
+}
+
+// putResult replaces a record that does not say completed.
+func (b blobs) putResult(ctx context.Context, key string, data []byte) error {
+	var stored v1.ExecuteResponse
+	switch err := b.store.GetMessage(ctx, key, &stored); {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return err
+	case stored.GetState() == "completed":
+		return alreadyStored("%s says completed; the first record of a completed attempt counts", key)
+	}
+	return b.store.Put(ctx, key, data)
+}
+
+func alreadyStored(format string, args ...any) error {
+	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(format, args...))
 }
 
 // GetBlob returns a value.

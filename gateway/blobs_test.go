@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protodelim"
 
+	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -45,17 +48,20 @@ func TestGatewayIsAStore(t *testing.T) {
 	if _, err := s.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a missing value: %v", err)
 	}
-	for i, value := range []string{"first", "second"} {
-		if existed, err := s.PutIfAbsent(t.Context(), key, []byte(value)); err != nil || existed != (i > 0) {
+	for i, state := range []string{"failed", "completed"} {
+		if existed, err := s.PutMessageIfAbsent(t.Context(), key, &v1.ExecuteResponse{State: state}); err != nil || existed != (i > 0) {
 			t.Errorf("value %d: existed %t, %v", i, existed, err)
 		}
 	}
+	var first v1.ExecuteResponse
+	if err := s.GetMessage(t.Context(), key, &first); err != nil || first.GetState() != "failed" {
+		t.Errorf("the first value is %v, %v", &first, err)
+	}
+	key = store.CheckpointKey("ci-0k", 0, "build", 1)
 	large := bytes.Repeat([]byte("0123456789abcdef"), store.MaxValueBytes/16)
 	for _, want := range [][]byte{[]byte("first"), {}, large} {
-		if string(want) != "first" {
-			if err := s.Put(t.Context(), key, want); err != nil {
-				t.Fatal(err)
-			}
+		if err := s.Put(t.Context(), key, want); err != nil {
+			t.Fatal(err)
 		}
 		if got, err := s.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a value of %d bytes comes back as one of %d, %v", len(want), len(got), err)
@@ -132,7 +138,7 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 	for key := range f.store.Keys(t.Context(), "") {
 		t.Errorf("the store has a value under %q", key)
 	}
-	tooLarge := &v1.PutBlobRequest{Key: store.StatusKey("ci-0k", 0), Data: make([]byte, store.MaxValueBytes+1)}
+	tooLarge := &v1.PutBlobRequest{Key: store.CheckpointKey("ci-0k", 0, "build", 1), Data: make([]byte, store.MaxValueBytes+1)}
 	if _, err := client.PutBlob(t.Context(), connect.NewRequest(tooLarge)); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a value that is too large: %v", err)
 	}
@@ -142,6 +148,93 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 	if _, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: store.StatusKey("ci-0k", 0)})); connect.CodeOf(err) != connect.CodeOutOfRange {
 		t.Errorf("a value that is too large to send: %v", err)
 	}
+}
+
+func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
+	f := start(t)
+	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, key := range []string{
+		store.StatusKey("ci-0k", 0), store.CarryKey("ci-0k", 0, 1), store.EventsKey("ci-0k", 0, 1), store.PurgedKey("ci-0k", 0, "build"),
+		store.SharedKey("ci-0k", 0, "context", 1), store.ListKey("ci-0k", store.Digest(nil)), store.ReusedKey("ci-0k", store.Digest(nil)),
+		"runs/..x/results/build.0.0", "runs/ci-0k/junk", "runs/ci-0k/results/build.0.0.attrs", "runs/ci-0k/results",
+	} {
+		_, err := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key}))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	for _, key := range []string{store.ResultKey("ci-0k", 0, "build", 0), store.BatchKey("ci-0k", 0, "each[0-3]", 0, 1), store.LogChunkKey("ci-0k", "build", 0, 1, 0)} {
+		for _, ifAbsent := range []bool{false, true} {
+			_, err := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: []byte("fff garbage"), IfAbsent: ifAbsent}))
+			if connect.CodeOf(err) != connect.CodeInvalidArgument {
+				t.Errorf("garbage under %s: %v", key, err)
+			}
+		}
+	}
+	for key := range f.store.Keys(t.Context(), "") {
+		t.Errorf("the store has a value under %q", key)
+	}
+}
+
+func TestChunkOfALogNeverChanges(t *testing.T) {
+	f := start(t)
+	s := f.openRemote(t)
+	key := store.LogChunkKey("ci-0k", "build", 0, 1, 0)
+	for i, text := range []string{"printed", "printed", "forged"} {
+		err := s.Put(t.Context(), key, logChunk(t, text))
+		if i < 2 && err != nil || i == 2 && connect.CodeOf(err) != connect.CodeAlreadyExists {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if got, err := f.store.Get(t.Context(), key); err != nil || !bytes.Equal(got, logChunk(t, "printed")) {
+		t.Errorf("the chunk is %q, %v", got, err)
+	}
+}
+
+func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
+	f := start(t)
+	s := f.openRemote(t)
+	key := store.ResultKey("ci-0k", 0, "build", 0)
+	for _, step := range []struct {
+		state string
+		want  connect.Code
+	}{{"failed", 0}, {"completed", 0}, {"failed", connect.CodeAlreadyExists}} {
+		err := s.PutMessage(t.Context(), key, &v1.ExecuteResponse{State: step.state})
+		if step.want == 0 && err != nil || step.want != 0 && connect.CodeOf(err) != step.want {
+			t.Errorf("%s: %v", step.state, err)
+		}
+	}
+	var kept v1.ExecuteResponse
+	if err := f.store.GetMessage(t.Context(), key, &kept); err != nil || kept.GetState() != "completed" {
+		t.Errorf("the record is %v, %v", &kept, err)
+	}
+}
+
+func TestBlobsOfNoValueAreNotFound(t *testing.T) {
+	f := startIn(t, filepath.Join(t.TempDir(), "store"))
+	key := store.LogChunkKey("ci-0k", "build", 0, 1, 0)
+	if err := f.store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
+		t.Fatal(err)
+	}
+	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, key := range []string{"runs/ci-0k/logs", "runs/ci-0k/logs/build", key + ".attrs", key + "/below"} {
+		_, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: key}))
+		if connect.CodeOf(err) != connect.CodeNotFound || strings.Contains(err.Error(), f.store.Location()) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// logChunk is a chunk of a log with one entry.
+func logChunk(t *testing.T, text string) []byte {
+	t.Helper()
+	var chunk bytes.Buffer
+	if _, err := protodelim.MarshalTo(&chunk, &v1.LogEntry{Stream: logs.Stdout, Data: []byte(text)}); err != nil {
+		t.Fatal(err)
+	}
+	return chunk.Bytes()
 }
 
 // relay is an address that stays while the gateway behind it comes and goes.
@@ -226,7 +319,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	const writers, values = 8, 60
-	value := func(w int, n int64) string { return fmt.Sprint(w, " ", n) }
+	value := func(w int, n int64) []byte { return logChunk(t, fmt.Sprint(w, " ", n)) }
 	reached := make(chan struct{}, writers)
 	resume := make(chan struct{})
 	var all sync.WaitGroup
@@ -240,7 +333,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 					reached <- struct{}{}
 					<-resume
 				}
-				if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n), []byte(value(w, n))); err != nil {
+				if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n), value(w, n)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -258,10 +351,10 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	}
 	// The gateway has gone; what was written last is to be read all the same.
 	last := store.LogChunkKey("ci-0k", "task-0", 0, 0, 2*values/3-1)
-	if err := s.Put(t.Context(), last, []byte(value(0, 2*values/3-1))); err != nil {
+	if err := s.Put(t.Context(), last, value(0, 2*values/3-1)); err != nil {
 		t.Error(err)
 	}
-	if got, err := s.Get(t.Context(), last); err != nil || string(got) != value(0, 2*values/3-1) {
+	if got, err := s.Get(t.Context(), last); err != nil || !bytes.Equal(got, value(0, 2*values/3-1)) {
 		t.Errorf("the newest value is %q, %v", got, err)
 	}
 
@@ -286,7 +379,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 			key := store.LogChunkKey("ci-0k", fmt.Sprint("task-", w), 0, 0, n)
 			for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 				got, err := f.store.Get(t.Context(), key)
-				if err == nil && string(got) == value(w, n) {
+				if err == nil && bytes.Equal(got, value(w, n)) {
 					break
 				}
 				if err == nil || time.Now().After(deadline) {

@@ -26,7 +26,13 @@ type fixture struct {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	kept, err := store.Open(t.Context(), "mem://")
+	return startIn(t, "mem://")
+}
+
+// startIn starts a gateway with the store of a location.
+func startIn(t *testing.T, location string) *fixture {
+	t.Helper()
+	kept, err := store.Open(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
 	}

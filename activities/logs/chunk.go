@@ -120,6 +120,12 @@ const endMark = 0
 
 var errMalformed = errors.New("malformed chunk")
 
+// CheckChunk returns an error unless p is a chunk that Read can read.
+func CheckChunk(p []byte) error {
+	_, _, err := decode(p)
+	return err
+}
+
 // decode reads the records of a chunk; ended says that the last is the end mark.
 func decode(p []byte) (entries []*v1.LogEntry, ended bool, err error) {
 	for len(p) > 0 {

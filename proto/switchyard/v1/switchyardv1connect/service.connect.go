@@ -1243,7 +1243,8 @@ func (UnimplementedNodeServiceHandler) RemoveNode(context.Context, *connect.Requ
 
 // BlobServiceClient is a client for the switchyard.v1.BlobService service.
 type BlobServiceClient interface {
-	// Stores a value.
+	// Stores a result, a batch, a checkpoint or a chunk of a log; InvalidArgument for any other key. A chunk and the record
+	// of a completed attempt never change: AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value; NotFound when there is none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
@@ -1309,7 +1310,8 @@ func (c *blobServiceClient) ListBlobs(ctx context.Context, req *connect.Request[
 
 // BlobServiceHandler is an implementation of the switchyard.v1.BlobService service.
 type BlobServiceHandler interface {
-	// Stores a value.
+	// Stores a result, a batch, a checkpoint or a chunk of a log; InvalidArgument for any other key. A chunk and the record
+	// of a completed attempt never change: AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value; NotFound when there is none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// NodeValue is what nodes store of the attempts that they run. The rest of a run's
+// values are the control process's and the gateway's.
+type NodeValue int
+
+// The kinds of values of nodes.
+const (
+	// ResultValue is the result record of an attempt, stored once it says completed.
+	ResultValue NodeValue = iota + 1
+	// BatchValue is the record of a batch, which grows with it.
+	BatchValue
+	// CheckpointValue is the newest checkpoint of a dispatch.
+	CheckpointValue
+	// LogChunkValue is a chunk of a log, stored once.
+	LogChunkValue
+)
+
+// Names of runs and of tasks or their instances, as they stand in keys of nodes.
+var (
+	nodeRun  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
+)
+
+// ParseNodeKey returns what a node stores under a key that comes from elsewhere. It
+// is an error when CheckKey has one, and when nodes have no such key.
+func ParseNodeKey(key string) (NodeValue, error) {
+	if err := CheckKey(key); err != nil {
+		return 0, err
+	}
+	run, rest, _ := splitRun(key)
+	folder, rest, _ := strings.Cut(rest, "/")
+	if nodeRun.MatchString(run) {
+		switch folder {
+		case "results":
+			if task, generation, attempt, ok := parseAttempt(rest); ok && key == ResultKey(run, generation, task, attempt) {
+				return ResultValue, nil
+			}
+		case "checkpoints":
+			if task, generation, claim, ok := parseAttempt(rest); ok && key == CheckpointKey(run, generation, task, claim) {
+				return CheckpointValue, nil
+			}
+		case "batches":
+			if isBatchOfNode(run, key, rest) {
+				return BatchValue, nil
+			}
+		case "logs":
+			if _, task, _, _, _, ok := ParseLogChunkKey(key); ok && isPrinter(task) {
+				return LogChunkValue, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints and logs of tasks", key)
+}
+
+// parseAttempt takes <task>.<number>.<number> apart.
+func parseAttempt(text string) (task string, first, second int32, ok bool) {
+	text, last, _ := cutLast(text, ".")
+	text, middle, _ := cutLast(text, ".")
+	task = unsegment(text)
+	a, errA := strconv.ParseUint(middle, 10, 31)
+	b, errB := strconv.ParseUint(last, 10, 31)
+	return task, int32(a), int32(b), errA == nil && errB == nil && nodeTask.MatchString(task)
+}
+
+// isBatchOfNode reports whether key is the one of a batch, rest being its part
+// behind batches/.
+func isBatchOfNode(run, key, rest string) bool {
+	part, file, _ := strings.Cut(rest, "/")
+	task := unsegment(part)
+	numbers := strings.Split(file, ".")
+	if len(numbers) != 4 || !nodeTask.MatchString(task) {
+		return false
+	}
+	first, last, isExtent := parseExtent(numbers[1])
+	generation, errG := strconv.ParseUint(numbers[0], 10, 31)
+	attempt, errA := strconv.ParseUint(numbers[2], 10, 31)
+	claim, errC := strconv.ParseUint(numbers[3], 10, 31)
+	return isExtent && errG == nil && errA == nil && errC == nil &&
+		key == BatchKey(run, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
+}
+
+// isPrinter reports whether a log can be of this name: a task, an instance or a batch.
+func isPrinter(name string) bool {
+	task, _, _, _ := ParseBatchName(name)
+	return nodeTask.MatchString(task)
+}
