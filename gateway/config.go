@@ -34,6 +34,8 @@ type Config struct {
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.
 	Hosts []string
+	// Limits bound what clients make the gateway hold.
+	Limits Limits
 	// PollInterval is the shortest time between two looks at a watched run.
 	// Default: 100 ms.
 	PollInterval time.Duration
@@ -52,6 +54,7 @@ func (c Config) WithDefaults() Config {
 	if c.Nodes == nil && c.Client != nil {
 		c.Nodes = registry.New(c.Client)
 	}
+	c.Limits = c.Limits.withDefaults()
 	if c.Version == "" {
 		c.Version = "dev"
 	}
@@ -73,6 +76,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("gateway: Store is missing"))
 	}
+	errs = append(errs, c.Limits.validate())
 	if c.PollInterval < 0 {
 		errs = append(errs, errors.New("gateway: PollInterval is negative"))
 	}

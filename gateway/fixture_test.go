@@ -32,11 +32,17 @@ func start(t *testing.T) *fixture {
 // startIn starts a gateway with the store of a location.
 func startIn(t *testing.T, location string) *fixture {
 	t.Helper()
+	return startWith(t, location, Limits{})
+}
+
+// startWith starts a gateway with a store and limits.
+func startWith(t *testing.T, location string, limits Limits) *fixture {
+	t.Helper()
 	kept, err := store.Open(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Config{Client: temporalClient, Store: kept})
+	g, err := New(Config{Client: temporalClient, Store: kept, Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}

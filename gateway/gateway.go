@@ -24,6 +24,7 @@ type Gateway struct {
 	pollers *pollers
 	recent  *recentRuns
 	updates turns
+	bounds  *bounds
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -48,6 +49,7 @@ func New(config Config) (*Gateway, error) {
 		reader:   read,
 		pollers:  newPollers(read, config.PollInterval, config.Logger),
 		recent:   &recentRuns{},
+		bounds:   newBounds(config.Limits),
 		stopping: make(chan struct{}),
 	}, nil
 }

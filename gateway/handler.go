@@ -27,20 +27,24 @@ const maxMessageBytes = 4 << 20
 // /healthz beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	options := append(strictJSONs(),
-		connect.WithInterceptors(edge{g.log}, observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge{g.log, g.bounds.streams}, observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
-	mux := http.NewServeMux()
-	mux.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
-	mux.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
-	mux.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
-	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...))
+	rpc := http.NewServeMux()
+	rpc.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
+	rpc.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
+	rpc.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
+	rpc.Handle(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...))
 	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
-	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
+	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
-	mux.Handle(grpcreflect.NewHandlerV1(reflector))
-	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
+	streams := connect.WithInterceptors(edge{g.log, g.bounds.streams})
+	rpc.Handle(grpcreflect.NewHandlerV1(reflector, streams))
+	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
+	// Who looks after the gateway gets an answer also while it is busy.
+	mux := http.NewServeMux()
+	mux.Handle("/", g.bounds.protect(rpc))
 	mux.HandleFunc("GET /healthz", g.healthz)
 	g.serveMetrics(mux)
 	return g.protect(mux)

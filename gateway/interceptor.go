@@ -11,9 +11,13 @@ import (
 // unaryTimeout bounds calls whose client has set no deadline.
 const unaryTimeout = 30 * time.Second
 
-// edge is the interceptor around every handler: it gives errors their codes and
-// logs calls. Failures that are not the caller's are warnings, the rest is debug.
-type edge struct{ log *slog.Logger }
+// edge is the interceptor around every handler: it counts streams, gives errors
+// their codes and logs calls. Failures that are not the caller's are warnings, the
+// rest is debug.
+type edge struct {
+	log     *slog.Logger
+	streams *openCount
+}
 
 var _ connect.Interceptor = edge{}
 
@@ -37,7 +41,11 @@ func (e edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 func (e edge) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		start := time.Now()
-		err := toConnect(next(ctx, conn))
+		leave, err := e.streams.enter(clientOf(conn.Peer().Addr))
+		if err == nil {
+			defer leave()
+			err = toConnect(next(ctx, conn))
+		}
 		e.note(ctx, conn.Spec(), start, err)
 		return err
 	}

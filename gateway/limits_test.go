@@ -1,0 +1,316 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// halfSent is a call over a connection of its own whose body does not end.
+type halfSent struct {
+	net.Conn
+	status chan int // 0: the connection ended without an answer
+}
+
+// sendHalf announces a body of some size, sends the start of it, and leaves it at that.
+func (f *fixture) sendHalf(t *testing.T, procedure string, announced int, body []byte) *halfSent {
+	t.Helper()
+	conn, err := net.Dial("tcp", f.server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &halfSent{Conn: conn, status: make(chan int, 1)}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer := make([]byte, 256)
+		n, _ := io.ReadAtLeast(conn, buffer, len("HTTP/1.1 200"))
+		var status int
+		_, _ = fmt.Sscanf(string(buffer[:n]), "HTTP/1.1 %d", &status)
+		h.status <- status
+	}()
+	// The gateway may have refused the call before all is sent.
+	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/proto\r\nContent-Length: %d\r\n\r\n", procedure, announced)
+	_, _ = conn.Write(body)
+	return h
+}
+
+// answer waits for the status.
+func (h *halfSent) answer(t *testing.T) int {
+	t.Helper()
+	select {
+	case status := <-h.status:
+		return status
+	case <-time.After(limit):
+		t.Fatal("the call gets no answer")
+		return 0
+	}
+}
+
+// isHealthy checks that those who look after the gateway get an answer.
+func (f *fixture) isHealthy(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.server.URL()+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("GET /healthz: %s", res.Status)
+	}
+}
+
+func TestHalfSentBodiesAreBounded(t *testing.T) {
+	const mib, room, calls = 1 << 20, 4, 40
+	f := startWith(t, "mem://", Limits{BodyBytes: room * mib, BodyTime: time.Hour})
+	var open []*halfSent
+	for range calls {
+		open = append(open, f.sendHalf(t, switchyardv1connect.BlobServicePutBlobProcedure, store.MaxValueBytes, make([]byte, mib)))
+	}
+	refused := make(chan int, calls)
+	for _, h := range open {
+		go func() { refused <- <-h.status }()
+	}
+	for range calls - room {
+		select {
+		case status := <-refused:
+			if status != http.StatusTooManyRequests && status != 0 {
+				t.Errorf("a call beyond the bound: %d", status)
+			}
+		case <-time.After(limit):
+			t.Fatal("calls beyond the bound stay open")
+		}
+	}
+	f.isHealthy(t)
+	for _, h := range open {
+		_ = h.Close()
+	}
+	s := f.openRemote(t)
+	if err := s.Put(t.Context(), store.CheckpointKey("ci-0k", 0, "build", 1), make([]byte, mib)); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	eventually(t, "all room is given back", func() bool {
+		free := f.bounds.bytes.TryAcquire(room * mib)
+		if free {
+			f.bounds.bytes.Release(room * mib)
+		}
+		return free
+	})
+}
+
+func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
+	f := startWith(t, "mem://", Limits{BodyTime: 100 * time.Millisecond})
+	if status := f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x")).answer(t); status != http.StatusGatewayTimeout {
+		t.Errorf("over HTTP/1: %d", status)
+	}
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	body, writer := io.Pipe()
+	defer writer.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/proto")
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusGatewayTimeout || !strings.Contains(string(answer), "did not arrive within") {
+		t.Errorf("over HTTP/2: %s %s, %v", res.Status, answer, err)
+	}
+	// What follows a body on its connection has time again, and so has an answer.
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for range 3 {
+		res, err := client.Post(f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		if res.Body.Close(); res.StatusCode != http.StatusOK {
+			t.Errorf("a call whose body is there: %s", res.Status)
+		}
+		time.Sleep(2 * f.config.Limits.BodyTime)
+	}
+}
+
+func TestStreamOutlivesTheTimeOfItsBody(t *testing.T) {
+	f := startWith(t, "mem://", Limits{BodyTime: 500 * time.Millisecond})
+	id := f.submit(t, "long")
+	for name, options := range map[string][]connect.ClientOption{"HTTP/2": nil, "gRPC": {connect.WithGRPC()}} {
+		f.client = f.dial(t, options...)
+		w := f.watch(t, id)
+		w.next()
+		time.Sleep(2 * f.config.Limits.BodyTime)
+		set(t, id, "build", 1, &v1.Task{State: "assigned", Node: name})
+		w.until(t, "the task is assigned", func() bool { return w.run.GetTasks()["build"].GetNode() == name })
+	}
+}
+
+func TestCompressedBodyCountsAsWhatItMayUnpackTo(t *testing.T) {
+	f := startWith(t, "mem://", Limits{BodyBytes: store.MaxValueBytes})
+	for gzipped, want := range map[bool]int{false: http.StatusOK, true: http.StatusTooManyRequests} {
+		body := []byte("{}")
+		if gzipped {
+			var packed bytes.Buffer
+			w := gzip.NewWriter(&packed)
+			_, _ = w.Write(body)
+			_ = w.Close()
+			body = packed.Bytes()
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if gzipped {
+			req.Header.Set("Content-Encoding", "gzip")
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != want {
+			t.Errorf("compressed %t: %s, want %d", gzipped, res.Status, want)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestCallsAreBounded(t *testing.T) {
+	f := startWith(t, "mem://", Limits{BodyTime: time.Hour, Calls: 3, ClientCalls: 2})
+	for range 2 {
+		f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x"))
+	}
+	eventually(t, "both calls are open", func() bool {
+		f.bounds.calls.mu.Lock()
+		defer f.bounds.calls.mu.Unlock()
+		return f.bounds.calls.open == 2
+	})
+	_, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "end some of them") {
+		t.Errorf("a third call of the client: %v", err)
+	}
+	f.isHealthy(t)
+}
+
+func TestOpenCountBoundsEachAndAll(t *testing.T) {
+	c := &openCount{what: "streams", all: 3, each: 2}
+	var leave []func()
+	enter := func(client, want string) {
+		t.Helper()
+		end, err := c.enter(client)
+		if want == "" && err != nil || want != "" && (connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", client, err, want)
+		}
+		if err == nil {
+			leave = append(leave, end)
+		}
+	}
+	enter("a", "")
+	enter("a", "")
+	enter("a", "the client a has 2 streams open")
+	enter("b", "")
+	enter("b", "the gateway has 3 streams open")
+	leave[0]()
+	enter("b", "")
+	for _, end := range leave[1:] {
+		end()
+	}
+	if c.open != 0 || len(c.byClient) != 0 {
+		t.Errorf("%d are open, of %v", c.open, c.byClient)
+	}
+}
+
+// TestStreamsAreBounded has a client ask for many more streams than it may have.
+func TestStreamsAreBounded(t *testing.T) {
+	const each, asked = 40, 1000
+	f := startWith(t, "mem://", Limits{ClientStreams: each})
+	id := f.submit(t, "watched")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var open, refused atomic.Int32
+	var all sync.WaitGroup
+	for range asked {
+		all.Go(func() {
+			stream, err := f.client.WatchRun(ctx, connect.NewRequest(&v1.WatchRunRequest{Id: id}))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer stream.Close()
+			first := true
+			for stream.Receive() {
+				if first {
+					open.Add(1)
+				}
+				first = false
+			}
+			if err := stream.Err(); first && connect.CodeOf(err) == connect.CodeResourceExhausted && strings.Contains(err.Error(), "end some of them") {
+				refused.Add(1)
+			} else if ctx.Err() == nil {
+				t.Errorf("a stream ended with %v", err)
+			}
+		})
+	}
+	eventually(t, "each stream is open or refused", func() bool { return open.Load()+refused.Load() == asked })
+	if open.Load() != each {
+		t.Errorf("%d streams are open, want %d", open.Load(), each)
+	}
+	f.isHealthy(t)
+	cancel()
+	all.Wait()
+	// It may have others then.
+	eventually(t, "the streams have ended", func() bool {
+		f.bounds.streams.mu.Lock()
+		defer f.bounds.streams.mu.Unlock()
+		return f.bounds.streams.open == 0
+	})
+	f.watch(t, id).until(t, "the first message", func() bool { return true })
+}
+
+func TestBodyThatIsNoHTTPIsTheCallersFault(t *testing.T) {
+	f := start(t)
+	conn, err := net.Dial("tcp", f.server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}\r\n",
+		switchyardv1connect.RunServiceListRunsProcedure); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 4096)
+	n, err := io.ReadAtLeast(conn, buffer, len("HTTP/1.1 200"))
+	if err != nil || !strings.HasPrefix(string(buffer[:n]), "HTTP/1.1 400") {
+		t.Errorf("%s, %v", buffer[:n], err)
+	}
+}
