@@ -27,13 +27,13 @@ type gateway struct {
 	mu     sync.Mutex
 	away   bool
 	stuck  bool // does not even refuse
-	refuse map[string]bool
+	refuse map[string]connect.Code
 	stored []string // keys in the order in which they came
 	tries  int
 }
 
 func newGateway() *gateway {
-	return &gateway{bucket: &bucket{Bucket: memblob.OpenBucket(nil), url: "http://gateway"}, refuse: map[string]bool{}}
+	return &gateway{bucket: &bucket{Bucket: memblob.OpenBucket(nil), url: "http://gateway"}, refuse: map[string]connect.Code{}}
 }
 
 func (g *gateway) set(change func()) {
@@ -60,8 +60,8 @@ func (g *gateway) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existe
 	switch {
 	case g.away:
 		return false, connect.NewError(connect.CodeUnavailable, errors.New("connection refused"))
-	case g.refuse[req.GetKey()]:
-		return false, connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	case g.refuse[req.GetKey()] != 0:
+		return false, connect.NewError(g.refuse[req.GetKey()], errors.New("no"))
 	}
 	if req.GetIfAbsent() {
 		existed, err = g.putIfAbsent(ctx, req.GetKey(), req.GetData())
@@ -399,10 +399,13 @@ func TestSpoolHasABound(t *testing.T) {
 }
 
 func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
+	checkpoint := CheckpointKey("ci-0k", 0, "build", 1)
 	g := newGateway()
-	g.away, g.refuse[chunk(0)] = true, true
+	g.away = true
+	g.refuse[chunk(0)], g.refuse[checkpoint] = connect.CodeAlreadyExists, connect.CodeInvalidArgument
 	s := spoolTo(t, g, t.TempDir())
 	mustPut(t, s, chunk(0), "bad")
+	mustPut(t, s, checkpoint, "bad")
 	mustPut(t, s, chunk(1), "good")
 	g.set(func() { g.away = false })
 	s.awaitEmpty(t)
