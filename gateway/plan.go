@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRe
 		}
 		res.Tasks = append(res.Tasks, &v1.PlannedTask{
 			Task: name, Type: task.GetType(), Level: levels[name], DependsOn: task.GetDependsOn(),
-			StartsWhen: startsWhen(task), Instances: plannedInstances(task),
+			StartsWhen: startsWhen(task, in.GetReferences()[name].GetTasks()), Instances: plannedInstances(task),
 		})
 	}
 	if err := g.planPlacement(ctx, in, res.Tasks); err != nil {
@@ -53,30 +54,35 @@ func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRe
 
 // triggers are what `when` says, in words.
 var triggers = map[string]string{
-	"all_success":  "all its parents have succeeded",
-	"all_done":     "all its parents have ended",
-	"always":       "all its parents have ended",
-	"all_failed":   "all its parents have failed",
-	"one_success":  "all its parents have ended and one has succeeded",
-	"one_failed":   "all its parents have ended and one has failed",
-	"none_failed":  "all its parents have ended and none has failed",
-	onFailureRun:   "all its parents have ended, whatever has become of them",
-	conditionAlone: "all its parents have ended",
+	"all_success":    "all its parents have succeeded",
+	"all_done":       "all its parents have ended",
+	"always":         "all its parents have ended",
+	"all_failed":     "all its parents have failed",
+	"one_success":    "all its parents have ended and one has succeeded",
+	"one_failed":     "all its parents have ended and one has failed",
+	"none_failed":    "all its parents have ended and none has failed",
+	onFailureRun:     "all its parents have ended, whatever has become of them",
+	conditionAlone:   "all its parents have ended",
+	conditionGuarded: "all its parents have ended and none has failed that the condition does not mention",
 }
 
 // What starts a task that says nothing with `when`.
 const (
-	onFailureRun   = "run"
-	conditionAlone = "condition"
+	onFailureRun     = "run"
+	conditionAlone   = "condition"
+	conditionGuarded = "guarded condition"
 )
 
-// startsWhen says in words what decides whether a task runs; empty: that its parents have ended, and none has failed
-// and one has succeeded.
-func startsWhen(task *v1.TaskDefinition) string {
+// startsWhen says in words what decides whether a task runs, whose condition reads the tasks in mentioned; empty: that
+// its parents have ended, and none has failed and one has succeeded.
+func startsWhen(task *v1.TaskDefinition, mentioned []string) string {
 	kind := task.GetWhen()
+	isGuard := func(parent string) bool { return !slices.Contains(mentioned, parent) }
 	switch {
-	case kind != "":
-	case task.GetCondition() != "" && len(task.GetDependsOn()) > 0:
+	case kind != "" || len(task.GetDependsOn()) == 0:
+	case task.GetCondition() != "" && task.GetOnFailure() != onFailureRun && slices.ContainsFunc(task.GetDependsOn(), isGuard):
+		kind = conditionGuarded
+	case task.GetCondition() != "":
 		kind = conditionAlone
 	case task.GetOnFailure() == onFailureRun:
 		kind = onFailureRun

@@ -40,6 +40,7 @@ tasks:
   report: { spec: { command: 'true' }, dependsOn: [ask, train], when: one_failed, condition: parent.train.exitCode == 3 }
   tidy: { spec: { command: 'true' }, dependsOn: [ask], onFailure: run }
   tell: { spec: { command: 'true' }, dependsOn: [discover], condition: parent.discover.exitCode == 1 }
+  ship: { spec: { command: 'true' }, dependsOn: [discover], condition: workflow.input.channel == 'beta' }
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ tasks:
 		"report":   `3|all its parents have ended and one has failed and parent.train.exitCode == 3 is true||1 of 2 nodes`,
 		"tidy":     `3|all its parents have ended, whatever has become of them||1 of 2 nodes`,
 		"tell":     `1|all its parents have ended and parent.discover.exitCode == 1 is true||1 of 2 nodes`,
+		"ship":     `1|all its parents have ended and none has failed that the condition does not mention and workflow.input.channel == 'beta' is true||1 of 2 nodes`,
 	}
 	for name, want := range want {
 		task := tasks[name]

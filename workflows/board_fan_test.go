@@ -20,7 +20,7 @@ func newFan(t interface{ Fatal(...any) }, count int) (*board, *dag.State) {
 		"each": {Type: "shell", Parallel: structpb.NewNumberValue(float64(count))},
 		"last": {Type: "shell", DependsOn: []string{"each"}},
 	}}
-	graph, err := dag.NewGraph(def)
+	graph, err := dag.NewGraph(def, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func newTestBoard(t interface{ Fatal(...any) }, tasks int) *board {
 	for i := range tasks {
 		def.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskDefinition{Type: "shell"}
 	}
-	graph, err := dag.NewGraph(def)
+	graph, err := dag.NewGraph(def, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func (r *run) readInput() error {
 	if r.in, err = definition.Unpack(whole); err != nil {
 		return err
 	}
-	if r.graph, err = dag.NewGraph(r.in.GetDefinition()); err != nil {
+	if r.graph, err = dag.NewGraph(r.in.GetDefinition(), r.in.GetReferences()); err != nil {
 		return err
 	}
 	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)

@@ -26,7 +26,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 			}
 			def.Tasks[fmt.Sprintf("t%d", i)] = task
 		}
-		graph, err := dag.NewGraph(def)
+		graph, err := dag.NewGraph(def, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

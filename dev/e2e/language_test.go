@@ -108,6 +108,22 @@ tasks:
 `, want: map[string]string{"tasks.all-success.reason": "when", "tasks.none-failed.state": "completed", "tasks.one-success.state": "completed",
 		"tasks.all-failed.state": "skipped", "tasks.both-hold.state": "completed", "tasks.one-holds.reason": "condition"}},
 
+	{name: "condition-guards", exit: 1, definition: `
+defaults: { type: shell, retry: { maxRetries: 0 } }
+inputs: { branch: { default: main } }
+tasks:
+  test: { spec: { command: exit 1 } }
+  build: { spec: { command: 'true' }, dependsOn: [test] }
+  deploy: { spec: { command: 'true' }, dependsOn: [build], condition: workflow.input.branch == 'main' }
+  announce: { spec: { command: 'true' }, dependsOn: [deploy] }
+  above: { spec: { command: 'true' }, dependsOn: [build], condition: parent.test.exitCode == 1 }
+  notify: { spec: { command: 'true' }, dependsOn: [build], condition: "parent['build'].exitCode == -1 && workflow.input.branch == 'main'" }
+  any: { spec: { command: 'true' }, dependsOn: [build], condition: "parent.exists(name, name == 'build')" }
+  forced: { spec: { command: 'true' }, dependsOn: [build], condition: workflow.input.branch == 'main', onFailure: run }
+`, want: map[string]string{"tasks.deploy.reason": "upstream", "tasks.deploy.error": `task "test" failed, and the condition of "deploy" does not mention "build"`,
+		"tasks.announce.reason": "upstream", "tasks.above.reason": "upstream", "tasks.notify.state": "completed", "tasks.any.state": "completed",
+		"tasks.forced.state": "completed"}},
+
 	{name: "deadlines", exit: 1, definition: `
 defaults: { type: shell }
 tasks:

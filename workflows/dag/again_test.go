@@ -146,7 +146,7 @@ func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":    {Retry: oneRetry()},
 		"each":  {Parallel: structpb.NewStringValue("n"), DependsOn: []string{"up"}, OnFailure: "run"},
-		"asked": {Condition: "x", DependsOn: []string{"up"}},
+		"asked": {Condition: "up", DependsOn: []string{"up"}},
 		"other": {},
 	}})
 	if d := l.die("up"); len(d.Expand) != 1 || len(d.Evaluate) != 1 {

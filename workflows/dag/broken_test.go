@@ -12,7 +12,7 @@ func TestBrokenConditionFailsTheTask(t *testing.T) {
 	g, err := NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"a": {Condition: "true"},
 		"b": {DependsOn: []string{"a"}},
-	}})
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

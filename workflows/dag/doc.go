@@ -47,6 +47,12 @@
 //     task that still runs.
 //   - A task that can no longer start is skipped when its parents are settled, not
 //     before: so the outcome does not depend on which of them ended first.
+//   - With a condition, but no when and no onFailure: run, a task whose condition does
+//     not mention a parent that is a failure is skipped for reason "upstream", and its
+//     condition is not asked for. A condition mentions what it reads: parent.a,
+//     parent['a'], or all ancestors where it goes through parent itself or picks by a
+//     value. What it says of an ancestor that is no parent excuses no parent: a test
+//     that was skipped because the build failed still guards what comes after it.
 //   - A condition together with onFailure: run: the condition decides. It is asked
 //     whatever the ends of the parents were, and the task may start under halt.
 //   - `when` is looked at before the condition, and both must hold; it takes the

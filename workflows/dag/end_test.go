@@ -98,7 +98,7 @@ func TestContinueOnErrorKeepsTheRun(t *testing.T) {
 
 func TestPlacementGivesUp(t *testing.T) {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}}}
-	g, _ := dag.NewGraph(def)
+	g, _ := dag.NewGraph(def, mentions(def))
 	s := dag.New(g)
 	s.Start()
 	d := s.Apply(dag.GaveUp{Task: 0, Claim: 1, Error: "0 of 3 nodes have label gpu"})
@@ -190,7 +190,7 @@ func TestBackoff(t *testing.T) {
 // delays returns the back-offs of a lone task whose attempts all fail.
 func delays(t *testing.T, def *v1.Definition) []time.Duration {
 	t.Helper()
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}

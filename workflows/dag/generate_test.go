@@ -41,6 +41,11 @@ func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 		}
 		if chance(t, 30, "condition") {
 			task.Condition = "oracle"
+			for _, other := range names[:i] { // an ancestor or not
+				if chance(t, 50, "mentioned") {
+					task.Condition += " " + other
+				}
+			}
 		}
 		switch {
 		case chance(t, 20, "onFailure"):
@@ -126,6 +131,24 @@ func oracle(seed uint64, task string, ancestors []string, state func(string) str
 	default:
 		return v < 7, ""
 	}
+}
+
+// mentions returns what the conditions of a definition mention: the words in them.
+func mentions(def *v1.Definition) map[string]*v1.ConditionReferences {
+	references := make(map[string]*v1.ConditionReferences)
+	for name, task := range def.Tasks {
+		references[name] = &v1.ConditionReferences{Tasks: strings.Fields(task.Condition)}
+	}
+	return references
+}
+
+// hasBrokenGuard says whether a parent that the condition of a task does not mention
+// counts as a failure.
+func hasBrokenGuard(def *v1.TaskDefinition, countsAs func(parent string) string) bool {
+	return def.Condition != "" && def.When == "" && def.OnFailure != "run" &&
+		slices.ContainsFunc(def.DependsOn, func(parent string) bool {
+			return !wordIn(parent, def.Condition) && countsAs(parent) == "failure"
+		})
 }
 
 // ancestors returns every task above one, sorted.

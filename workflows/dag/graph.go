@@ -28,6 +28,7 @@ type node struct {
 	retry             retryPolicy
 
 	conditional bool    // has a condition
+	guards      []int   // parents whose failure keeps the task from starting, unless it has a when or always
 	when        trigger // empty: the default, or onFailure: run
 	always      bool    // onFailure: run
 	stubborn    bool    // starts although the run has halted
@@ -36,10 +37,11 @@ type node struct {
 	maxFailures int     // instances that may fail without the task failing
 }
 
-// NewGraph compiles a definition, which must not be changed afterwards. It
-// refuses parents that do not exist and cycles; everything else has been checked
-// before. A parent that is named twice counts once.
-func NewGraph(def *v1.Definition) (*Graph, error) {
+// NewGraph compiles a definition, which must not be changed afterwards; references
+// are what the expressions of its tasks read, by task. It refuses parents that do not
+// exist and cycles; everything else has been checked before. A parent that is named
+// twice counts once.
+func NewGraph(def *v1.Definition, references map[string]*v1.ConditionReferences) (*Graph, error) {
 	names := slices.Sorted(maps.Keys(def.GetTasks())) //workflowcheck:ignore (the order of the map is lost by sorting)
 	rank := make(map[string]int, len(names))
 	for r, name := range names {
@@ -93,6 +95,11 @@ func NewGraph(def *v1.Definition) (*Graph, error) {
 			fansOut:     task.GetParallel() != nil || task.GetForeach() != nil,
 			maxFailures: int(max(task.GetMaxFailures(), 0)),
 		}
+		n := &g.nodes[i]
+		n.guards = n.parents
+		if n.conditional {
+			n.guards = g.unmentioned(n.parents, references[n.name].GetTasks())
+		}
 	}
 	return g, nil
 }
@@ -122,6 +129,13 @@ func (g *Graph) FansOut(i int) bool { return g.nodes[i].fansOut }
 
 // Definition returns the definition of task i. It belongs to the graph.
 func (g *Graph) Definition(i int) *v1.TaskDefinition { return g.nodes[i].def }
+
+// unmentioned returns those of some parents that a condition does not mention.
+func (g *Graph) unmentioned(parents []int, mentioned []string) []int {
+	return slices.DeleteFunc(slices.Clone(parents), func(p int) bool {
+		return slices.Contains(mentioned, g.nodes[p].name)
+	})
+}
 
 // translate maps ranks to indices, in place, and sorts them.
 func translate(ranks, place []int) []int {

@@ -23,7 +23,7 @@ func TestGraphOrder(t *testing.T) {
 	def := edges(map[string][]string{
 		"z": nil, "m": {"z"}, "a": {"z", "m", "z"}, "b": nil, "c": {"b"}, "y": nil,
 	})
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestGraphRefuses(t *testing.T) {
 			`t10 -> t11 -> t12 -> t13 -> t14 -> t15 -> t16 -> t17 -> t18 -> t19 -> ... -> t00`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := dag.NewGraph(edges(tt.dependsOn))
+			_, err := dag.NewGraph(edges(tt.dependsOn), nil)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -80,7 +80,7 @@ func TestGraphRefuses(t *testing.T) {
 }
 
 func TestEmptyGraphEndsAtOnce(t *testing.T) {
-	g, err := dag.NewGraph(&v1.Definition{})
+	g, err := dag.NewGraph(&v1.Definition{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type live struct {
 
 func start(t *testing.T, def *v1.Definition) (live, dag.Decisions) {
 	t.Helper()
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type script struct {
 // the order of the tasks. It returns the state and the end of the run.
 func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 	t.Helper()
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}

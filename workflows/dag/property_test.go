@@ -218,6 +218,8 @@ func (w worked) task(name string) (state, effect string) {
 	switch {
 	case def.When != "" && !refHolds(def.When, parents):
 		return "skipped", "neutral"
+	case hasBrokenGuard(def, func(parent string) string { _, e := w.task(parent); return e }):
+		return "skipped", "failure"
 	case def.Condition != "":
 		value, _ := oracle(w.seed, name, ancestors(w.def, name), func(a string) string {
 			s, _ := w.task(a)

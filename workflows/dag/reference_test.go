@@ -46,7 +46,7 @@ const (
 
 func newReference(def *v1.Definition) *reference {
 	r := &reference{def: def, tasks: make(map[string]*refTask)}
-	if g, err := dag.NewGraph(def); err == nil {
+	if g, err := dag.NewGraph(def, mentions(def)); err == nil {
 		for i := range g.Len() {
 			r.order = append(r.order, g.Name(i))
 		}
@@ -236,6 +236,8 @@ func (r *reference) look(name string, t *refTask) (changed bool) {
 	switch {
 	case def.When != "" && !refHolds(def.When, parents):
 		r.skip(name, "when")
+	case hasBrokenGuard(def, r.countsAs):
+		r.skip(name, "upstream")
 	case def.Condition != "":
 		t.asked = "condition"
 	case def.When != "" || def.OnFailure == "run" || len(def.DependsOn) == 0:

@@ -245,7 +245,7 @@ func TestRetryInAHaltedRun(t *testing.T) {
 }
 
 func TestReopenRefuses(t *testing.T) {
-	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {}, "each": fanned(0)}})
+	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {}, "each": fanned(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestRestoreFillsInWhatIsMissing(t *testing.T) {
 	def := &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {}, "c": {}, "d": {}}}
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestRestoreWithInstances(t *testing.T) {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"a": fanned(0), "b": fanned(1), "c": fanned(0), "d": fanned(0), "e": fanned(0), "f": {},
 	}}
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestRestoreWithInstances(t *testing.T) {
 // An instance does not outlive its task, and a task does not wait for instances
 // that have all ended.
 func TestRestoreOfGroupsThatHaveEnded(t *testing.T) {
-	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": fanned(0), "b": fanned(0)}})
+	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": fanned(0), "b": fanned(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestRestoreFindsTheFirstFailure(t *testing.T) {
 	def := &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
 		"a": {}, "b": {ContinueOnError: true}, "c": {}, "d": {}, "e": {},
 	}}
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package dag
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // settle tells children about parents that have settled, and what that settles
 // in turn. A list and not recursion: chains are long.
@@ -43,6 +46,8 @@ func (s *State) ready(i int) {
 	switch {
 	case n.when != "" && !holds:
 		s.skip(i, ReasonWhen, n.when.missed(succeeded, neutral, failed))
+	case n.conditional && n.when == "" && !n.always && s.failedGuard(i) >= 0:
+		s.skip(i, ReasonUpstream, s.upstream(i))
 	case n.conditional:
 		s.ask(i, condition)
 	case holds, n.always, len(n.parents) == 0:
@@ -236,12 +241,31 @@ func (s *State) end() *End {
 // upstream says for people why a task is skipped whose parents have settled. It
 // names the task at the bottom of it, not a skip in between.
 func (s *State) upstream(i int) string {
-	parents := s.graph.nodes[i].parents
-	// Without a failure all of them are neutral, and the first will do.
-	at := max(0, slices.IndexFunc(parents, func(p int) bool { return s.progress[p].effect == failure }))
-	parent := s.tasks[parents[at]]
-	if parent.State == StateSkipped && (parent.Reason == ReasonUpstream || parent.Reason == ReasonHalt) {
-		return parent.Error
+	n := &s.graph.nodes[i]
+	// Without a failure all parents are neutral, and the first will do.
+	at := s.failedGuard(i)
+	if at < 0 {
+		at = n.parents[0]
 	}
-	return s.graph.ended(parents[at], parent)
+	parent := s.tasks[at]
+	text := parent.Error
+	if parent.State != StateSkipped || parent.Reason != ReasonUpstream && parent.Reason != ReasonHalt {
+		text = s.graph.ended(at, parent)
+	}
+	if n.conditional {
+		text = fmt.Sprintf("%s, and the condition of %q does not mention %q", text, n.name, s.graph.Name(at))
+	}
+	return text
+}
+
+// failedGuard returns the first parent whose failure keeps a task from starting, or -1.
+func (s *State) failedGuard(i int) int {
+	if s.progress[i].failed == 0 {
+		return -1
+	}
+	guards := s.graph.nodes[i].guards
+	if at := slices.IndexFunc(guards, func(p int) bool { return s.progress[p].effect == failure }); at >= 0 {
+		return guards[at]
+	}
+	return -1
 }

@@ -14,7 +14,7 @@ import (
 func each(tb testing.TB, maxFailures int32) *dag.Graph {
 	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"each": retried(maxFailures), "last": {DependsOn: []string{"each"}},
-	}})
+	}}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func compare(t *testing.T, measure func(n int) time.Duration) {
 // perTask returns the time that a task takes in a run.
 func perTask(t *testing.T, def *v1.Definition) time.Duration {
 	t.Helper()
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func perTask(t *testing.T, def *v1.Definition) time.Duration {
 func TestSkipsCascadeInOneStep(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			g, err := dag.NewGraph(shape.make(many))
+			g, err := dag.NewGraph(shape.make(many), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{200, 5_000, many} {
 		for _, shape := range shapes {
 			b.Run(fmt.Sprintf("%s/%d", shape.name, n), func(b *testing.B) {
-				g, err := dag.NewGraph(shape.make(n))
+				g, err := dag.NewGraph(shape.make(n), nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -36,7 +36,7 @@ type simulation struct {
 }
 
 func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simulation {
-	g, err := dag.NewGraph(def)
+	g, err := dag.NewGraph(def, mentions(def))
 	if err != nil {
 		t.Fatal(err)
 	}

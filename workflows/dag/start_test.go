@@ -48,7 +48,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		condition = "skipped/condition"
 	)
 	tests := []struct {
-		parents   string // comma separated, as addParent knows them
+		parents   string // comma separated, as addParent knows them; the condition mentions those in brackets
 		condition string // "", "true", "false", "error"
 		onFailure string
 		want      string // state/reason of the child
@@ -86,19 +86,34 @@ func TestWhenATaskStarts(t *testing.T) {
 		{"excused failed,failed", "", "", upstream},
 		{"excused upstream", "", "", upstream},
 
-		// With a condition: whenever it is true.
+		// With a condition: when it is true, and no parent that it does not mention failed.
 		{"", "true", "", runs},
 		{"", "false", "", condition},
 		{"", "error", "", "skipped/condition_error"},
 		{"completed", "true", "", runs},
 		{"completed", "false", "", condition},
 		{"completed", "error", "", "skipped/condition_error"},
-		{"failed", "true", "", runs},
-		{"failed", "false", "", condition},
-		{"cancelled", "true", "", runs},
-		{"skipped upstream", "true", "", runs},
+		{"(failed)", "true", "", runs},
+		{"(failed)", "false", "", condition},
+		{"(failed)", "error", "", "skipped/condition_error"},
+		{"(cancelled)", "true", "", runs},
+		{"(skipped upstream)", "true", "", runs},
 		{"condition false", "true", "", runs},
-		{"condition false,skipped upstream,dead_letter", "true", "", runs},
+		{"skipped neutral", "true", "", runs},
+		{"(condition false),(skipped upstream),(dead_letter)", "true", "", runs},
+		{"failed", "true", "", upstream},
+		{"failed", "false", "", upstream},
+		{"failed", "error", "", upstream},
+		{"killed_oom", "true", "", upstream},
+		{"cancelled", "true", "", upstream},
+		{"dead_letter", "true", "", upstream},
+		{"skipped upstream", "true", "", upstream},
+		{"completed,failed", "true", "", upstream},
+		{"(failed),failed", "true", "", upstream},
+		{"(failed),completed", "true", "", runs},
+		{"(failed),condition false", "true", "", runs},
+		{"(completed),skipped upstream", "true", "", upstream},
+		{"excused failed", "true", "", runs},
 
 		// onFailure: run, always.
 		{"", "", "run", runs},
@@ -122,12 +137,15 @@ func TestWhenATaskStarts(t *testing.T) {
 			def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"child": child}}
 			sc := script{conditions: map[string]string{}, attempts: map[string][]dag.Ended{}}
 			if tt.condition != "" {
-				child.Condition = "x"
+				child.Condition = "x" // and what it mentions
 				sc.conditions["child"] = tt.condition
 			}
 			if tt.parents != "" {
 				for i, word := range strings.Split(tt.parents, ",") {
 					name := fmt.Sprintf("p%d", i)
+					if mentioned := strings.Trim(word, "()"); mentioned != word {
+						word, child.Condition = mentioned, child.Condition+" "+name
+					}
 					addParent(def, &sc, name, word)
 					child.DependsOn = append(child.DependsOn, name)
 				}
@@ -155,6 +173,8 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"after":    {DependsOn: []string{"dropped"}},
 		"crashed":  {Retry: once()},
 		"crashed2": {DependsOn: []string{"crashed"}},
+		"guarded":  {DependsOn: []string{"between"}, Condition: "culprit"},
+		"below":    {DependsOn: []string{"guarded"}},
 	}}
 	s, end := play(t, def, script{
 		conditions: map[string]string{"not": "false", "broken": "no such key: a"},
@@ -171,6 +191,8 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"broken":   `no such key: a`,
 		"after":    `task "dropped" was cancelled`,
 		"crashed2": `task "crashed" ran out of memory`,
+		"guarded":  `task "culprit" failed, and the condition of "guarded" does not mention "between"`,
+		"below":    `task "culprit" failed, and the condition of "guarded" does not mention "between"`,
 	} {
 		if rec := record(t, s, name); rec.State != dag.StateSkipped || rec.Error != want {
 			t.Errorf("%s is %s: %s, want %s", name, rec.State, rec.Error, want)

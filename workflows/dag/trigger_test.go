@@ -69,16 +69,18 @@ func TestTriggers(t *testing.T) {
 // With a condition both must hold, and the condition is not asked for when the
 // trigger does not.
 func TestTriggerAndCondition(t *testing.T) {
-	for _, tt := range []struct{ when, condition, parent, want string }{
-		{"one_failed", "true", "f", "completed/"},
-		{"one_failed", "false", "f", "skipped/condition"},
-		{"one_failed", "true", "s", "skipped/when"},
-		{"one_failed", "false", "s", "skipped/when"},
-		{"", "true", "f", "completed/"},
+	for _, tt := range []struct{ when, mentions, condition, parent, want string }{
+		{"one_failed", "x", "true", "f", "completed/"},
+		{"one_failed", "x", "false", "f", "skipped/condition"},
+		{"one_failed", "x", "true", "s", "skipped/when"},
+		{"one_failed", "x", "false", "s", "skipped/when"},
+		{"all_done", "x", "true", "f", "completed/"},
+		{"", "up", "true", "f", "completed/"},
+		{"", "x", "true", "f", "skipped/upstream"},
 	} {
 		def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 			"up": {Retry: once()},
-			"it": {DependsOn: []string{"up"}, When: tt.when, Condition: "x"},
+			"it": {DependsOn: []string{"up"}, When: tt.when, Condition: tt.mentions},
 		}}
 		sc := script{conditions: map[string]string{"it": tt.condition}, attempts: map[string][]dag.Ended{}}
 		if tt.parent == "f" {

@@ -425,8 +425,8 @@ type TaskDefinition struct {
 	// Names of the tasks that must end before this one starts.
 	DependsOn []string `protobuf:"bytes,9,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
 	// CEL expression over `parent` and `workflow` that decides whether the task
-	// runs once its parents have ended. Empty: it runs when none of them failed
-	// and at least one succeeded.
+	// runs once its parents have ended and none failed that it does not mention.
+	// Empty: it runs when none of them failed and at least one succeeded.
 	Condition string `protobuf:"bytes,10,opt,name=condition,proto3" json:"condition,omitempty"`
 	// What a failure upstream does to this task: "skip" (the default) or "run".
 	OnFailure string `protobuf:"bytes,11,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
