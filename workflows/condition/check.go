@@ -30,7 +30,7 @@ func (s Scope) check(expr string) (references []string, err error) {
 		if better := s.findUnspellable(expr); better != nil {
 			return nil, better
 		}
-		return nil, problem
+		return nil, s.improve(expr, problem)
 	}
 	if problem := s.findUnspellable(expr); problem != nil {
 		return nil, problem

@@ -138,7 +138,7 @@ func TestEvaluateErrors(t *testing.T) {
 // TestEvaluateNil: nothing of a view but the parents that are read is needed.
 func TestEvaluateNil(t *testing.T) {
 	view := View{Parents: map[string]*v1.ParentView{"a": nil}}
-	expr := "parent.a.exitCode == -1 && parent.a.state == '' && workflow.name == '' && workflow.context == {} && !has(workflow.input.x)"
+	expr := "parent.a.exitCode == -1 && size(parent.a.state) == 0 && workflow.name == '' && workflow.context == {} && !has(workflow.input.x)"
 	if got, err := NewEvaluator().Evaluate(t.Context(), expr, view); !got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -50,13 +50,17 @@ func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e
 	defer recoverTo(s.written, &problem)
 	checked, issues := l.env.Check(ast)
 	if problem := firstIssue(s, issues, kind); problem != nil {
-		return nil, problem
+		return nil, l.explainCall(problem, s, ast.NativeRep())
 	}
 	if t := checked.OutputType(); !kind.takes(t) {
 		return nil, errorAt(s.written, len(s.written)-len(strings.TrimLeft(s.written, " \t\r\n")), kind.typeHint(t),
 			"%s; this one is of type %s", kind.wanted(), t)
 	}
-	return &expression{kind: kind, source: s, readings: found, checked: checked}, nil
+	e = &expression{kind: kind, source: s, readings: found, checked: checked}
+	if problem := e.checkStates(); problem != nil {
+		return nil, problem
+	}
+	return e, nil
 }
 
 // compile is parse and check without a graph.

@@ -1,6 +1,9 @@
 package condition
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // refusal says why the token at index i is JavaScript that CEL does not have,
 // with the CEL spelling where there is one. An empty message: nothing is wrong.
@@ -12,10 +15,14 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 		if hint = operatorHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}
+	case t.kind == tokenName && strings.HasPrefix(t.text, "$"):
+		return "an expression stands without ${{ }}", withoutTemplates(tokens)
 	case t.kind == tokenName && isMethod(tokens, i):
 		if hint = methodHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
 		}
+	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHint(t.text) != "":
+		return fmt.Sprintf("CEL has no %s()", t.text), callHint(t.text)
 	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
 		if hint = wordHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
@@ -24,10 +31,40 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 	return "", ""
 }
 
+// withoutTemplates says how to write a text with `${{ }}` as an expression.
+func withoutTemplates(tokens []token) string {
+	var text strings.Builder
+	for _, t := range tokens {
+		text.WriteString(t.text)
+	}
+	t, err := ParseTemplate(text.String())
+	if err != nil || len(t.Expressions()) == 0 {
+		return "a text stands in quotes"
+	}
+	var terms []string
+	for _, p := range t.parts {
+		switch {
+		case !p.isExpr:
+			terms = append(terms, quote(p.text))
+		case len(t.parts) == 1:
+			terms = append(terms, strings.TrimSpace(p.text))
+		default:
+			terms = append(terms, "string("+strings.TrimSpace(p.text)+")")
+		}
+	}
+	return "write " + strings.Join(terms, " + ")
+}
+
 // isSelected tells whether something is selected of the token.
 func isSelected(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return n < len(tokens) && (tokens[n].is(".") || tokens[n].is("["))
+}
+
+// isCalled tells whether the token is followed by a bracket with arguments.
+func isCalled(tokens []token, i int) bool {
+	n := after(tokens, i)
+	return n < len(tokens) && tokens[n].is("(")
 }
 
 func operatorHint(operator string) string {
@@ -64,9 +101,9 @@ func operatorHint(operator string) string {
 
 func methodHint(method string) string {
 	switch method {
-	case "toLowerCase", "toLocaleLowerCase":
+	case "toLowerCase", "toLocaleLowerCase", "toLower", "lower":
 		return "CEL: x.lowerAscii()"
-	case "toUpperCase", "toLocaleUpperCase":
+	case "toUpperCase", "toLocaleUpperCase", "toUpper", "upper":
 		return "CEL: x.upperAscii()"
 	case "match", "search", "test", "exec":
 		return "CEL: x.matches('pattern')"
@@ -84,6 +121,10 @@ func methodHint(method string) string {
 		return "CEL: has(x.key), or 'key' in x"
 	case "replaceAll":
 		return "CEL: x.replace('old', 'new')"
+	case "startswith", "hasPrefix":
+		return "CEL: x.startsWith('text')"
+	case "endswith", "hasSuffix":
+		return "CEL: x.endsWith('text')"
 	case "trimStart", "trimEnd", "trimLeft", "trimRight":
 		return "CEL: x.trim()"
 	case "length":
@@ -96,8 +137,47 @@ func methodHint(method string) string {
 	return ""
 }
 
+// callHint says what to write for a function of another system.
+func callHint(name string) string {
+	switch name {
+	case "success", "succeeded":
+		return "without a condition a task starts when its parents have succeeded; `when: all_success` says so"
+	case "always":
+		return "write `when: always` in place of the condition"
+	case "failure", "failed":
+		return "write `when: one_failed` in place of the condition"
+	case "cancelled", "canceled":
+		return "compare a state: parent.build.state == 'cancelled'"
+	case "len", "length", "count":
+		return "CEL: size(x)"
+	case "str":
+		return "CEL: string(x)"
+	case "float", "number":
+		return "CEL: double(x)"
+	case "min", "max":
+		return "CEL: math.least(a, b), math.greatest(a, b)"
+	case "fromJSON", "toJSON", "json":
+		return "output, context and input are values already: parent.build.output.key"
+	case "hashFiles":
+		return "an expression reads no files; a task can write a hash to its output: parent.hash.output.key"
+	}
+	return ""
+}
+
 func wordHint(word string) string {
 	switch word {
+	case "and":
+		return "CEL: &&"
+	case "or":
+		return "CEL: ||"
+	case "not":
+		return "CEL: !"
+	case "True", "yes":
+		return "CEL: true"
+	case "False", "no":
+		return "CEL: false"
+	case "None", "nil":
+		return "CEL: null"
 	case "undefined", "NaN":
 		return "CEL: has(x.key) tells whether a key is there"
 	case "typeof", "instanceof":

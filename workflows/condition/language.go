@@ -25,6 +25,8 @@ type language struct {
 	// textCalls are the overloads of the functions that ext.Strings adds, by
 	// function. That library brings a cost model of its own, which is not used.
 	textCalls map[string][]string
+	// functions and methods are the names of what expressions may call, sorted.
+	functions, methods []string
 }
 
 // theLanguage is made once a process: it takes milliseconds, and has neither
@@ -67,6 +69,7 @@ func newLanguage() (*language, error) {
 			l.calls[binding.Operator] = binding
 		}
 	}
+	l.nameFunctions()
 	for _, name := range textFunctions() {
 		for _, overload := range env.Functions()[name].OverloadDecls() {
 			l.textCalls[name] = append(l.textCalls[name], overload.ID())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Scope says what an expression of a task may see.
@@ -92,6 +93,10 @@ func (s Scope) choice() string {
 // improve makes a better complaint of one about a name that is a task's.
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
+	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHint(name) == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
+		problem.Hint = "a cache key is an expression: a text in it has quotes of its own, in YAML key: \"'" + expr + "'\""
+		return problem
+	}
 	if !ok && !strings.Contains(problem.Message, noSelection) || !s.Kind.sees(parentVariable) {
 		return problem
 	}
@@ -106,6 +111,14 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 		problem.Hint = "its whole output is " + spell(name) + ".output"
 	}
 	return problem
+}
+
+// isBareText tells whether an expression looks like a text without its quotes, such
+// as deps-v1.
+func isBareText(expr string) bool {
+	return !strings.ContainsFunc(expr, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@+", r)
+	})
 }
 
 // findMisread looks for an ancestor in shorthand whose name CEL reads as something

@@ -1,0 +1,114 @@
+package condition
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/google/cel-go/common/ast"
+)
+
+// Functions returns the functions that expressions may call, sorted: those called as
+// f(x), and the methods, called as x.f(). Type conversions are functions; operators
+// are not.
+func Functions() (functions, methods []string, err error) {
+	l, err := theLanguage()
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.functions, l.methods, nil
+}
+
+// nameFunctions fills in the functions that the language has.
+func (l *language) nameFunctions() {
+	add := func(name string, isMethod bool) {
+		if strings.ContainsFunc(name, func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) }) || strings.HasPrefix(name, "_") || name == "in" {
+			return // an operator, or one of CEL's own
+		}
+		if isMethod {
+			l.methods = append(l.methods, name)
+		} else {
+			l.functions = append(l.functions, name)
+		}
+	}
+	for name, function := range l.env.Functions() {
+		for _, overload := range function.OverloadDecls() {
+			add(name, overload.IsMemberFunction())
+		}
+	}
+	for _, macro := range l.env.Macros() {
+		switch name := macro.Function(); name {
+		case "least", "greatest":
+			add("math."+name, false)
+		default:
+			add(name, macro.IsReceiverStyle())
+		}
+	}
+	for _, list := range []*[]string{&l.functions, &l.methods} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+}
+
+// functionHint says what to call in place of a function that is not there.
+func (l *language) functionHint(name string, isMethod bool) string {
+	if !isMethod {
+		if slices.Contains(l.methods, name) {
+			return "it is called as x." + name + "(...)"
+		}
+		if near := nearest(name, l.functions); near != "" {
+			return "did you mean " + near + "(x)?"
+		}
+		return "the functions are " + listFunctions(l.functions, name) + "; called as x.f(): " + listMethods(l.methods)
+	}
+	if slices.Contains(l.functions, name) {
+		return "it is called as " + name + "(x)"
+	}
+	if near := nearest(name, l.methods); near != "" {
+		return "did you mean ." + near + "()?"
+	}
+	return "there are " + listMethods(l.methods)
+}
+
+// listFunctions leaves out those of mathematics, which are many, unless the name is one.
+func listFunctions(functions []string, name string) string {
+	const mathematics = "math."
+	isOne := strings.HasPrefix(name, mathematics)
+	list := slices.DeleteFunc(slices.Clone(functions), func(f string) bool { return strings.HasPrefix(f, mathematics) != isOne })
+	if !isOne {
+		list = append(list, mathematics+"abs and others of "+mathematics)
+	}
+	return strings.Join(list, ", ")
+}
+
+// listMethods leaves out those of timestamps, which are many.
+func listMethods(methods []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(methods), func(name string) bool {
+		return strings.HasPrefix(name, "get")
+	}), ", ")
+}
+
+// explainCall makes a better complaint of one about a call of a function that the
+// language does not have, or not in that form.
+func (l *language) explainCall(problem *Error, s *source, tree *ast.AST) *Error {
+	better := problem
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		at := tree.SourceInfo().GetStartLocation(e.ID())
+		if e.Kind() != ast.CallKind || s.offsetOf(at.Line(), at.Column()) != problem.offset {
+			return
+		}
+		c := e.AsCall()
+		name, isMethod := c.FunctionName(), c.IsMemberFunction()
+		if isMethod && (isVariable(c.Target(), "math") || isVariable(c.Target(), "strings")) {
+			name, isMethod = c.Target().AsIdent()+"."+name, false
+		}
+		isFunction, isItsMethod := slices.Contains(l.functions, name), slices.Contains(l.methods, name)
+		switch {
+		case isMethod && !isItsMethod:
+			better = errorAt(s.written, problem.offset, l.functionHint(name, isMethod), "there is no function .%s()", name)
+		case !isMethod && !isFunction && (isItsMethod || !l.env.HasFunction(name)):
+			better = errorAt(s.written, problem.offset, l.functionHint(name, isMethod), "there is no function %s()", name)
+		}
+	}))
+	return better
+}

@@ -1,0 +1,113 @@
+package condition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+)
+
+// endStates are the states that a task ends in, and an expression sees.
+func endStates() []string {
+	return []string{"completed", "stopped", "skipped", "failed", "killed_oom", "lost", "killed", "dead_letter", "rejected", "cancelled"}
+}
+
+// attemptStates are the states of attempts that retry.when is asked about.
+func attemptStates() []string { return []string{"failed", "killed_oom", "lost"} }
+
+// stateAliases are states as other systems call them, without what fold drops.
+var stateAliases = map[string]string{
+	"success": "completed", "succeeded": "completed", "successful": "completed", "complete": "completed", "done": "completed",
+	"ok": "completed", "passed": "completed", "finished": "completed",
+	"failure": "failed", "error": "failed", "errored": "failed", "timeout": "failed", "timedout": "failed", "upstreamfailed": "skipped",
+	"oom": "killed_oom", "oomkilled": "killed_oom", "canceled": "cancelled", "aborted": "cancelled", "terminated": "killed", "dead": "dead_letter",
+}
+
+// checkStates refuses a comparison of a state with a word that is none, which would
+// never, or always, be true.
+func (e *expression) checkStates() *Error {
+	var problem *Error
+	tree := e.checked.NativeRep()
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(call ast.Expr) {
+		if problem != nil || call.Kind() != ast.CallKind {
+			return
+		}
+		c := call.AsCall()
+		sides := c.Args()
+		switch c.FunctionName() {
+		case operators.Equals, operators.NotEquals, operators.In:
+		case overloads.Contains:
+			if c.IsMemberFunction() {
+				sides = append([]ast.Expr{c.Target()}, sides...)
+			}
+		default:
+			return
+		}
+		for i, side := range sides {
+			words := stateWords(tree, side)
+			if words == nil || len(sides) != 2 || i == 0 && c.FunctionName() == overloads.Contains {
+				continue // of a text, a part is enough
+			}
+			for _, word := range literals(sides[1-i]) {
+				if text := word.AsLiteral().Value().(string); !slices.Contains(words, text) && problem == nil {
+					problem = e.badState(word, text, words)
+				}
+			}
+		}
+	}))
+	return problem
+}
+
+// stateWords returns the words that an expression can be, or nil if it is no state.
+func stateWords(tree *ast.AST, e ast.Expr) []string {
+	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != "state" {
+		return nil
+	}
+	switch of := tree.GetType(e.AsSelect().Operand().ID()); {
+	case of == nil || of.Kind() != types.StructKind:
+		return nil
+	case of.TypeName() == attemptTypeName:
+		return attemptStates()
+	}
+	return endStates()
+}
+
+// literals returns the texts that are written out: an expression itself, or the
+// items of a list.
+func literals(e ast.Expr) []ast.Expr {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		if _, ok := e.AsLiteral().Value().(string); ok {
+			return []ast.Expr{e}
+		}
+	case ast.ListKind:
+		var all []ast.Expr
+		for _, item := range e.AsList().Elements() {
+			if item.Kind() == ast.LiteralKind {
+				all = append(all, literals(item)...)
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+func (e *expression) badState(literal ast.Expr, word string, words []string) *Error {
+	at := e.checked.NativeRep().SourceInfo().GetStartLocation(literal.ID())
+	subject := "a task ends"
+	if len(words) == len(attemptStates()) {
+		subject = "an attempt that may be repeated ends"
+	}
+	near := stateAliases[strings.ReplaceAll(fold(word), "-", "")]
+	if near == "" || !slices.Contains(words, near) {
+		near = nearest(word, words)
+	}
+	hint := "the states are " + strings.Join(words, ", ")
+	if near != "" {
+		hint = "did you mean '" + near + "'? The states are " + strings.Join(words, ", ")
+	}
+	return errorAt(e.source.written, e.source.offsetOf(at.Line(), at.Column()), hint, "'%s' is no state that %s in", word, subject)
+}
