@@ -35,7 +35,7 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		}
 	case "switchyard.v1.TaskDefinition":
 		switch name {
-		case "needs", "depends", "dependencies", "after", "requires", "upstream":
+		case "needs", "depends", "deps", "dependencies", "after", "requires", "upstream":
 			return "dependsOn"
 		case "if", "runif":
 			return "condition"
@@ -146,6 +146,26 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		switch name {
 		case "prompt", "text", "question", "description":
 			return "message"
+		}
+	case "switchyard.v1.ContainerSpec":
+		switch name {
+		case "volumes", "volume", "volumemounts", "binds":
+			return "mounts"
+		case "cmd":
+			return "command"
+		case "cwd", "workdir", "dir", "workingdir":
+			return "workingDirectory"
+		case "tag":
+			return "image"
+		}
+	case "switchyard.v1.Mount":
+		switch name {
+		case "source", "src", "from", "host":
+			return "hostPath"
+		case "target", "destination", "dst", "to", "mountpath":
+			return "containerPath"
+		case "ro":
+			return "readOnly"
 		}
 	case "switchyard.v1.ShellSpec":
 		switch name {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -138,6 +139,9 @@ func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
 		if field == nil {
 			field = fields.ByName(protoreflect.Name(e.key))
 		}
+		if field == nil && isExtension(e.key, m.Descriptor()) {
+			continue
+		}
 		if field == nil {
 			d.unknownField(e, n, m.Descriptor(), p)
 			continue
@@ -153,6 +157,15 @@ func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
 			d.field(e.value, m, field, at)
 		}
 	}
+}
+
+// extensionPrefix begins the keys at the top of a definition that are the author's own:
+// a place for anchors.
+const extensionPrefix = "x-"
+
+// isExtension reports whether a key of a message is the author's own.
+func isExtension(key string, m protoreflect.MessageDescriptor) bool {
+	return strings.HasPrefix(key, extensionPrefix) && m.FullName() == "switchyard.v1.Definition"
 }
 
 // shortHint says what a message is that people write as if it were one value.
@@ -308,18 +321,18 @@ func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.Fi
 		if n.kind == boolean {
 			return protoreflect.ValueOfBool(n.truth), true
 		}
-		return wrong("true or false", "")
+		return wrong("true or false", truthHint(n.text))
 	case protoreflect.Int32Kind:
 		switch {
 		case n.kind != number || n.value != math.Trunc(n.value):
-			return wrong("a whole number", "")
+			return wrong("a whole number", numberHint(n.text, field, true))
 		case n.value < math.MinInt32 || n.value > math.MaxInt32:
 			return wrong(fmt.Sprintf("between %d and %d", math.MinInt32, math.MaxInt32), "")
 		}
 		return protoreflect.ValueOfInt32(int32(n.value)), true
 	case protoreflect.DoubleKind:
 		if n.kind != number || math.IsInf(n.value, 0) || math.IsNaN(n.value) {
-			return wrong("a number", "")
+			return wrong("a number", numberHint(n.text, field, false))
 		}
 		return protoreflect.ValueOfFloat64(n.value), true
 	}

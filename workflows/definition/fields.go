@@ -3,6 +3,7 @@ package definition
 import (
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -74,4 +75,48 @@ func parseDuration(s string) (time.Duration, error) {
 		return sum, nil // exact, which a float need not be
 	}
 	return time.Duration(total), nil
+}
+
+// spokenDuration matches an amount and a unit as people say them.
+var spokenDuration = regexp.MustCompile(`^\s*([0-9]+)\s*([a-z]+)[\s,]*`)
+
+// meantDuration returns how a duration such as "10 min" or 1w is written, or "".
+func meantDuration(text string) string {
+	var meant strings.Builder
+	for rest := strings.ToLower(strings.TrimSpace(text)); rest != ""; {
+		parts := spokenDuration.FindStringSubmatch(rest)
+		if parts == nil {
+			return ""
+		}
+		rest = rest[len(parts[0]):]
+		amount, err := strconv.ParseInt(parts[1], 10, 32)
+		if err != nil {
+			return ""
+		}
+		unit := ""
+		switch strings.TrimSuffix(parts[2], "s") {
+		case "", "sec", "second":
+			unit = "s"
+		case "m", "min", "minute":
+			unit = "m"
+			if parts[2] == "ms" {
+				unit = "ms"
+			}
+		case "msec", "milli", "millisecond":
+			unit = "ms"
+		case "h", "hr", "hour":
+			unit = "h"
+		case "d", "day":
+			unit = "d"
+		case "w", "wk", "week":
+			amount, unit = 7*amount, "d"
+		default:
+			return ""
+		}
+		meant.WriteString(strconv.FormatInt(amount, 10) + unit)
+	}
+	if _, err := parseDuration(meant.String()); err != nil {
+		return ""
+	}
+	return meant.String()
 }

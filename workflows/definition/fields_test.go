@@ -45,3 +45,14 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestMeantDuration(t *testing.T) {
+	for text, want := range map[string]string{
+		"10min": "10m", "1w": "7d", "2 weeks": "14d", "1 hour 30 minutes": "1h30m", "90 seconds": "90s", "1day": "1d", "500 milliseconds": "500ms",
+		"3hrs": "3h", "1h, 5min": "1h5m", "": "", "soon": "", "10": "", "1 fortnight": "", "99999999999w": "", "min": "",
+	} {
+		if got := meantDuration(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

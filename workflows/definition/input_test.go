@@ -61,7 +61,7 @@ input.unlike_any: there is no input "unlike_any"
   there are: count, fast, hosts, labels, ratio, version, who
 input.version: input.version is the string "2"; it must be 1.10, no or next
 input.who: input who is missing
-  the name of a person`
+  the name of a person; give it with --input who=VALUE`
 	if err == nil {
 		t.Fatal("accepted")
 	}

@@ -53,7 +53,14 @@ func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *path, te
 		case in.GetDefault() != nil:
 			all.Fields[name] = in.GetDefault()
 		case in.GetRequired():
-			d.add(d.locate(p), p, "input "+name+" is missing", in.GetDescription())
+			hint := "give it with --input " + name + "=VALUE"
+			if at.parent != nil {
+				hint = "add it to " + at.local()
+			}
+			if in.GetDescription() != "" {
+				hint = in.GetDescription() + "; " + hint
+			}
+			d.add(d.locate(p), p, "input "+name+" is missing", hint)
 		}
 	}
 	return all
@@ -83,7 +90,7 @@ func inputType(in *v1.InputDefinition) string {
 // inputValue says whether a value is of the type of an input, and reports it if not.
 func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *path) bool {
 	n := valueNode(v)
-	good, want := false, ""
+	good, want, hint := false, "", ""
 	switch inputType(in) {
 	case "string":
 		good, want = n.kind == str, "a string"
@@ -92,7 +99,7 @@ func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *path)
 	case "integer":
 		good, want = n.kind == number && n.value == math.Trunc(n.value), "a whole number"
 	case "boolean":
-		good, want = n.kind == boolean, "true or false"
+		good, want, hint = n.kind == boolean, "true or false", truthHint(n.text)
 	case "list":
 		good, want = n.kind == sequence, "a list"
 	case "object":
@@ -101,7 +108,7 @@ func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *path)
 		return true // the type itself is at fault
 	}
 	if !good {
-		d.fail(d.locateFree(p), p, p.local()+" is "+n.String()+"; it must be "+want, "")
+		d.fail(d.locateFree(p), p, p.local()+" is "+n.String()+"; it must be "+want, hint)
 	}
 	return good
 }

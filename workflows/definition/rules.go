@@ -112,7 +112,7 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		}
 		d.add(at, p, label+" is missing", hint)
 	case id == "string.in":
-		hint := didYouMean(text, rules.in)
+		hint := wordHint(text, field, rules.in)
 		if field.FullName() == typeField || field.FullName() == "switchyard.v1.TaskDefaults.type" {
 			d.add(at, p, "unknown type "+quote(text)+"; it must be "+rules.wants(), hint)
 			return
@@ -180,6 +180,8 @@ func (d *decoder) duration(text string, p *path) {
 		hint := `write a duration such as "90s", "1h30m" or "2d"`
 		if _, err := parseDuration(text + "s"); err == nil {
 			hint = fmt.Sprintf("a unit is missing; did you mean %q?", text+"s")
+		} else if meant := meantDuration(text); meant != "" {
+			hint = fmt.Sprintf("did you mean %q?", meant)
 		}
 		d.add(d.locate(p), p, p.local()+" is "+quote(text)+", which is no duration", hint)
 	}

@@ -60,16 +60,17 @@ func (b *schemaBuilder) ref(m protoreflect.MessageDescriptor) object {
 }
 
 // message returns the schema of a message: both spellings of every field, but
-// not both at once, and nothing else.
+// not both at once, and nothing else. Editors offer what is in `properties`, so that
+// the snake_case spellings are patterns.
 func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
-	properties, all := object{}, []any{}
+	properties, patterns, all := object{}, object{}, []any{}
 	var required []any
 	for i := range m.Fields().Len() {
 		field := m.Fields().Get(i)
 		canonical, snake := field.JSONName(), string(field.Name())
 		properties[canonical] = b.field(field)
 		if snake != canonical {
-			properties[snake] = object{"$ref": b.pointer(m) + "/properties/" + canonical}
+			patterns["^"+snake+"$"] = object{"$ref": b.pointer(m) + "/properties/" + canonical}
 			all = append(all, object{"not": object{"required": []any{canonical, snake}}})
 		}
 		if needed(field) {
@@ -85,6 +86,12 @@ func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 		all = append(all, b.specs(m)...)
 	}
 	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if m.FullName() == "switchyard.v1.Definition" {
+		patterns["^"+extensionPrefix] = object{}
+	}
+	if len(patterns) > 0 {
+		schema["patternProperties"] = patterns
+	}
 	if text := b.comments[m.FullName()]; text != "" {
 		schema["description"] = text
 	}

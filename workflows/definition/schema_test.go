@@ -3,10 +3,12 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -69,6 +71,28 @@ func TestSchemaAccepts(t *testing.T) {
 		if faults := v.check(free(t, string(data))); len(faults) > 0 {
 			t.Errorf("%s: %v", file, faults)
 		}
+	}
+}
+
+// Editors offer what is in properties: each field once, in its canonical spelling.
+func TestSchemaListsEachFieldOnce(t *testing.T) {
+	v := newValidator(t)
+	schemas := []any{any(v.root)}
+	for _, schema := range v.root["$defs"].(object) {
+		schemas = append(schemas, schema)
+	}
+	for _, schema := range schemas {
+		for name := range schema.(object)["properties"].(object) {
+			if strings.Contains(name, "_") {
+				t.Errorf("%s is offered", name)
+			}
+		}
+	}
+	if faults := v.check(free(t, "{name: a, failure_policy: halt, x-anchors: {b: 1}, tasks: {b: {type: vps, depends_on: []}}}")); len(faults) > 0 {
+		t.Errorf("snake_case is refused: %v", faults)
+	}
+	if faults := v.check(free(t, "{name: a, failure_policy: stop, tasks: {b: {type: vps}}}")); len(faults) == 0 {
+		t.Error("snake_case is not checked")
 	}
 }
 
@@ -153,10 +177,20 @@ func (v *validator) apply(schema object, value any, at string) (faults []string)
 					faults = append(faults, v.apply(below.(object), there, at+"."+name)...)
 				}
 			}
+		case "patternProperties":
+			for pattern, below := range argument.(object) {
+				for name, there := range fields {
+					if regexp.MustCompile(pattern).MatchString(name) {
+						faults = append(faults, v.apply(below.(object), there, at+"."+name)...)
+					}
+				}
+			}
 		case "additionalProperties":
 			known, _ := schema["properties"].(object)
+			patterns, _ := schema["patternProperties"].(object)
 			for name, there := range fields {
-				if _, ok := known[name]; ok {
+				matches := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(name) }
+				if _, ok := known[name]; ok || slices.ContainsFunc(slices.Collect(maps.Keys(patterns)), matches) {
 					continue
 				}
 				if below, ok := argument.(object); ok {

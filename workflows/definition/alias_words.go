@@ -1,0 +1,106 @@
+package definition
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// wordHint says which of the words that a field takes was probably meant.
+func wordHint(word string, field protoreflect.FieldDescriptor, words []string) string {
+	if use := aliasedWord(squash(word), field); slices.Contains(words, use) {
+		return "did you mean " + use + "?"
+	}
+	return didYouMean(word, words)
+}
+
+// aliasedWord returns what other systems call word in a field, or "".
+func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
+	switch field.FullName() {
+	case typeField, "switchyard.v1.TaskDefaults.type":
+		switch word {
+		case "bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python":
+			return "shell"
+		case "docker", "podman", "image", "oci":
+			return "container"
+		case "kubernetes", "k8s", "job", "pod":
+			return "k8s_job"
+		case "workflow", "subworkflow", "childworkflow", "dag", "pipeline":
+			return "run"
+		case "manual", "gate", "approve", "wait", "confirm":
+			return "approval"
+		case "agent", "llm":
+			return "subagent"
+		}
+	case "switchyard.v1.InputDefinition.type":
+		switch word {
+		case "int", "int32", "int64", "long":
+			return "integer"
+		case "float", "double", "decimal":
+			return "number"
+		case "bool", "flag", "switch":
+			return "boolean"
+		case "str", "text":
+			return "string"
+		case "array", "sequence", "tuple":
+			return "list"
+		case "map", "mapping", "dict", "dictionary", "json", "struct":
+			return "object"
+		}
+	case "switchyard.v1.Definition.failure_policy":
+		switch word {
+		case "stop", "failfast", "abort", "fail":
+			return "halt"
+		case "ignore", "keepgoing":
+			return "continue"
+		}
+	}
+	return ""
+}
+
+// truthHint says how to write a truth that is spelled otherwise.
+func truthHint(text string) string {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "yes", "on", "y", "true":
+		return "did you mean true?"
+	case "no", "off", "n", "false":
+		return "did you mean false?"
+	}
+	return ""
+}
+
+// numberHint says how to write what is no number in a field for numbers; whole: it
+// must be an integer.
+func numberHint(text string, field protoreflect.FieldDescriptor, whole bool) string {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.ParseFloat(text, 64); err == nil && (!whole || n == float64(int64(n))) {
+		return "write " + text + " without quotes"
+	}
+	if strings.HasSuffix(field.JSONName(), "Ms") {
+		if d, err := parseDuration(text); err == nil && text != "" {
+			return "it is in milliseconds: " + strconv.FormatInt(d.Milliseconds(), 10)
+		}
+	}
+	if size, ok := mebibytes(text); ok && strings.HasSuffix(field.JSONName(), "Mb") {
+		return "it is in MiB: " + strconv.FormatInt(size, 10)
+	}
+	if size, ok := mebibytes(text); ok && strings.HasSuffix(field.JSONName(), "Gb") && size%1024 == 0 {
+		return "it is in GiB: " + strconv.FormatInt(size/1024, 10)
+	}
+	return ""
+}
+
+// mebibytes reads a size such as 512Mi or 4GB.
+func mebibytes(text string) (int64, bool) {
+	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.ReplaceAll(text, " ", "")), "b"), "i")
+	for unit, factor := range map[string]int64{"m": 1, "g": 1024, "t": 1024 * 1024} {
+		if digits, ok := strings.CutSuffix(text, unit); ok {
+			if n, err := strconv.ParseInt(digits, 10, 32); err == nil && n > 0 {
+				return n * factor, true
+			}
+		}
+	}
+	return 0, false
+}
