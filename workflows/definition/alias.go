@@ -41,8 +41,10 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "condition"
 		case "trigger", "triggerrule":
 			return "when"
-		case "matrix", "withitems", "withparam", "each", "items", "loop":
+		case "withitems", "withparam", "each", "items", "loop":
 			return "foreach"
+		case "strategy":
+			return "matrix"
 		case "instances", "replicas", "times":
 			return "parallel"
 		case "maxparallel", "parallelism":

@@ -54,6 +54,7 @@ func (d *decoder) definition(n *node) (def *v1.Definition, specs map[string]prot
 func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 	d.inputTexts(def)
 	d.inherit(def)
+	d.matrices(def)
 	specs := make(map[string]proto.Message, len(def.GetTasks()))
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		task, at := def.GetTasks()[name], d.base.field("tasks").key(name).field("spec")

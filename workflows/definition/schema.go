@@ -187,8 +187,14 @@ func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRul
 	}
 	switch field.Message().FullName() {
 	case structName:
-		if field.FullName() == inlineField {
+		switch field.FullName() {
+		case inlineField:
 			return object{"$ref": "#"}
+		case matrixField:
+			return object{
+				"type": "object", "minProperties": 1, "propertyNames": object{"pattern": axisName.String()},
+				"additionalProperties": object{"type": "array", "minItems": 1},
+			}
 		}
 		return object{"type": "object"}
 	case valueName:

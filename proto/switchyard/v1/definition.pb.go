@@ -445,6 +445,9 @@ type TaskDefinition struct {
 	Parallel *structpb.Value `protobuf:"bytes,16,opt,name=parallel,proto3" json:"parallel,omitempty"`
 	// One instance for each item: a list, or a CEL expression that gives one, such as `discover.files`.
 	Foreach *structpb.Value `protobuf:"bytes,17,opt,name=foreach,proto3" json:"foreach,omitempty"`
+	// One instance for each combination of the items of named lists, such as { os: [linux, darwin], arch: [amd64, arm64] }.
+	// It is read as the `foreach` of these combinations, each an object: { os: linux, arch: amd64 }.
+	Matrix *structpb.Struct `protobuf:"bytes,25,opt,name=matrix,proto3" json:"matrix,omitempty"`
 	// Most instances at once; 0: no limit.
 	Concurrency int32 `protobuf:"varint,18,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	// Instances that may fail without the task failing; with one more, no further instance starts and the task has failed.
@@ -611,6 +614,13 @@ func (x *TaskDefinition) GetParallel() *structpb.Value {
 func (x *TaskDefinition) GetForeach() *structpb.Value {
 	if x != nil {
 		return x.Foreach
+	}
+	return nil
+}
+
+func (x *TaskDefinition) GetMatrix() *structpb.Struct {
+	if x != nil {
+		return x.Matrix
 	}
 	return nil
 }
@@ -1143,7 +1153,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xb8\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xe9\n" +
 	"\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
@@ -1168,7 +1178,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"one_failedR\vnone_failedR\x06alwaysR\x04when\x12\x1a\n" +
 	"\bdeadline\x18\x0f \x01(\tR\bdeadline\x122\n" +
 	"\bparallel\x18\x10 \x01(\v2\x16.google.protobuf.ValueR\bparallel\x120\n" +
-	"\aforeach\x18\x11 \x01(\v2\x16.google.protobuf.ValueR\aforeach\x12)\n" +
+	"\aforeach\x18\x11 \x01(\v2\x16.google.protobuf.ValueR\aforeach\x12/\n" +
+	"\x06matrix\x18\x19 \x01(\v2\x17.google.protobuf.StructR\x06matrix\x12)\n" +
 	"\vconcurrency\x18\x12 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vconcurrency\x12*\n" +
 	"\fmax_failures\x18\x13 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxFailures\x12,\n" +
 	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12E\n" +
@@ -1284,17 +1295,18 @@ var file_switchyard_v1_definition_proto_depIdxs = []int32{
 	15, // 16: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
 	16, // 17: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
 	16, // 18: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	16, // 19: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	5,  // 20: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	6,  // 21: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	14, // 22: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	4,  // 23: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	1,  // 24: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	15, // 19: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	16, // 20: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	5,  // 21: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	6,  // 22: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	14, // 23: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	4,  // 24: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	1,  // 25: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
