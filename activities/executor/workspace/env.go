@@ -7,7 +7,9 @@ import (
 
 const ownPrefix = "SWITCHYARD_"
 
-// Env is the task's own environment with the contract's variables over it. A
+// Env is the task's own environment with the contract's variables over it, of which those
+// without a value are not set: a script that deletes "$SWITCHYARD_SHARED_DIR"/cache is to fail
+// under `set -u`, and not to find out which folder that is. A
 // task cannot set a variable SWITCHYARD_*, but for the command's settings
 // SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN. The caller owns the map.
 func (w *Workspace) Env() map[string]string {
@@ -34,7 +36,9 @@ func (w *Workspace) Env() map[string]string {
 		"SHARED_DIR":     r.SharedDir,
 		"LOCAL_TEMP_DIR": w.path(tempDir),
 	} {
-		env[ownPrefix+key] = value
+		if value != "" {
+			env[ownPrefix+key] = value
+		}
 	}
 	if r.Item != nil {
 		env[ownPrefix+"ITEM"] = itemText(r.Item)

@@ -83,7 +83,7 @@ func TestEnv(t *testing.T) {
 		t.Errorf("env (-want +got):\n%s", diff)
 	}
 	env := prepare(t, t.TempDir(), Request{Task: "t"}).Env()
-	for _, name := range []string{"ITEM", "TARGET_NUMA_NODE"} {
+	for _, name := range []string{"ITEM", "TARGET_NUMA_NODE", "SHARED_DIR", "WORKFLOW"} {
 		if value, set := env["SWITCHYARD_"+name]; set {
 			t.Errorf("%s is set to %q for a task that has none", name, value)
 		}
