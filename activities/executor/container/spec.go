@@ -88,7 +88,7 @@ func commandOf(spec *v1.ContainerSpec) (c command, err error) {
 		case strings.ContainsRune(line.StringValue, 0):
 			return c, errors.New("command holds a NUL")
 		}
-		c.entrypoint, c.arguments = []string{"sh", "-c"}, []string{line.StringValue}
+		c.entrypoint, c.arguments = []string{"sh", executor.ShellFlags(line.StringValue)}, []string{line.StringValue}
 		if len(spec.GetArgs()) > 0 {
 			c.arguments = append(c.arguments, "sh") // $0
 		}

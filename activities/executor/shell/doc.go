@@ -1,11 +1,11 @@
-// Package shell runs tasks of type "shell": a command line for `sh -c`, or a
-// list of words that runs without a shell. It may import proto, the executor
+// Package shell runs tasks of type "shell": a command for `sh -c`, or for `sh -ec` where it has
+// more than one line, or a list of words that runs without a shell. It may import proto, the executor
 // interface, golang.org/x/sys and the standard library; it knows no Temporal.
 //
 // # What a program gets
 //
-// Its environment is the node's, without the variables SWITCHYARD_*, which are
-// the worker's own settings and credentials, then Attempt.Env, then PWD and
+// Its environment is what inheritedVariables and Options.PassEnv name of the node's, because
+// the rest may hold credentials of the worker, then Attempt.Env, then PWD and
 // SWITCHYARD_CLAIM, the attempt's id. Standard input is empty. It leads a
 // session of its own: Ctrl-C in the worker's terminal does not reach it, and it
 // cannot stop to ask at that terminal.

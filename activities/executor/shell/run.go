@@ -65,7 +65,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if err != nil {
 		return program{}, &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("shell spec: %w", err)}
 	}
-	p := program{path: e.shell, argv: []string{"sh", "-c", c.line}, sandbox: c.sandbox}
+	p := program{path: e.shell, argv: []string{"sh", executor.ShellFlags(c.line), c.line}, sandbox: c.sandbox}
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
 		return program{}, cannotRun(err)
 	}
