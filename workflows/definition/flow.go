@@ -81,6 +81,9 @@ func (d *decoder) task(task *v1.TaskDefinition, spec proto.Message, at *path) {
 	if container, ok := spec.(*v1.ContainerSpec); ok {
 		d.containerSpec(container, at.field("spec"))
 	}
+	if shell, ok := spec.(*v1.ShellSpec); ok {
+		d.shellSpec(shell, at.field("spec"))
+	}
 	d.env(task.GetEnv(), at.field("env"))
 	d.duration(task.GetTimeout(), at.field("timeout"))
 	d.duration(task.GetDeadline(), at.field("deadline"))

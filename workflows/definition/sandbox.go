@@ -16,6 +16,13 @@ func Sandboxed(task *v1.TaskDefinition) bool {
 	return task.GetType() == "shell" && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
 }
 
+// shellSpec checks the spec of a task of type shell.
+func (d *decoder) shellSpec(spec *v1.ShellSpec, p *path) {
+	if at := p.field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !d.settled(at) && !d.settled(p.field("sandbox")) {
+		d.add(d.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
+	}
+}
+
 // Constraints are those of a task, with what its spec needs of a node. They are not to be changed.
 func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	said := task.GetConstraints()

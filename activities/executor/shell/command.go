@@ -21,13 +21,19 @@ const (
 
 // command is what a ShellSpec asks for.
 type command struct {
-	// line is for `sh -c`; empty when argv is set.
+	// line is for sh; empty when argv is set.
 	line string
 	argv []string
 	dir  string
-	// sandbox asks for a sandbox.
-	sandbox bool
+	// sandbox asks for a sandbox, and nodeNetwork for one with the node's network.
+	sandbox, nodeNetwork bool
 }
+
+// Networks of a sandbox, as the definition names them.
+const (
+	networkNone = "none" // the default
+	networkNode = "node"
+)
 
 // parseSpec reads a ShellSpec in its JSON form. An unknown field is refused
 // rather than ignored: it may come from a newer release and matter there.
@@ -51,6 +57,12 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 				return command{}, errors.New("sandbox is neither true nor false")
 			}
 			c.sandbox = b.BoolValue
+		case "network":
+			s, ok := value.GetKind().(*structpb.Value_StringValue)
+			if !ok || s.StringValue != "" && s.StringValue != networkNone && s.StringValue != networkNode {
+				return command{}, fmt.Errorf("network is neither %q nor %q", networkNone, networkNode)
+			}
+			c.nodeNetwork = s.StringValue == networkNode
 		default:
 			return command{}, fmt.Errorf("unknown field %s", name)
 		}

@@ -11,6 +11,7 @@ import (
 func TestMain(m *testing.M) {
 	ServeIfAsked()
 	runHelperIfAsked()
+	dialIfAsked()
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

@@ -56,8 +56,8 @@ type program struct {
 	argv    []string
 	dir     string
 	environ []string
-	// sandbox says that it runs in one.
-	sandbox bool
+	// sandbox says that it runs in one, and nodeNetwork that the sandbox has the node's network.
+	sandbox, nodeNetwork bool
 }
 
 func (e *Executor) program(a executor.Attempt) (program, error) {
@@ -65,7 +65,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if err != nil {
 		return program{}, &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("shell spec: %w", err)}
 	}
-	p := program{path: e.shell, argv: []string{"sh", executor.ShellFlags(c.line), c.line}, sandbox: c.sandbox}
+	p := program{path: e.shell, argv: []string{"sh", executor.ShellFlags(c.line), c.line}, sandbox: c.sandbox, nodeNetwork: c.nodeNetwork}
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
 		return program{}, cannotRun(err)
 	}

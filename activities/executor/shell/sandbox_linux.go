@@ -42,7 +42,7 @@ func (e *Executor) checkSandbox() error {
 	}
 	// As in cgroups.probe, this error says that all went well before.
 	_, err := os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{
-		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxNamespaces},
+		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxNamespaces | unix.CLONE_NEWNET},
 	})
 	if !errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("make namespaces: %w", err)
@@ -164,7 +164,7 @@ func (r *running) plan(p program) (*os.File, error) {
 	a := r.attempt
 	plan := sandboxPlan{
 		Parent: os.Getpid(), User: r.tree.box.user.id, Path: p.path, Argv: p.argv, Environ: p.environ, Dir: p.dir,
-		ShmBytes: a.Limits.Memory,
+		NodeNetwork: p.nodeNetwork, ShmBytes: a.Limits.Memory,
 	}
 	var err error
 	if plan.Workspace, err = resolved(a.WorkspaceDir); err != nil {

@@ -49,6 +49,7 @@ func TestSandboxConformance(t *testing.T) {
 				Spec: func(p executortest.Program) *structpb.Struct { return boxed(programSpec(p)) },
 				BadSpecs: map[string]*structpb.Struct{
 					"sandbox is a word":   spec(t, map[string]any{"command": "true", "sandbox": "yes"}),
+					"network is unknown":  spec(t, map[string]any{"command": "true", "sandbox": true, "network": "host"}),
 					"no command":          spec(t, map[string]any{"sandbox": true}),
 					"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}, "sandbox": true}),
 					"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}, "sandbox": true}),

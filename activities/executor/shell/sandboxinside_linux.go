@@ -39,6 +39,8 @@ type sandboxPlan struct {
 	Dir string
 	// Workspace and Shared may be written to; empty: there is none.
 	Workspace, Shared string
+	// NodeNetwork leaves the node's network to the sandbox.
+	NodeNetwork bool
 	// ShmBytes bounds /dev/shm; 0: half of the machine's memory.
 	ShmBytes int64
 	// Join are the files of the cgroups that it goes into.
@@ -88,6 +90,9 @@ func (p *sandboxPlan) build() error {
 		joins = append(joins, f)
 	}
 	if err := p.ownStreams(); err != nil {
+		return err
+	}
+	if err := p.network(); err != nil {
 		return err
 	}
 	if err := p.mount(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sandboxNamespaces are those of its own that a sandbox has. It has no pid namespace: its
-// first program would be the init of that, to which SIGTERM does nothing by default.
+// sandboxNamespaces are those of its own that every sandbox has, see network for one more. It has
+// no pid namespace: its first program would be the init of that, to which SIGTERM does nothing by default.
 const sandboxNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // place is a directory that is put where it was after other things have hidden it.

@@ -19,6 +19,7 @@ var sandboxPrivileges = []struct {
 	{unix.CAP_CHOWN, "CHOWN"},
 	{unix.CAP_DAC_OVERRIDE, "DAC_OVERRIDE"},
 	{unix.CAP_KILL, "KILL"},
+	{unix.CAP_NET_ADMIN, "NET_ADMIN"},
 	{unix.CAP_SETGID, "SETGID"},
 	{unix.CAP_SETUID, "SETUID"},
 	{unix.CAP_SETPCAP, "SETPCAP"},

@@ -26,14 +26,18 @@ const (
 // ShellSpec is the `spec` of a task of type "shell".
 type ShellSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A string runs with `sh -c`; a list of strings runs as it is, without a shell.
+	// A string runs with `sh -c`, and one of more than one line with `sh -ec`, so that it ends at the first command that
+	// fails. A list of strings runs as it is, without a shell.
 	Command *structpb.Value `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
 	// Directory to run in; a relative one starts at the node's working directory,
 	// which is also the default.
 	WorkingDirectory string `protobuf:"bytes,2,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	// Runs as a user of its own, with a private /tmp, no way to new privileges, limits for memory, processor and
-	// processes, and what is not the task's own read-only. A node that cannot make a part of this refuses the task.
-	Sandbox       bool `protobuf:"varint,3,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	// Runs as a user of its own, with a private /tmp, no network, no way to new privileges, limits for memory, processor
+	// and processes, and what is not the task's own read-only. A node that cannot make a part of this refuses the task.
+	Sandbox bool `protobuf:"varint,3,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	// Network of a sandbox: "none" (the default) has only a loopback interface of its own, "node" is that of the node, on
+	// which the gateway and Temporal may listen.
+	Network       string `protobuf:"bytes,4,opt,name=network,proto3" json:"network,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -89,13 +93,21 @@ func (x *ShellSpec) GetSandbox() bool {
 	return false
 }
 
+func (x *ShellSpec) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
 // ContainerSpec is the `spec` of a task of type "container".
 type ContainerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...".
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// What the container runs. A list is given to the image's entry point, in place of the image's own command; a string
-	// runs with the image's `sh -c`, in place of the entry point.
+	// What the container runs. A list is given to the image's entry point, in place of the image's own command. A string
+	// runs with the image's `sh -c`, in place of the entry point, and one of more than one line with its `sh -ec`, so that
+	// it ends at the first command that fails.
 	Command *structpb.Value `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
 	// Arguments after the command; after a string they are $1, $2 and so on.
 	Args []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
@@ -858,11 +870,12 @@ var File_switchyard_v1_spec_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\x01\n" +
+	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xbb\x01\n" +
 	"\tShellSpec\x128\n" +
 	"\acommand\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x06\xbaH\x03\xc8\x01\x01R\acommand\x12+\n" +
 	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\x12\x18\n" +
-	"\asandbox\x18\x03 \x01(\bR\asandbox\"\x8e\x06\n" +
+	"\asandbox\x18\x03 \x01(\bR\asandbox\x12-\n" +
+	"\anetwork\x18\x04 \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\"\x8e\x06\n" +
 	"\rContainerSpec\x12\x1d\n" +
 	"\x05image\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\acommand\x12\x12\n" +

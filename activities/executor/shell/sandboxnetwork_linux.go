@@ -1,0 +1,38 @@
+package shell
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// network gives the sandbox a network of its own, unless it has the node's. Only a loopback
+// interface is in it, so that neither what listens on the node's nor any other machine can be
+// reached, nor the node's abstract Unix sockets.
+func (p *sandboxPlan) network() error {
+	if p.NodeNetwork {
+		return nil
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("make a network of its own: %w", err)
+	}
+	if err := startLoopback(); err != nil {
+		return fmt.Errorf("start the loopback interface: %w", err)
+	}
+	return nil
+}
+
+// startLoopback brings up the loopback interface; the kernel gives it its addresses.
+func startLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}

@@ -1,0 +1,89 @@
+package shell
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// dialArgument asks this program, as a task, to dial what follows it.
+const dialArgument = "shell-test-dial"
+
+// dialIfAsked dials each address, "self" being a listener of its own, and prints who answers.
+func dialIfAsked() {
+	if len(os.Args) < 2 || os.Args[1] != dialArgument {
+		return
+	}
+	own, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println("no listener:", err)
+		os.Exit(1)
+	}
+	for _, address := range os.Args[2:] {
+		network, address, _ := strings.Cut(address, "/")
+		if address == "self" {
+			address = own.Addr().String()
+		}
+		conn, err := net.Dial(network, address)
+		if err == nil {
+			conn.Close()
+			fmt.Println(network, "answers")
+		} else {
+			fmt.Println(network, "is out of reach")
+		}
+	}
+	os.Exit(0)
+}
+
+// dialer puts this program where a sandbox sees it.
+func (s *sandbox) dialer(t *testing.T) string {
+	t.Helper()
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.base, "dialer")
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSandboxReachesTheNodesNetworkOnlyWhenItAsks(t *testing.T) {
+	s := newSandbox(t)
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	name := fmt.Sprintf("@switchyard-test-%d", os.Getpid())
+	abstract, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	program := s.dialer(t)
+	for network, want := range map[string]string{
+		"":     "tcp is out of reach\nunix is out of reach\ntcp answers\n",
+		"none": "tcp is out of reach\nunix is out of reach\ntcp answers\n",
+		"node": "tcp answers\nunix answers\ntcp answers\n",
+	} {
+		a, out := s.attempt(t, "")
+		a.Spec = spec(t, map[string]any{
+			"sandbox": true,
+			"command": []any{program, dialArgument, "tcp/" + tcp.Addr().String(), "unix/" + name, "tcp/self"},
+		})
+		if network != "" {
+			a.Spec.Fields["network"] = structpb.NewStringValue(network)
+		}
+		r, err := s.Run(t.Context(), a, func() {})
+		if err != nil || r.ExitCode != 0 || out.String() != want {
+			t.Errorf("network %q: %+v, error %v, got\n%swant\n%s", network, r, err, out, want)
+		}
+	}
+}
