@@ -41,8 +41,6 @@ type attempt struct {
 	takenUp   executor.Instant
 	startBy   atomic.Int64 // an executor.Instant
 	takenUpAt *timestamppb.Timestamp
-	// known is the newest executor.Instant at which the server wanted it for certain.
-	known atomic.Int64
 
 	progress atomic.Pointer[v1.ExecuteProgress]
 	helm     helm
@@ -83,8 +81,6 @@ type attempt struct {
 type delivery struct {
 	token []byte
 	queue string
-	// sent is when the server gave it away, by its clock.
-	sent time.Time
 	// heartbeat is its heartbeat time-out.
 	heartbeat time.Duration
 	// stopping is closed when the worker stops.
@@ -94,7 +90,7 @@ type delivery struct {
 func deliveryOf(ctx context.Context) delivery {
 	info := activity.GetInfo(ctx)
 	return delivery{
-		token: info.TaskToken, queue: info.TaskQueue, sent: info.StartedTime,
+		token: info.TaskToken, queue: info.TaskQueue,
 		heartbeat: info.HeartbeatTimeout, stopping: activity.GetWorkerStopChannel(ctx),
 	}
 }
@@ -103,9 +99,6 @@ func deliveryOf(ctx context.Context) delivery {
 // returns ends when the attempt must.
 func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
 	a := n.newAttempt(d, req)
-	if n.arrivals.fresh(d.sent, a.takenUp, a.terms.fresh) {
-		a.known.Store(int64(a.takenUp))
-	}
 	return n.begin(ctx, a, d.stopping), a
 }
 
@@ -118,10 +111,9 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))
-	// The server counts from when it gave the task away. How long that is ago is
-	// not known for one that was under way for long; such a one is confirmed before
-	// it starts, which renews the lease.
-	a.lease = executor.NewLease(a.takenUp.Add(-t.fresh), t.stop, t.kill)
+	// The server counts from when it gave the task away, of which the node knows nothing. Until
+	// confirm renews the lease, it only bounds how long the attempt waits.
+	a.lease = executor.NewLease(a.takenUp, t.stop, t.kill)
 	a.carry = func(ctx context.Context) (*v1.ExecuteResponse, error) { return n.execute(ctx, a) }
 	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
 	a.first = a.attach(d.token)
@@ -172,17 +164,14 @@ func (a *attempt) prepares() {
 // waiting tells whether no process has started yet.
 func (a *attempt) waiting() bool { return !a.progress.Load().GetSpawned() }
 
-// confirm returns when the server is known to want the attempt, now or a moment
-// ago, or when ctx has ended, and why ctx has if so.
+// confirm asks the server, with a heartbeat that it acknowledges, whether it still wants the
+// attempt, and renews the lease. It is called before anything is started: the task may have been
+// given to another node meanwhile, by a network or a worker that stood still. It returns nil, or
+// why ctx has ended.
 func (a *attempt) confirm(ctx context.Context) error {
 	for ctx.Err() == nil {
-		known := executor.Instant(a.known.Load())
-		if known > 0 && executor.Now().Sub(known) <= a.terms.fresh {
-			return nil
-		}
 		switch err := a.beat(ctx); err {
 		case nil:
-			// An answer that took long is old news, too, but news of now.
 			return context.Cause(ctx)
 		case errCancelled, errGone:
 			a.stop(err)

@@ -120,33 +120,41 @@ func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
 	return n
 }
 
-// Where it is not certain that an attempt has just come from the server, the
-// server is asked before it starts; where it is, that is spared.
-func TestConfirmation(t *testing.T) {
+// However often and however quickly tasks come, the server is asked before each starts.
+func TestEveryAttemptIsConfirmedBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	beats := func() int {
+	for range 10 {
 		before := len(b.server.heard())
 		want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
-		return unconfirmed(b.server.heard()[before:])
-	}
-	for i := range fewArrivals {
-		if n := beats(); n < 1 {
-			t.Errorf("task %d, of which nothing is known, started without a question", i)
+		if unconfirmed(b.server.heard()[before:]) < 1 {
+			t.Fatal("a task started without a question")
 		}
 	}
-	// A busy machine is slow now and then, which is a reason to ask.
-	eventually(t, "a task starts without a question", func() bool { return beats() == 0 })
-	b.late = 20 * time.Second
-	if n := beats(); n < 1 {
-		t.Error("a task that was under way for long started without a question")
+	before := len(b.server.heard())
+	want(t, b.start(t.Context(), batchOf(0, 1, 2)).answer(), "completed", "")
+	if unconfirmed(b.server.heard()[before:]) < 1 {
+		t.Error("a batch started without a question")
 	}
-	b.late = 0
-	eventually(t, "a task starts without a question again", func() bool { return beats() == 0 })
-	b.heartbeat = 3 * time.Second // 200 ms are old
-	b.Room = testRoom(func(context.Context) error { time.Sleep(210 * time.Millisecond); return nil })
-	if n := beats(); n < 1 {
-		t.Error("a task that waited for room started without a question")
+}
+
+// What the server has given up, because it has given it to another node or because its run has
+// ended, does not start.
+func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for range 5 {
+		want(t, b.start(t.Context(), request("before")).answer(), "completed", "")
+	}
+	calls := len(b.fake.Calls())
+	b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("activity") })
+	for _, req := range []*v1.ExecuteRequest{request("a"), batchOf(0, 1)} {
+		if res := b.start(t.Context(), req).answer(); res.GetStartedAt() != nil {
+			t.Errorf("it answers %v", res)
+		}
+	}
+	if got := len(b.fake.Calls()); got != calls {
+		t.Errorf("%d have started nevertheless", got-calls)
 	}
 }
 

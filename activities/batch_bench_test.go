@@ -82,7 +82,7 @@ func trueRequest(claim int32) *v1.ExecuteRequest {
 }
 
 func mustComplete(b *testing.B, n *Node, req *v1.ExecuteRequest) *v1.ExecuteResponse {
-	d := delivery{token: []byte("token"), queue: "node:n:cpu", sent: time.Now(), heartbeat: 15 * time.Second}
+	d := delivery{token: []byte("token"), queue: "node:n:cpu", heartbeat: 15 * time.Second}
 	res, err := n.executeFrom(b.Context(), d, req)
 	if err != nil || res.GetState() != "completed" {
 		b.Fatal(fmt.Errorf("%v: %w", res, err))

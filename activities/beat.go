@@ -105,7 +105,6 @@ func (a *attempt) beat(ctx context.Context) error {
 	switch err {
 	case nil, errCancelled:
 		a.lease.Renew(sent)
-		a.known.Store(int64(sent))
 		a.keptBeat(sent)
 	case errGone:
 		return a.gone(attended)

@@ -80,7 +80,6 @@ type Node struct {
 	Logger  *slog.Logger
 
 	attempts attempts
-	arrivals arrivals
 	lists    lists
 	// expressions is made by evaluator.
 	expressions     *condition.Evaluator

@@ -105,9 +105,7 @@ type bench struct {
 	fake   *fake.Executor
 	// heartbeat is the heartbeat time-out of the attempts.
 	heartbeat time.Duration
-	// late is for how long they were under way.
-	late     time.Duration
-	stopping chan struct{}
+	stopping  chan struct{}
 }
 
 func newBench(t *testing.T, script map[string][]fake.Step) *bench {
@@ -149,7 +147,7 @@ func (b *bench) start(ctx context.Context, req *v1.ExecuteRequest) *execution {
 // startAs starts an activity that has a token.
 func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteRequest) *execution {
 	e := &execution{b: b, done: make(chan struct{})}
-	d := delivery{token: []byte(token), queue: "node:n:cpu", sent: time.Now().Add(-b.late), heartbeat: b.heartbeat, stopping: b.stopping}
+	d := delivery{token: []byte(token), queue: "node:n:cpu", heartbeat: b.heartbeat, stopping: b.stopping}
 	go func() {
 		defer close(e.done)
 		e.res, e.err = b.executeFrom(ctx, d, req)

@@ -16,8 +16,6 @@ type terms struct {
 	answer time.Duration
 	// stop and kill are the ends of the lease, from when a beat was sent.
 	stop, kill time.Duration
-	// fresh is how old what the server has said may be to be taken for what it says now.
-	fresh time.Duration
 }
 
 // defaultHeartbeatTimeout is for an activity that has none.
@@ -41,6 +39,5 @@ func termsOf(timeout, interval time.Duration) terms {
 		answer: min(timeout/6, longestAnswer),
 		stop:   timeout * 6 / 10,
 		kill:   timeout * 8 / 10,
-		fresh:  min(time.Second, timeout/15),
 	}
 }
