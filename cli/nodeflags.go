@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/executor/shell"
 	"switchyard/workers/node"
 )
 
@@ -22,6 +23,7 @@ type nodeFlags struct {
 	maxParallel  int
 	workDir      string
 	sharedDir    string
+	passEnv      []string
 	offlineAfter time.Duration
 	drainTimeout time.Duration // its value before the flags are read is the default
 	gaming       gamingFlags
@@ -36,6 +38,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
+	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
 	n.gaming.add(f)
@@ -64,6 +67,11 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 	case n.maxParallel < 0:
 		return nil, usageError("--max-parallel %d: it must be at least 1, or 0 for the default", n.maxParallel)
 	}
+	for _, name := range n.passEnv {
+		if err := shell.CheckPassName(name); err != nil {
+			return nil, usageError("--pass-env: %w", err)
+		}
+	}
 	gaming, err := n.gaming.rules()
 	if err != nil {
 		return nil, err
@@ -87,7 +95,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		}
 		nodes = append(nodes, nodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, PassEnv: n.passEnv,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
 		})
 	}
@@ -95,7 +103,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "pass-env", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store"}
 
 // refuseLocal refuses flags about nodes of this process.

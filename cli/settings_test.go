@@ -131,6 +131,23 @@ func TestNodeNames(t *testing.T) {
 	}
 }
 
+func TestPassEnvIsRepeatedAndSplit(t *testing.T) {
+	parse := func(args ...string) ([]nodeConfig, error) {
+		nodes, flags := nodeFlags{}, pflag.NewFlagSet("worker", pflag.ContinueOnError)
+		nodes.addSome(flags)
+		must(t, flags.Parse(args))
+		return nodes.configs(1)
+	}
+	nodes, err := parse("--pass-env", "SSH_AUTH_SOCK,AWS_*", "--pass-env", "CI")
+	must(t, err)
+	if got := fmt.Sprint(nodes[0].PassEnv); got != "[SSH_AUTH_SOCK AWS_* CI]" {
+		t.Errorf("it passes on %s", got)
+	}
+	if _, err := parse("--pass-env", "SWITCHYARD_TOKEN"); codeOf(t.Context(), err) != exitUsage || !strings.Contains(err.Error(), "set it in the task's env") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestDefaultStore(t *testing.T) {
 	env := func(name string) string { return map[string]string{"XDG_DATA_HOME": "/data"}[name] }
 	for named, want := range map[string]string{"": "/data/switchyard/store", "mem://": "mem://"} {

@@ -63,6 +63,8 @@ type nodeConfig struct {
 	MaxParallel  int
 	WorkDir      string
 	SharedDir    string
+	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
+	PassEnv []string
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
 	OfflineAfter time.Duration
 	// DrainTimeout is how long its attempts may go on when the node stops; 0: they are moved at once.
@@ -201,7 +203,7 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 	if len(cfg.Nodes) == 0 {
 		return nil
 	}
-	sh, err := shell.New(shell.Options{Watchdog: true, Logger: cfg.Logger})
+	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}

@@ -66,10 +66,11 @@
 //	                the working directory; other workspaces are not seen
 //	processes       those of others are neither seen in /proc nor signalled
 //	environment     PATH, the locale and TZ of the node's, then as above; HOME is /tmp
+//	network         a loopback interface of its own and nothing else; with
+//	                `network: node` the node's
 //	limits          memory, processor, processes, as Attempt.Limits says
 //
-// The network is the node's. A part that cannot be made is an error of the node;
-// CanSandbox tells beforehand.
+// A part that cannot be made is an error of the node; CanSandbox tells beforehand.
 //
 // # Batches
 //

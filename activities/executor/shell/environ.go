@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,12 +15,51 @@ const (
 	ownPrefix     = "SWITCHYARD_"
 )
 
-// withoutOwn leaves out the worker's own settings, of which one may be a
-// token, and in a worker that is itself a task the variables of that task.
-func withoutOwn(environ []string) []string {
+// inheritedVariables are what every program gets of the node's environment: who it is, how to
+// write, and where the machine's tools, caches and certificates lie. None of them holds a
+// credential. A name that ends in * stands for all that begin so.
+var inheritedVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "NO_COLOR",
+	"LANG", "LANGUAGE", "LC_*", "TZ",
+	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+	"LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+	"GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN",
+	"CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV",
+}
+
+// sandboxVariables are what a program in a sandbox gets of them: how to find programs, and how
+// to write.
+var sandboxVariables = []string{"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"}
+
+// only returns the variables of an environment that have one of these names. The worker's own
+// settings, of which one may be a token, and in a worker that is itself a task the variables of
+// that task, are never among them.
+func only(environ, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		return strings.HasPrefix(entry, ownPrefix)
+		key, _, _ := strings.Cut(entry, "=")
+		return strings.HasPrefix(key, ownPrefix) || !slices.ContainsFunc(names, func(name string) bool { return matches(key, name) })
 	})
+}
+
+func matches(key, name string) bool {
+	if prefix, ok := strings.CutSuffix(name, "*"); ok {
+		return strings.HasPrefix(key, prefix)
+	}
+	return key == name
+}
+
+var passName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$`)
+
+// CheckPassName returns why a name cannot be one of Options.PassEnv, or nil if it can.
+func CheckPassName(name string) error {
+	switch {
+	case strings.HasPrefix(name, ownPrefix):
+		return fmt.Errorf("%s is a setting of Switchyard, which tasks do not get; set it in the task's env", name)
+	case !passName.MatchString(name):
+		return fmt.Errorf("%q is not the name of a variable, such as SSH_AUTH_SOCK, nor the beginning of several, such as AWS_*", name)
+	}
+	return nil
 }
 
 // environment is what a program sees: the node's variables, over them the

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -38,6 +39,9 @@ type Options struct {
 	Watchdog bool
 	// Environ is the node's environment, as KEY=value; nil: that of this process.
 	Environ []string
+	// PassEnv are names of variables in Environ that tasks get beside the usual ones, such as PATH
+	// and HOME; one that ends in * stands for all that begin so. Tasks in a sandbox do not get them.
+	PassEnv []string
 	// SandboxUsers are the ids of users, and of their groups, that sandboxes run as, one for
 	// each that runs; nobody else may have them. Zero: 65,536 from 1,900,000,000 on, which no
 	// distribution gives to anybody.
@@ -99,7 +103,7 @@ func New(o Options) (*Executor, error) {
 		logger:  o.Logger,
 		forker:  newForker(),
 		guard:   guard,
-		environ: withoutOwn(o.Environ),
+		environ: only(o.Environ, slices.Concat(inheritedVariables, o.PassEnv)),
 		shell:   sh,
 		null:    null,
 		buffers: sync.Pool{New: func() any { return new(chunk) }},

@@ -32,10 +32,14 @@ func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.R
 	return r, out.String(), err
 }
 
-func TestEnvironmentIsTheNodesAndTheTasksAndNothingElse(t *testing.T) {
-	e := newExecutor(t, Options{Environ: []string{
-		"PATH=" + os.Getenv("PATH"), "NODE=n", "BOTH=node", "PWD=/elsewhere", "SWITCHYARD_TOKEN=secret", "SWITCHYARD_ITEM=outer",
-	}})
+func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
+	e := newExecutor(t, Options{
+		Environ: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=/home/me", "LC_TIME=C", "GOPATH=/go", "NODE=n", "GROUP_A=a", "GROUP_B=b", "BOTH=node", "PWD=/elsewhere",
+			"SWITCHYARD_TOKEN=secret", "SWITCHYARD_ITEM=outer", "TEMPORAL_API_KEY=secret", "AWS_SECRET_ACCESS_KEY=secret", "SSH_AUTH_SOCK=/run/agent", "NODES=not NODE",
+		},
+		PassEnv: []string{"NODE", "GROUP_*", "BOTH", "SWITCHYARD_*"},
+	})
 	dir := t.TempDir()
 	a := executor.Attempt{ID: "run/task/c7", BaseDir: dir, Env: map[string]string{
 		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", claimVariable: "forged",
@@ -45,7 +49,8 @@ func TestEnvironmentIsTheNodesAndTheTasksAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]bool{
-		"PATH=" + os.Getenv("PATH"): true, "NODE=n": true, "BOTH=task": true, "TASK=t": true, "PWD=" + dir: true,
+		"PATH=" + os.Getenv("PATH"): true, "HOME=/home/me": true, "LC_TIME=C": true, "GOPATH=/go": true, "NODE=n": true,
+		"GROUP_A=a": true, "GROUP_B=b": true, "BOTH=task": true, "TASK=t": true, "PWD=" + dir: true,
 		"SWITCHYARD_TASK=task": true, claimVariable + "=run/task/c7": true,
 	}
 	for line := range strings.Lines(out) {
@@ -57,6 +62,37 @@ func TestEnvironmentIsTheNodesAndTheTasksAndNothingElse(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("missing %v", want)
+	}
+}
+
+func TestPassNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"SSH_AUTH_SOCK": true, "AWS_*": true, "*": true, "_x1": true,
+		"": false, "A=b": false, "A-B": false, "1A": false, "*A": false, "A B": false, "SWITCHYARD_TOKEN": false, "SWITCHYARD_*": false,
+	} {
+		if err := CheckPassName(name); (err == nil) != good {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestCommandOfSeveralLinesEndsAtTheFirstThatFails(t *testing.T) {
+	e := newExecutor(t, Options{})
+	for command, want := range map[string]struct {
+		code int
+		out  string
+	}{
+		"false; echo on":                                        {0, "on\n"},
+		"\nfalse; echo on\n":                                    {0, "on\n"},
+		"cd /nonexistent 2>&-\necho deployed":                   {2, ""},
+		"echo a\n(exit 7)\necho b\n":                            {7, "a\n"},
+		"false || echo handled\nif false; then\n:\nfi\necho on": {0, "handled\non\n"},
+		"set +e\nfalse\necho on":                                {0, "on\n"},
+	} {
+		r, out, err := run(t, e, executor.Attempt{}, command)
+		if err != nil || (r.ExitCode != 0) != (want.code != 0) || want.code == 7 && r.ExitCode != 7 || out != want.out {
+			t.Errorf("%q: exit code %d, printed %q, error %v", command, r.ExitCode, out, err)
+		}
 	}
 }
 
