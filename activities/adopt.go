@@ -343,7 +343,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		var err error
-		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: w.attempt.req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, logs.Options{})
+		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: w.attempt.req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions())
 		if err == nil {
 			return nil
 		}

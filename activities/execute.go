@@ -67,6 +67,8 @@ type Node struct {
 	Fleet string
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
+	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: the default of package logs.
+	MaxOutput int64
 	// HasGPUs says that the machine has GPUs: tasks that were given none then see none.
 	// It may change while the node runs; nil: there are none.
 	HasGPUs func() bool
@@ -189,7 +191,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	if a.confirm(ctx) != nil || !n.attempts.start(a) {
 		return stopped(ctx, nil), nil
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, logs.Options{})
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions())
 	s.say(w.log)
 	if n.survivor(req.GetType()) != nil {
 		if err := a.keepFor(w.id(m), w.spec, w.ws); err != nil {
@@ -199,6 +201,8 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	}
 	return w.finish(ctx, m)
 }
+
+func (n *Node) logOptions() logs.Options { return logs.Options{MaxBytes: n.MaxOutput} }
 
 // finish brings the one member of an attempt to its end, be it that it starts now or
 // that it has been running, and returns what is to be said of it.

@@ -24,6 +24,7 @@ type nodeFlags struct {
 	workDir      string
 	sharedDir    string
 	passEnv      []string
+	maxOutputMB  int64
 	offlineAfter time.Duration
 	drainTimeout time.Duration // its value before the flags are read is the default
 	gaming       gamingFlags
@@ -39,6 +40,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
+	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
 	n.gaming.add(f)
@@ -64,6 +66,8 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		return nil, usageError("--offline-after %s: it must be at least 1s", n.offlineAfter)
 	case n.drainTimeout < 0:
 		return nil, usageError("--drain-timeout %s: it must not be negative", n.drainTimeout)
+	case n.maxOutputMB < 0:
+		return nil, usageError("--max-output-mb %d: it must be at least 1, or 0 for the default", n.maxOutputMB)
 	case n.maxParallel < 0:
 		return nil, usageError("--max-parallel %d: it must be at least 1, or 0 for the default", n.maxParallel)
 	}
@@ -95,7 +99,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		}
 		nodes = append(nodes, nodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, PassEnv: n.passEnv,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, PassEnv: n.passEnv, MaxOutput: n.maxOutputMB << 20,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
 		})
 	}
@@ -103,7 +107,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "pass-env", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store"}
 
 // refuseLocal refuses flags about nodes of this process.

@@ -65,6 +65,8 @@ type nodeConfig struct {
 	SharedDir    string
 	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
 	PassEnv []string
+	// MaxOutput is how much output of an attempt its log keeps, in bytes.
+	MaxOutput int64
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
 	OfflineAfter time.Duration
 	// DrainTimeout is how long its attempts may go on when the node stops; 0: they are moved at once.
@@ -236,7 +238,7 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"),
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
-				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir,
+				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy,
 			})
 			return err

@@ -25,6 +25,7 @@ func TestCodes(t *testing.T) {
 		{&serviceerror.ResourceExhausted{Message: "x"}, connect.CodeResourceExhausted},
 		{serviceerror.NewFailedPrecondition("x"), connect.CodeFailedPrecondition},
 		{serviceerror.NewNamespaceNotFound("x"), connect.CodeFailedPrecondition},
+		{fmt.Errorf("store: %w", store.ErrLowSpace), connect.CodeFailedPrecondition},
 		{serviceerror.NewUnavailable("x"), connect.CodeUnavailable},
 		{serviceerror.NewWorkflowNotReady("x"), connect.CodeUnavailable},
 		{serviceerror.NewQueryFailed("x"), connect.CodeUnavailable},

@@ -51,6 +51,8 @@ type NodeConfig struct {
 	Guard func(dir string)
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
+	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: 256 MiB.
+	MaxOutput int64
 	// Metrics counts attempts and shows the ledger; nil: nothing does.
 	Metrics *metrics.Metrics
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
@@ -152,7 +154,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.attempts = &activities.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"switchyard/activities/store"
 )
 
 // take adds p to the log as far as the log has not reached its limit. The caller
@@ -24,7 +26,24 @@ func (w *Writer) take(stream string, by printer, p []byte) error {
 		return err
 	}
 	return w.add(Stderr, w.system(), fmt.Appendf(nil,
-		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out]\n", w.opts.MaxBytes))
+		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out, and the task goes on]\n", w.opts.MaxBytes))
+}
+
+// cut ends the log with the reason why the store takes no more of it; without room for that, too,
+// it ends without. The caller holds mu.
+func (w *Writer) cut(why error) {
+	w.lost += int64(w.sealedBytes + len(w.pending.data))
+	w.sealed, w.sealedBytes, w.unsaid = nil, 0, 0
+	w.pending.clear()
+	if !w.isCut {
+		w.full, w.isCut = true, true
+		w.pending.add(Stderr, w.system(), time.Now(),
+			fmt.Appendf(nil, "\n[switchyard: the log ends here: %v; the task goes on]\n", why), store.MaxNoticeBytes)
+	}
+	if w.closed {
+		w.seal(true)
+		w.ended = true
+	}
 }
 
 // add puts all of p into chunks and waits for room in them. The caller holds mu,

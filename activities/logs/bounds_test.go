@@ -13,7 +13,7 @@ func TestGibibyteInBoundedMemory(t *testing.T) {
 		size >>= 2
 	}
 	s := open(t, t.TempDir())
-	w := NewWriter(s, attempt, Options{})
+	w := NewWriter(s, attempt, Options{MaxBytes: size})
 	// As a pipe is read: 32 KiB at once, and never the same twice.
 	block := []byte(filler(32 << 10))
 	heap := func() int64 {

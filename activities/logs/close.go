@@ -61,11 +61,11 @@ func (w *Writer) finish(ctx context.Context) error {
 		w.attempt.Attempt, w.attempt.Claim, w.attempt.Task, w.attempt.Run, w.lost, err)
 }
 
-// trySend stores the sealed chunk, if need be with a few tries. The caller holds
+// trySend stores the sealed chunk, or the end of a log that had to be cut, if need be with a few tries. The caller holds
 // mu, and trySend gives it up meanwhile.
 func (w *Writer) trySend(ctx context.Context) bool {
 	for try := range closeTries {
-		if w.sending || try > 0 && !w.pause(ctx) {
+		if w.sending || try > 0 && !w.isCut && !w.pause(ctx) {
 			return false
 		}
 		if w.send(ctx) {

@@ -13,7 +13,7 @@ type Options struct {
 	ChunkBytes int
 	// TailBytes is how much of the end of each stream Tail returns at most; 64 KiB.
 	TailBytes int
-	// MaxBytes is how much output of an attempt the log takes; 1 GiB.
+	// MaxBytes is how much output of an attempt the log takes; 256 MiB.
 	MaxBytes int64
 	// StoreTimeout is how long the store may take for one chunk before the write
 	// counts as failed; 10 s.
@@ -28,7 +28,7 @@ func (o Options) withDefaults() Options {
 		FlushInterval: positiveOr(o.FlushInterval, 200*time.Millisecond),
 		ChunkBytes:    max(positiveOr(o.ChunkBytes, 1<<20), minChunkBytes),
 		TailBytes:     positiveOr(o.TailBytes, 64<<10),
-		MaxBytes:      positiveOr(o.MaxBytes, 1<<30),
+		MaxBytes:      positiveOr(o.MaxBytes, 256<<20),
 		StoreTimeout:  positiveOr(o.StoreTimeout, 10*time.Second),
 	}
 }

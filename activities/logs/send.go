@@ -2,11 +2,13 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -60,8 +62,9 @@ func (w *Writer) send(ctx context.Context) bool {
 	if err == nil {
 		w.sealed, w.sealedBytes = nil, 0
 		w.next++
+	} else if w.failure = err; errors.Is(err, store.ErrLowSpace) {
+		w.cut(err)
 	} else {
-		w.failure = err
 		// A store that fails only after a while must not hold up the task each time.
 		w.retryAt = time.Now().Add(max(w.opts.FlushInterval, 2*took))
 	}

@@ -3,12 +3,15 @@ package logs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/activities/store"
 )
 
 var errDown = errors.New("the store is down")
@@ -36,6 +39,76 @@ func TestStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 		}
 		closeWriter(t, w)
 	})
+}
+
+// sized is a store whose Put asks a function with the size of the value first.
+type sized struct {
+	*store.Store
+	put func(size int) error
+}
+
+func (s sized) Put(ctx context.Context, key string, value []byte) error {
+	if err := s.put(len(value)); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, key, value)
+}
+
+func TestLogEndsWithTheReasonWhenTheStoreRunsOutOfSpace(t *testing.T) {
+	for name, room := range map[string]int{"for all but notices": store.MaxNoticeBytes, "for anything": -1} {
+		synctest.Test(t, func(t *testing.T) {
+			var low atomic.Bool
+			s := sized{open(t, "mem://"), func(size int) error {
+				if low.Load() && size > room {
+					return fmt.Errorf("%w: 7 MiB left", store.ErrLowSpace)
+				}
+				return nil
+			}}
+			w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+			write(t, w, Stdout, "before\n")
+			time.Sleep(time.Second)
+			low.Store(true)
+			for range 100 {
+				write(t, w, Stdout, filler(1000))
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			if room < 0 {
+				low.Store(false)
+			}
+			err := w.Close(context.Background())
+			if !errors.Is(err, store.ErrLowSpace) || !strings.Contains(err.Error(), "bytes of output are missing") {
+				t.Errorf("%s: Close returned %v", name, err)
+			}
+			l := readAll(t, s, attempt)
+			// Chunks as small as a notice are stored, too.
+			if !strings.HasPrefix(string(l.stdout), "before\n") || len(l.stdout) > 2*store.MaxNoticeBytes || !l.ended {
+				t.Errorf("%s: the log has %d bytes, ended %t", name, len(l.stdout), l.ended)
+			}
+			if n := strings.Count(string(l.stderr), "the log ends here: "); room > 0 && (n != 1 || !strings.Contains(string(l.stderr), "7 MiB left")) {
+				t.Errorf("%s: the log says %q", name, l.stderr)
+			}
+			if text, _ := w.Tail(Stdout); !strings.HasSuffix(text, filler(1000)[900:]) {
+				t.Errorf("%s: the tail has not what was printed last", name)
+			}
+		})
+	}
+}
+
+// What does not fit when the writer is closed is cut, and the log has its end nevertheless.
+func TestLogThatRunsOutOfSpaceAtTheEndHasItsEnd(t *testing.T) {
+	s := sized{open(t, "mem://"), func(size int) error {
+		if size > store.MaxNoticeBytes {
+			return store.ErrLowSpace
+		}
+		return nil
+	}}
+	w := NewWriter(s, attempt, Options{FlushInterval: time.Hour})
+	write(t, w, Stdout, filler(5000))
+	_ = w.Close(context.Background())
+	if l := readAll(t, s, attempt); len(l.stdout) > 0 || !l.ended || !strings.Contains(string(l.stderr), "the log ends here") {
+		t.Errorf("the log has %d bytes, ended %t, and says %q", len(l.stdout), l.ended, l.stderr)
+	}
 }
 
 func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {

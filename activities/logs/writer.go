@@ -15,8 +15,8 @@ import (
 // and Close says so. A store that is slow slows down the task instead, since
 // nothing else would keep memory bounded.
 //
-// Output that is left out, after a failure or beyond Options.MaxBytes, is
-// announced by an entry on the stream stderr. Tails have it all the same.
+// Output that is left out, after a failure, beyond Options.MaxBytes or because the
+// store runs out of space, is announced by an entry on the stream stderr. Tails have it all the same.
 type Writer struct {
 	store   Store
 	attempt Attempt
@@ -45,6 +45,8 @@ type Writer struct {
 	// taken is how much output the log has taken on; full says that it takes no more.
 	taken int64
 	full  bool
+	// isCut says that the store takes no more.
+	isCut bool
 	// ended says that an earlier writer has ended the log.
 	ended bool
 	// lost is how much of that could not be stored, unsaid how much of it no

@@ -37,7 +37,7 @@ func openBackend(ctx context.Context, location string) (backend, error) {
 	case location == "":
 		return nil, fmt.Errorf("open store: no folder or URL is given")
 	case !isURL:
-		return openFolder(location)
+		return openFloored(location)
 	case scheme == "mem" && rest == "":
 		return &bucket{Bucket: memblob.OpenBucket(nil), url: location}, nil
 	case scheme == "mem":
@@ -54,7 +54,7 @@ func openBackend(ctx context.Context, location string) (backend, error) {
 		if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
 			return nil, fmt.Errorf("open store %q: write a folder as a path, or as file:///absolute/path", location)
 		}
-		return openFolder(filepath.FromSlash(u.Path))
+		return openFloored(filepath.FromSlash(u.Path))
 	case "s3", "gs":
 		if u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("open store %q: write %s://bucket, and for a part of the bucket %s://bucket?prefix=part/", location, scheme, scheme)

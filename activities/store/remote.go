@@ -182,8 +182,12 @@ func orPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // failed gives the error of a call its meaning here.
 func (r *remote) failed(err error) error {
-	if connect.CodeOf(err) == connect.CodeNotFound && connect.IsWireError(err) {
+	switch code := connect.CodeOf(err); {
+	case !connect.IsWireError(err):
+	case code == connect.CodeNotFound:
 		return ErrNotFound
+	case code == connect.CodeFailedPrecondition:
+		return fmt.Errorf("gateway %s: %w: %w", r.url, ErrLowSpace, err)
 	}
 	return fmt.Errorf("gateway %s: %w", r.url, err)
 }

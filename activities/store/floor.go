@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shirou/gopsutil/v3/disk"
+)
+
+// ErrLowSpace is in the chain of the error of a Put of a chunk of a log for which a store has not
+// enough free space. What runs depend on, such as results, may have the rest.
+var ErrLowSpace = errors.New("too little free space for logs")
+
+const (
+	// maxFloor bounds the free space of a file system that logs leave to the rest.
+	maxFloor = 1 << 30
+	// floorShare of a small file system is its floor: 5%.
+	floorShare = 20
+	// MaxNoticeBytes is the largest chunk that is stored below the floor, so that a log can say
+	// why it ends. Below half of the floor that is not, either.
+	MaxNoticeBytes = 1 << 10
+)
+
+// floored is a folder that takes no chunks of logs when its file system is nearly full.
+type floored struct{ *folder }
+
+func openFloored(dir string) (backend, error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return floored{f}, nil
+}
+
+func (f floored) put(ctx context.Context, key string, value []byte) error {
+	if _, _, _, _, _, ok := ParseLogChunkKey(key); ok {
+		if err := f.checkSpace(ctx, len(value)); err != nil {
+			return err
+		}
+	}
+	return f.folder.put(ctx, key, value)
+}
+
+// checkSpace returns why a chunk of a log is not to be stored, or nil if it is.
+func (f floored) checkSpace(ctx context.Context, size int) error {
+	usage, err := disk.UsageWithContext(ctx, f.dir)
+	if err != nil {
+		return nil // the write tells what is wrong
+	}
+	floor := min(maxFloor, usage.Total/floorShare)
+	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {
+		return nil
+	}
+	return fmt.Errorf("%w: the file system of %s has %d MiB left, and logs leave %d MiB to the rest", ErrLowSpace, f.dir, usage.Free>>20, floor>>20)
+}

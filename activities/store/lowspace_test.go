@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// nearlyFull is a gateway without space for logs, which may be away.
+type nearlyFull struct {
+	switchyardv1connect.UnimplementedBlobServiceHandler
+	away    atomic.Bool
+	results atomic.Int32
+}
+
+func (g *nearlyFull) PutBlob(_ context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
+	if g.away.Load() {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("away"))
+	}
+	if _, _, _, _, _, ok := ParseLogChunkKey(req.Msg.GetKey()); ok {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, ErrLowSpace)
+	}
+	g.results.Add(1)
+	return connect.NewResponse(&v1.PutBlobResponse{}), nil
+}
+
+// A gateway that is nearly full is not away: it is not waited for, the chunk is not kept on the
+// node, and one that was kept before is in nobody's way.
+func TestGatewayWithoutSpaceForLogsSaysSo(t *testing.T) {
+	mux := http.NewServeMux()
+	g := &nearlyFull{}
+	mux.Handle(switchyardv1connect.NewBlobServiceHandler(g))
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	s, err := OpenSpooled(t.Context(), server.URL, SpoolOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Put(t.Context(), LogChunkKey("r-1", "t", 0, 1, 0), []byte("x")); !errors.Is(err, ErrLowSpace) {
+		t.Errorf("error %v", err)
+	}
+	g.away.Store(true)
+	for _, key := range []string{LogChunkKey("r-1", "t", 0, 1, 1), ResultKey("r-1", 0, "t", 0)} {
+		if err := s.Put(t.Context(), key, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.away.Store(false)
+	for deadline := time.Now().Add(time.Minute); g.results.Load() == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the result waits behind the chunk")
+		}
+	}
+}
