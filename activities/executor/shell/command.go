@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,13 +71,17 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 	if c.line == "" && len(c.argv) == 0 {
 		return command{}, errors.New("command is empty")
 	}
-	for _, s := range append([]string{c.line, c.dir}, c.argv...) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return command{}, errors.New("a string holds a NUL byte")
-		}
+	// The definition can hold none, but the value of a ${{ }} in it.
+	switch {
+	case hasNUL(c.line) || slices.ContainsFunc(c.argv, hasNUL):
+		return command{}, errors.New("command holds a NUL character, which no program can be given")
+	case hasNUL(c.dir):
+		return command{}, errors.New("workingDirectory holds a NUL character, which no path can")
 	}
 	return c, nil
 }
+
+func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 func (c *command) parseCommand(value *structpb.Value) error {
 	switch kind := value.GetKind().(type) {

@@ -65,7 +65,7 @@ func CheckPassName(name string) error {
 // environment is what a program sees: the node's variables, over them the
 // attempt's, then where it runs, so that no stale PWD is inherited, and the mark.
 func environment(node []string, task map[string]string, dir, id string) ([]string, error) {
-	if strings.IndexByte(id, 0) >= 0 {
+	if hasNUL(id) {
 		return nil, errors.New("the attempt's id holds a NUL byte")
 	}
 	all := make([]string, 0, len(node)+len(task)+2)
@@ -78,8 +78,11 @@ func environment(node []string, task map[string]string, dir, id string) ([]strin
 	}
 	for _, key := range slices.Sorted(maps.Keys(task)) {
 		value := task[key]
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.IndexByte(value, 0) >= 0 {
-			return nil, fmt.Errorf("environment variable %q is malformed", key)
+		if key == "" || strings.ContainsAny(key, "=\x00") {
+			return nil, fmt.Errorf("%q cannot be the name of an environment variable", key)
+		}
+		if hasNUL(value) {
+			return nil, fmt.Errorf("the value of env.%s holds a NUL character, which no program can be given", key)
 		}
 		if key != claimVariable {
 			all = append(all, key+"="+value)

@@ -105,6 +105,20 @@ func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 	}
 }
 
+// What a ${{ }} comes to may hold a NUL, where the definition cannot.
+func TestNULIsNamedByItsField(t *testing.T) {
+	e := newExecutor(t, Options{})
+	for want, a := range map[string]executor.Attempt{
+		"the value of env.WHO holds a NUL character": {Env: map[string]string{"WHO": "a\x00b"}, Spec: spec(t, map[string]any{"command": "true"})},
+		"command holds a NUL character":              {Spec: spec(t, map[string]any{"command": []any{"echo", "a\x00b"}})},
+		"workingDirectory holds a NUL character":     {Spec: spec(t, map[string]any{"command": "true", "workingDirectory": "/\x00"})},
+	} {
+		if _, err := e.Run(t.Context(), a, func() {}); executor.AsStartError(err) == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, which should say %q", err, want)
+		}
+	}
+}
+
 // A list runs as it is: no shell sees it, and programs are found as the task would find them.
 func TestListRunsWithoutAShell(t *testing.T) {
 	e := newExecutor(t, Options{})

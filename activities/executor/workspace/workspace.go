@@ -180,7 +180,7 @@ func (root *Root) Close() error {
 	defer root.mu.Unlock()
 	var errs []error
 	for _, d := range root.free {
-		errs = append(errs, os.RemoveAll(d.path))
+		errs = append(errs, remove(d.path))
 	}
 	root.free = nil
 	return errors.Join(errs...)
@@ -219,7 +219,7 @@ func (w *Workspace) Close() error {
 	w.root.mu.Lock()
 	defer w.root.mu.Unlock()
 	if len(w.root.free) == maxFree {
-		return os.RemoveAll(w.dir.path)
+		return remove(w.dir.path)
 	}
 	w.root.free = append(w.root.free, w.dir)
 	return nil
@@ -262,8 +262,12 @@ func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// What is in a directory can be removed only by who may write to it.
+	// What is in a directory can be removed only by who may write to it, and what is immutable
+	// by nobody.
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			changeable(path, d.Type())
+		}
 		if err == nil && d.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package workspace
+
+import "io/fs"
+
+func changeable(string, fs.FileMode) {}
