@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -92,6 +93,11 @@ type stack struct {
 	// hurry is done when the nodes shall stop without waiting for their attempts.
 	hurry    context.Context
 	hurryNow context.CancelFunc
+	// drain takes the nodes out of service; nil without nodes.
+	drain func() error
+	// deadline is when every part is to have stopped; nil: stopTimeout after the stop begins.
+	deadline atomic.Pointer[time.Time]
+	uncut    func() bool // the end of the context of the start sets no deadline any more
 }
 
 // Failed tells why a node cannot go on.
@@ -100,16 +106,39 @@ func (s *stack) Failed() <-chan error { return s.failed }
 // Hurry has a stop under way, or one to come, wait for no attempt.
 func (s *stack) Hurry() { s.hurryNow() }
 
+// StopWithin has every part stopped within a time, if no deadline is nearer.
+func (s *stack) StopWithin(d time.Duration) {
+	deadline := time.Now().Add(d)
+	for {
+		old := s.deadline.Load()
+		if old != nil && old.Before(deadline) || s.deadline.CompareAndSwap(old, &deadline) {
+			return
+		}
+	}
+}
+
+// closer stops a part. One that takes longer than its timeout is left to the end of the process.
 type closer struct {
-	name string
-	stop func() error
+	name    string
+	timeout time.Duration
+	stop    func() error
 }
 
 // trimAfter is when what only the start of a worker has needed has been used.
 const trimAfter = 3 * time.Second
 
-// stopWarning is how long the stop of a part may take before it is said.
-const stopWarning = 5 * time.Second
+const (
+	// stopTimeout is how long the stop of all parts may take.
+	stopTimeout = 13 * time.Second
+	// partStopTimeout is how long the stop of one part may take.
+	partStopTimeout = 5 * time.Second
+	// nodesStopTimeout is the same for the nodes: a task gets 10 s between SIGTERM and SIGKILL.
+	nodesStopTimeout = 11 * time.Second
+	// leastStopTimeout is what a part gets when the others have used up the time.
+	leastStopTimeout = 200 * time.Millisecond
+	// stopWarning is how long the stop of a part may take before it is said.
+	stopWarning = 5 * time.Second
+)
 
 // startStack starts the parts. When one does not start, those before it are stopped.
 func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
@@ -117,6 +146,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	worker.SetBinaryChecksum(version())
 	s := &stack{logger: cfg.Logger, failed: make(chan error, 1)}
 	s.hurry, s.hurryNow = context.WithCancel(context.Background())
+	s.uncut = context.AfterFunc(ctx, func() { s.StopWithin(stopTimeout) })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.stop())
@@ -263,34 +293,65 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 			return nil
 		})
 	}
-	s.onStop("nodes", func() error {
-		var stopping errgroup.Group
+	each := func(do func(int, *workers.Node)) error {
+		var group errgroup.Group
 		for i, n := range nodes {
 			if n != nil {
-				stopping.Go(func() error { n.Shutdown(s.hurry, cfg.Nodes[i].DrainTimeout); return nil })
+				group.Go(func() error { do(i, n); return nil })
 			}
 		}
+		return group.Wait()
+	}
+	s.drain = func() error {
+		return each(func(i int, n *workers.Node) { n.Drain(s.hurry, cfg.Nodes[i].DrainTimeout) })
+	}
+	s.closers = append(s.closers, closer{"nodes", nodesStopTimeout, func() error {
 		close(stopped)
-		return errors.Join(stopping.Wait(), watching.Wait())
-	})
+		return errors.Join(each(func(_ int, n *workers.Node) { n.Stop() }), watching.Wait())
+	}})
 	return err
 }
 
 func (s *stack) onStop(name string, stop func() error) {
-	s.closers = append(s.closers, closer{name, stop})
+	s.closers = append(s.closers, closer{name, partStopTimeout, stop})
 }
 
-// stop ends every part that was started. A second stop does nothing.
+// stop drains the nodes, which has a time limit of its own, and ends every part that
+// was started. A part that is still stopping at its timeout, or at the deadline of
+// all, is left to the end of the process. A second stop does nothing.
 func (s *stack) stop() error {
+	s.uncut()
+	if s.drain != nil {
+		began := time.Now()
+		_ = s.drain() // none fails
+		s.drain = nil
+		if deadline := s.deadline.Load(); deadline != nil {
+			later := deadline.Add(time.Since(began))
+			s.deadline.CompareAndSwap(deadline, &later)
+		}
+	}
+	s.StopWithin(stopTimeout)
 	var errs []error
 	for len(s.closers) > 0 {
 		c := s.closers[len(s.closers)-1]
 		s.closers = s.closers[:len(s.closers)-1]
 		slow := time.AfterFunc(stopWarning, func() { s.logger.Warn("still stopping", "part", c.name) })
-		if err := c.stop(); err != nil {
+		if err := s.stopPart(c); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
 		slow.Stop()
 	}
 	return errors.Join(errs...)
+}
+
+func (s *stack) stopPart(c closer) error {
+	limit := max(min(c.timeout, time.Until(*s.deadline.Load())), leastStopTimeout)
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.stop() }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("it has not stopped within %s, and ends with the process", limit.Round(time.Millisecond))
+	}
 }

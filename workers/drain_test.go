@@ -77,7 +77,7 @@ func TestDrainDeadline(t *testing.T) {
 }
 
 // A worker that shuts down lets its tasks finish, and gets no more.
-func TestShutdownDrains(t *testing.T) {
+func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"long": {{Block: true}}})
 	name := c.name("a")
@@ -88,7 +88,8 @@ func TestShutdownDrains(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		n.Shutdown(context.Background(), limit)
+		n.Drain(context.Background(), limit)
+		n.Stop()
 	}()
 	c.state(name, "draining")
 	eventually(t, "the owner knows that", func() bool { return c.control.knows(c.name("b")) })
@@ -105,7 +106,7 @@ func TestShutdownDrains(t *testing.T) {
 }
 
 // A shutdown that is cut short moves what runs at once.
-func TestShutdownIsCutShort(t *testing.T) {
+func TestDrainBeforeStopIsCutShort(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"long": {{Block: true}, {}}})
 	n := c.start("a")
@@ -116,7 +117,8 @@ func TestShutdownIsCutShort(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		n.Shutdown(ctx, time.Hour)
+		n.Drain(ctx, time.Hour)
+		n.Stop()
 	}()
 	c.state(c.name("a"), "draining")
 	cancel()

@@ -78,6 +78,9 @@ const (
 	// nodeStopTimeout is how long a stopping node waits for its attempts, which are
 	// then being ended: their grace, and some time to report.
 	nodeStopTimeout = 20 * time.Second
+	// drainGrace is how long attempts whose drain is over may take to end: the time
+	// between SIGTERM and SIGKILL, and a little more.
+	drainGrace = 11 * time.Second
 	// handoverPatience is how long a stopping node waits for whoever is to take over what
 	// it tells of attempts between two executions of their runs.
 	handoverPatience = 3 * time.Second
@@ -132,8 +135,8 @@ type Node struct {
 
 // StartNode registers a node and starts its worker. It waits for a control
 // process to register it, until ctx ends, and for an earlier worker of the name
-// that may be dead; it does not block once the node is registered. Stop and
-// Shutdown end the node.
+// that may be dead; it does not block once the node is registered. Drain and then
+// Stop end the node.
 func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
@@ -241,21 +244,22 @@ func (n *Node) Stop() {
 	})
 }
 
-// Shutdown takes the node out of service and then stops it: attempts that wait
-// are handed back at once, running ones may finish for as long as patience lasts,
-// or until ctx ends, and are then stopped and handed back. None spends an attempt.
-func (n *Node) Shutdown(ctx context.Context, patience time.Duration) {
-	if patience > 0 && ctx.Err() == nil {
-		n.leaving.Store(true)
-		n.presence.Hurry()
-		n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
-		ctx, cancel := context.WithTimeout(ctx, patience+nodeStopTimeout)
-		defer cancel()
-		if n.attempts.AwaitQuiet(ctx) != nil {
-			n.cfg.Logger.Warn("the node stops with attempts that have not finished; they are moved")
-		}
+// Drain takes the node out of service before its Stop: attempts that wait are handed
+// back at once, running ones may finish for as long as patience lasts, or until ctx
+// ends. It returns when none is left, or when those that are have had the time to be
+// stopped. None spends an attempt. Without patience it does nothing.
+func (n *Node) Drain(ctx context.Context, patience time.Duration) {
+	if patience <= 0 || ctx.Err() != nil {
+		return
 	}
-	n.Stop()
+	n.leaving.Store(true)
+	n.presence.Hurry()
+	n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
+	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace)
+	defer cancel()
+	if n.attempts.AwaitQuiet(ctx) != nil {
+		n.cfg.Logger.Warn("the node stops with attempts that have not finished; they are moved")
+	}
 }
 
 // Failed returns a channel that is closed when the node cannot go on, because
