@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
@@ -18,6 +19,8 @@ type action struct {
 	// most is how many arguments there may be, RUN and TASK; least how many there must.
 	least, most int
 	reason      bool // it takes --reason
+	// flags adds more of them; nil: there are none.
+	flags func(*pflag.FlagSet)
 	// ask asks for it and returns the id of the run; task is empty where none is named.
 	ask func(ctx context.Context, a *api, run, task, reason string) (id string, err error)
 	// said is what has been done, and remedy what to do when an open run refuses
@@ -34,6 +37,9 @@ func (c action) command(sys *system) *cobra.Command {
 	reason := ""
 	if c.reason {
 		cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	}
+	if c.flags != nil {
+		c.flags(cmd.Flags())
 	}
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {

@@ -72,8 +72,18 @@ func TestRunsCancel(t *testing.T) {
 	if got := run(t, "runs", "cancel", "night", "--reason", "enough", "--gateway", f.url); got.code != 0 || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
-	if req := f.cancelled[0]; req.GetId() != "night" || req.GetReason() != "enough" {
+	if req := f.cancelled[0]; req.GetId() != "night" || req.GetReason() != "enough" || req.GetForce() {
 		t.Errorf("asked for %v", req)
+	}
+	got := run(t, "runs", "cancel", "night", "--force", "--gateway", f.url)
+	if want := "has been ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts"; got.code != 0 || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+	if !f.cancelled[1].GetForce() {
+		t.Errorf("asked for %v", f.cancelled[1])
+	}
+	if got := run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url); got.code != exitUsage || !strings.Contains(got.stderr, "runs kill night build") {
+		t.Errorf("%+v", got)
 	}
 }
 

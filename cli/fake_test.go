@@ -30,12 +30,15 @@ type fakeGateway struct {
 	messages []*v1.WatchRunResponse
 	// untilCancel holds back the last message of a watch until the run is cancelled.
 	untilCancel bool
-	cancel      chan struct{}
-	breaks      int // so many watches break after their first message
-	logs        []*v1.LogEntry
-	list        *v1.ListRunsResponse
-	existed     bool  // a submit finds the run started already
-	fail        error // what every call but GetRun fails with
+	// onlyForced has a cancel without force change nothing.
+	onlyForced bool
+	deaf       bool // a cancel changes nothing
+	cancel     chan struct{}
+	breaks     int // so many watches break after their first message
+	logs       []*v1.LogEntry
+	list       *v1.ListRunsResponse
+	existed    bool  // a submit finds the run started already
+	fail       error // what every call but GetRun fails with
 
 	fleet fakeFleet
 	yard  fakeYard
@@ -131,10 +134,17 @@ func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.Cance
 		return nil, f.fail
 	}
 	f.cancelled = append(f.cancelled, req.Msg)
-	if len(f.cancelled) == 1 {
+	if f.deaf {
+		return connect.NewResponse(&v1.CancelRunResponse{Id: fakeRun}), nil
+	}
+	if len(f.cancelled) == 1 && !f.onlyForced || f.onlyForced && req.Msg.GetForce() {
 		close(f.cancel)
 	}
-	return connect.NewResponse(&v1.CancelRunResponse{Id: fakeRun}), nil
+	res := &v1.CancelRunResponse{Id: fakeRun}
+	if req.Msg.GetForce() {
+		res.Children, res.Attempts = 2, 3
+	}
+	return connect.NewResponse(res), nil
 }
 
 func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {

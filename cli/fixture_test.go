@@ -67,6 +67,7 @@ func (b *buffer) await(t *testing.T, text string) {
 // command is a command that is being run.
 type command struct {
 	stdout, stderr *buffer
+	sys            *system
 	interrupt      context.CancelCauseFunc
 	code           chan int
 }
@@ -74,15 +75,24 @@ type command struct {
 // start runs a command in this process.
 func start(t *testing.T, env map[string]string, stdin string, args ...string) *command {
 	t.Helper()
+	return startWith(t, func(*system) {}, env, stdin, args...)
+}
+
+// startWith is start with a system that is changed first.
+func startWith(t *testing.T, change func(*system), env map[string]string, stdin string, args ...string) *command {
+	t.Helper()
 	c := &command{stdout: newBuffer(), stderr: newBuffer(), code: make(chan int, 1)}
 	sys := &system{
-		stdin:  strings.NewReader(stdin),
-		stdout: c.stdout,
-		screen: tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
-		getenv: func(name string) string { return env[name] },
-		now:    func() time.Time { return begin.Add(20 * time.Second) },
-		zone:   time.UTC,
+		stdin:      strings.NewReader(stdin),
+		stdout:     c.stdout,
+		screen:     tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
+		getenv:     func(name string) string { return env[name] },
+		now:        func() time.Time { return begin.Add(20 * time.Second) },
+		zone:       time.UTC,
+		forceAfter: time.Hour,
 	}
+	change(sys)
+	c.sys = sys
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	c.interrupt = interrupt
 	go func() { c.code <- execute(ctx, sys, args) }()

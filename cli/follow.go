@@ -40,11 +40,16 @@ func (f *follower) follow(ctx context.Context) (*tui.Board, error) {
 	ticker := time.NewTicker(frame)
 	defer ticker.Stop()
 	board, interrupted := tui.NewBoard(f.id), f.interrupted
+	var problem string
 	for {
 		var err error
 		select {
 		case m := <-messages:
 			err = f.show.changed(board, board.Apply(m))
+			if now := board.Run().GetProblem(); now != "" && problem == "" {
+				fmt.Fprintf(f.sys.screen, "run %[1]s makes no progress: %[2]s\n  `switchyard runs cancel --force %[1]s` ends it\n", f.id, tui.OneLine(now))
+			}
+			problem = board.Run().GetProblem()
 		case <-ticker.C:
 			err = f.show.tick(board)
 		case <-interrupted:

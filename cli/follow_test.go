@@ -2,10 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestRunOnAGateway(t *testing.T) {
@@ -83,11 +86,67 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
 		t.Errorf("cancelled %v", f.cancelled)
 	}
-	if !strings.Contains(c.stderr.String(), "once more to quit at once") {
+	if !strings.Contains(c.stderr.String(), "once more to end it by force") {
 		t.Errorf("stderr:\n%s", c.stderr)
 	}
 	if !json.Valid([]byte(c.stdout.String())) {
 		t.Errorf("standard output is no document:\n%s", c.stdout)
+	}
+}
+
+// TestSecondInterruptEndsTheRunByForce cancels a run that takes no notice of it, and
+// then, at the second signal or after a while, ends it by force.
+func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
+	for name, forceAfter := range map[string]time.Duration{"at the second signal": time.Hour, "after a while": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			f := fake(t)
+			nightly(f)
+			f.untilCancel, f.onlyForced = true, true
+			c := startWith(t, func(sys *system) { sys.forceAfter = forceAfter }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+			c.stderr.await(t, "running")
+			c.interrupt(errInterrupted)
+			if forceAfter == time.Hour {
+				c.stderr.await(t, "once more to end it by force")
+				if !c.sys.hurry.hurry() {
+					t.Error("a second signal does nothing")
+				}
+			}
+			if code := c.wait(t); code != exitInterrupted {
+				t.Errorf("exit code %d, want %d", code, exitInterrupted)
+			}
+			if len(f.cancelled) != 2 || f.cancelled[0].GetForce() == f.cancelled[1].GetForce() {
+				t.Errorf("cancelled %v", f.cancelled)
+			}
+			if !strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts") {
+				t.Errorf("stderr:\n%s", c.stderr)
+			}
+		})
+	}
+}
+
+// TestInterruptEndsThoughNothingAnswers has a gateway that takes every request and does nothing.
+func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	f.deaf = true
+	c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+	c.stderr.await(t, "running")
+	c.interrupt(errInterrupted)
+	if code := c.wait(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+}
+
+func TestWatchTellsWhyARunMakesNoProgress(t *testing.T) {
+	f := fake(t)
+	completed(f)
+	stuck := proto.CloneOf(f.messages[0])
+	stuck.Run.Problem = "its workflow task has failed 3 times in a row: out of order"
+	f.messages = slices.Insert(f.messages, 1, stuck, stuck)
+	got := run(t, "runs", "watch", "last", "--gateway", f.url)
+	if n := strings.Count(got.stderr, "makes no progress: its workflow task has failed 3 times"); n != 1 {
+		t.Errorf("the problem is told %d times:\n%s", n, got.stderr)
 	}
 }
 

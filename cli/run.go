@@ -12,6 +12,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
+// submitGrace is how long a submit may go on after an interrupt.
+const submitGrace = 2 * time.Second
+
 // runFlags are the flags of `run`.
 type runFlags struct {
 	nodes    nodeFlags
@@ -33,7 +36,9 @@ func newRun(sys *system) *cobra.Command {
 
 Without a gateway, everything that it takes runs in this process: a Temporal server
 (or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
-for standard input. The first Ctrl-C cancels the run, the second one quits at once.
+for standard input. The first Ctrl-C cancels the run, the second one ends it by force,
+the third one quits at once. A run that has not ended 11 s after the first one is ended
+by force, too.
 
 ` + fanRule,
 		Args: arguments(1, 1, "FILE"),
@@ -84,7 +89,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if req.Input, err = given.parse(d.def); err != nil {
 		return err
 	}
-	url := *f.gateway
+	url, stopWithin := *f.gateway, (func(time.Duration))(nil)
 	if local {
 		log := logger(sys, f.logLevel)
 		cfg := stackConfig{
@@ -107,19 +112,37 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 				log.Warn("not everything has stopped as it should", "error", stopped)
 			}
 		}()
-		url = s.gateway.URL()
+		url, stopWithin = s.gateway.URL(), s.StopWithin
 	}
 	a, err := connectTo(url)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	// Whether an interrupted submit has started a run would not be known, so it is
-	// not interrupted; the run is cancelled instead.
-	res, err := call(context.WithoutCancel(cmd.Context()), a, a.calls.SubmitRun, req)
+	// Whether an interrupted submit has started a run would not be known, so it gets
+	// some time; the run is cancelled instead.
+	submitting, cancel := lingering(cmd.Context(), submitGrace)
+	defer cancel()
+	res, err := call(submitting, a, a.calls.SubmitRun, req)
 	if err != nil {
 		return err
 	}
-	w := &watching{sys: sys, api: a, id: res.GetId(), output: f.output.value, logs: f.logs, own: true, local: local}
+	w := &watching{sys: sys, api: a, id: res.GetId(), output: f.output.value, logs: f.logs, own: true, local: local, stopWithin: stopWithin}
 	return w.watch(cmd.Context())
+}
+
+// lingering returns a context that is done a while after ctx is.
+func lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(grace):
+			cancel()
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }

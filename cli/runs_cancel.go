@@ -5,26 +5,46 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsCancel(sys *system) *cobra.Command {
+	var force bool
+	var forced *v1.CancelRunResponse
 	return action{
 		use: "cancel RUN [TASK]", short: "Cancel a run, or one task of it: what waits is cancelled, what runs is stopped",
 		long: `Cancels a run, or one task of it in any state before its end: what waits is
 cancelled, what runs is stopped. TASK may be an instance, such as "each[3]"; a
 fanned-out task goes with all of its instances. Tasks below a cancelled one are
-skipped as they are below one that failed.`,
+skipped as they are below one that failed.
+
+A run that does not answer (its "problem" says why) ends with --force: the run, its
+child runs and the parts of its fan-outs are terminated, and the nodes stop what they
+run of them. Such a run has failed with the reason "terminated"; it can be retried.`,
 		least: 1, most: 2, reason: true,
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&force, "force", false, "end the run at once, whatever its state")
+		},
 		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
-			if task == "" {
-				return answered(ctx, a, a.calls.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason})
+			if task != "" {
+				if force {
+					return "", usageError("--force ends whole runs; leave TASK out, or kill the task with `switchyard runs kill %s %s`", run, shellWord(task))
+				}
+				return answered(ctx, a, a.calls.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
 			}
-			return answered(ctx, a, a.calls.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
+			res, err := call(ctx, a, a.calls.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason, Force: force})
+			if force {
+				forced = res
+			}
+			return res.GetId(), err
 		},
 		said: func(run, task string) string {
-			if task == "" {
+			switch {
+			case forced != nil:
+				return saidForced(forced)
+			case task == "":
 				return fmt.Sprintf("run %s is being cancelled", run)
 			}
 			return fmt.Sprintf("task %s of run %s is being cancelled", task, run)
@@ -33,4 +53,10 @@ skipped as they are below one that failed.`,
 			return fmt.Sprintf("what has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)
 		},
 	}.command(sys)
+}
+
+// saidForced is what the end of a run by force has done.
+func saidForced(res *v1.CancelRunResponse) string {
+	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes stop %d attempts",
+		res.GetId(), res.GetChildren(), res.GetAttempts())
 }

@@ -44,6 +44,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 	if run.GetError() != "" {
 		lines = append(lines, "  "+tui.OneLine(run.GetError()))
 	}
+	if run.GetProblem() != "" {
+		lines = append(lines, "  it makes no progress: "+tui.OneLine(run.GetProblem()), "  `switchyard runs cancel --force "+run.GetId()+"` ends it")
+	}
 	at := func(what string, t *timestamppb.Timestamp) {
 		if t != nil {
 			lines = append(lines, fmt.Sprintf("  %s %s", what, t.AsTime().In(style.Zone).Format(time.DateTime)))

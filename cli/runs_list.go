@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ type runItem struct {
 	Reason      string `json:"reason"`
 	CreatedAt   string `json:"createdAt"`
 	CompletedAt string `json:"completedAt,omitempty"`
+	Problem     string `json:"problem,omitempty"`
 }
 
 func newRunsList(sys *system) *cobra.Command {
@@ -41,8 +43,16 @@ func newRunsList(sys *system) *cobra.Command {
 		}
 		return writeList(sys, list, runItems(page), page.GetNextPageToken(), func(w io.Writer) error {
 			rows := [][]string{{"ID", "WORKFLOW", "STATE", "CREATED"}}
+			stuck := slices.ContainsFunc(page.GetItems(), func(run *v1.Run) bool { return run.GetProblem() != "" })
+			if stuck {
+				rows[0] = append(rows[0], "PROBLEM")
+			}
 			for _, run := range page.GetItems() {
-				rows = append(rows, []string{run.GetId(), run.GetName(), run.GetState(), sys.at(run.GetCreatedAt())})
+				row := []string{run.GetId(), run.GetName(), run.GetState(), sys.at(run.GetCreatedAt())}
+				if stuck {
+					row = append(row, run.GetProblem())
+				}
+				rows = append(rows, row)
 			}
 			return writeTable(w, rows)
 		})
@@ -55,7 +65,7 @@ func runItems(page *v1.ListRunsResponse) []runItem {
 	for _, run := range page.GetItems() {
 		items = append(items, runItem{
 			ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
-			CreatedAt: timestamp(run.GetCreatedAt()), CompletedAt: timestamp(run.GetCompletedAt()),
+			CreatedAt: timestamp(run.GetCreatedAt()), CompletedAt: timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
 		})
 	}
 	return items

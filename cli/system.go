@@ -25,6 +25,8 @@ type system struct {
 	// origins say where the flags of the command come from that are not their
 	// defaults, by name: a flag, a variable, or a line of a file.
 	origins map[string]string
+	// forceAfter is how long an interrupted run may take to end.
+	forceAfter time.Duration
 	// hurry is what the second signal does, if anything, before the third one ends the process.
 	hurry hurrying
 	// leftovers are removed when the process has to end at once.
@@ -50,6 +52,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 		getenv:         getenv,
 		now:            time.Now,
 		zone:           time.Local,
+		forceAfter:     forceAfter,
 	}
 }
 

@@ -14,6 +14,15 @@ import (
 const (
 	// cancelTimeout bounds the request to cancel a run.
 	cancelTimeout = 10 * time.Second
+	// forceAfter is how long an interrupted run may take to end before it is ended by
+	// force: a task gets 10 s between SIGTERM and SIGKILL.
+	forceAfter = 11 * time.Second
+	// forceTimeout bounds the request to end a run by force.
+	forceTimeout = 1500 * time.Millisecond
+	// forcedEndTimeout is how long the end of a run that was ended by force may take to be seen and shown.
+	forcedEndTimeout = time.Second
+	// forcedStopTimeout is how long what the process runs beside may take to stop then.
+	forcedStopTimeout = 3 * time.Second
 	// logsTimeout is how long logs may lag behind the end of their run.
 	logsTimeout = 10 * time.Second
 )
@@ -30,6 +39,9 @@ type watching struct {
 	own bool
 	// local: the run's gateway and logs go with this process.
 	local bool
+	// stopWithin bounds the stop of what the process runs beside, for a run that was ended
+	// by force; nil: there is nothing to stop.
+	stopWithin func(time.Duration)
 }
 
 // watch returns nil when the run has completed, and otherwise a failure that
@@ -39,9 +51,18 @@ func (w *watching) watch(ctx context.Context) error {
 	following := ctx
 	if w.own {
 		// The run is followed to the end of its cancellation.
-		following = context.WithoutCancel(ctx)
+		var forcing sync.WaitGroup
+		defer forcing.Wait()
+		var giveUp context.CancelFunc
+		following, giveUp = context.WithCancel(context.WithoutCancel(ctx))
+		defer giveUp()
 		follower.interrupted = ctx.Done()
-		follower.interrupt = func() error { return w.cancel(following) }
+		follower.interrupt = func() error {
+			again := make(chan struct{})
+			w.sys.hurry.set(func() { close(again) })
+			forcing.Go(func() { w.forceUnlessEnded(following, giveUp, again) })
+			return w.cancel(following)
+		}
 	}
 	finishLogs := w.followLogs(following)
 	board, err := follower.follow(following)
@@ -74,7 +95,7 @@ func (w *watching) progress() progress {
 
 // cancel cancels the run after the first interrupt.
 func (w *watching) cancel(ctx context.Context) error {
-	fmt.Fprintln(w.sys.screen, "cancelling the run; once more to quit at once")
+	fmt.Fprintln(w.sys.screen, "cancelling the run; once more to end it by force")
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	_, err := call(ctx, w.api, w.api.calls.CancelRun, &v1.CancelRunRequest{Id: w.id, Reason: "interrupted"})
@@ -85,6 +106,35 @@ func (w *watching) cancel(ctx context.Context) error {
 		return fmt.Errorf("run %s could not be cancelled: %w", w.id, err)
 	}
 	return nil
+}
+
+// forceUnlessEnded ends the run by force when again is closed, or when the run has not
+// ended after a while; ctx is done when it has. What does not answer then is given up.
+func (w *watching) forceUnlessEnded(ctx context.Context, giveUp context.CancelFunc, again <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-again:
+	case <-time.After(w.sys.forceAfter):
+		fmt.Fprintln(w.sys.screen, "the run has not ended yet; it is ended by force")
+	}
+	if w.stopWithin != nil {
+		w.stopWithin(forcedStopTimeout)
+	}
+	calling, cancel := context.WithTimeout(ctx, forceTimeout)
+	defer cancel()
+	res, err := call(calling, w.api, w.api.calls.CancelRun, &v1.CancelRunRequest{Id: w.id, Reason: "interrupted", Force: true})
+	switch {
+	case err == nil:
+		fmt.Fprintln(w.sys.screen, saidForced(res))
+	case ctx.Err() == nil:
+		fmt.Fprintf(w.sys.screen, "run %s could not be ended by force: %s\n", w.id, err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(forcedEndTimeout):
+		giveUp()
+	}
 }
 
 // followLogs shows what tasks print until finish is called, which waits for the

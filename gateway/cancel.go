@@ -11,12 +11,19 @@ import (
 	"switchyard/workflows/names"
 )
 
-// CancelRun asks a run to end. It returns when Temporal has taken the request,
-// not when the run has ended.
+// CancelRun asks a run to end. It returns when Temporal has taken the request, not
+// when the run has ended; by force, when everything of it has been terminated.
 func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	id, err := g.resolve(ctx, req.Msg.GetId())
 	if err != nil {
 		return nil, err
+	}
+	if req.Msg.GetForce() {
+		res, err := g.cancelByForce(ctx, id, req.Msg.GetReason())
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(res), nil
 	}
 	var arg any
 	if reason := req.Msg.GetReason(); reason != "" {

@@ -8,6 +8,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
@@ -212,23 +213,43 @@ func (r *reader) kept(ctx context.Context, id string, header *v1.StatusResponse)
 	return &kept, nil
 }
 
-// lastKnown returns the last that the workflow of a closed run knew. Where no
-// worker answers, it is the definition, with nothing done.
+// lastKnown returns the last that the workflow of a closed run knew: what was kept when
+// it was ended by force, or what it answers. Where no worker answers, it is what the
+// execution was to do.
 func (r *reader) lastKnown(ctx context.Context, desc *description) (*v1.StatusResponse, error) {
 	info := desc.GetWorkflowExecutionInfo()
-	exec := info.GetExecution()
-	answers, err := r.ask(ctx, exec.GetWorkflowId(), 0)
-	if err == nil {
-		return together(answers), nil
-	}
-	r.log.Debug("a closed run does not answer", "run", exec.GetWorkflowId(), "error", err)
-	in, err := r.input(ctx, exec)
+	id := info.GetExecution().GetWorkflowId()
+	planned, err := r.planned(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	name, _ := names.WorkflowOfRun(exec.GetWorkflowId())
+	var kept v1.StatusResponse
+	err = r.store.GetMessage(ctx, store.StatusKey(id, planned.GetRun().GetGeneration()), &kept)
+	if err == nil {
+		return &kept, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	answers, err := r.ask(ctx, id, 0)
+	if err == nil {
+		return together(answers), nil
+	}
+	r.log.Debug("a closed run does not answer", "run", id, "error", err)
+	return planned, nil
+}
+
+// planned returns what an execution of a run has been started with, as a status: the
+// definition with nothing done, or what the execution before it had done.
+func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.StatusResponse, error) {
+	id := info.GetExecution().GetWorkflowId()
+	in, err := r.input(ctx, info.GetExecution())
+	if err != nil {
+		return nil, err
+	}
+	name, _ := names.WorkflowOfRun(id)
 	run := &v1.Run{
-		Id: exec.GetWorkflowId(), Name: name, State: "running", CreatedAt: submittedAt(info),
+		Id: id, Name: name, State: "running", CreatedAt: submittedAt(info),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
 		Generation: in.GetGeneration(),
 	}

@@ -38,7 +38,7 @@ func New(config Config) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	read := &reader{client: config.Client, store: config.Store, log: config.Logger}
+	read := &reader{client: config.Client, namespace: config.Namespace, store: config.Store, log: config.Logger}
 	return &Gateway{
 		config:   config,
 		client:   config.Client,

@@ -161,6 +161,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 		Reason:      reasonOf(info.GetStatus()),
 		CreatedAt:   submittedAt(info),
 		CompletedAt: info.GetCloseTime(),
+		Problem:     reportedProblem(info),
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -115,11 +117,15 @@ func (p *poller) poll(ctx context.Context) (done bool, err error) {
 		p.publish(func(v *view) { v.update([]*v1.StatusResponse{final}, nil) })
 		return true, nil
 	}
+	problem := p.reader.problem(ctx, desc)
 	var answers []*v1.StatusResponse
 	if runID := info.GetExecution().GetRunId(); runID != p.runID || info.GetHistoryLength() != p.events {
 		since, generation := p.view.revision, p.view.run.GetGeneration()
 		if answers, err = p.reader.ask(ctx, p.id, since); err != nil {
-			return false, err
+			if problem == "" {
+				return false, err
+			}
+			return false, p.publishStuck(ctx, info, problem)
 		}
 		if since > 0 && answers[0].GetRun().GetGeneration() != generation {
 			if answers, err = p.reader.ask(ctx, p.id, 0); err != nil {
@@ -129,8 +135,28 @@ func (p *poller) poll(ctx context.Context) (done bool, err error) {
 		p.runID, p.events = runID, info.GetHistoryLength()
 	}
 	running := runningAttempts(desc.GetPendingActivities())
-	p.publish(func(v *view) { v.update(answers, running) })
+	p.publish(func(v *view) {
+		v.update(answers, running)
+		v.setProblem(problem)
+	})
 	return false, nil
+}
+
+// publishStuck shows the problem of a run that does not answer, and what is known of it.
+func (p *poller) publishStuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) error {
+	var known []*v1.StatusResponse
+	if p.view.version == 0 {
+		status, err := p.reader.stuck(ctx, info, problem)
+		if err != nil {
+			return err
+		}
+		known = append(known, status)
+	}
+	p.publish(func(v *view) {
+		v.update(known, v.running)
+		v.setProblem(problem)
+	})
+	return nil
 }
 
 // publish changes the view and wakes the watchers if they would see a difference.

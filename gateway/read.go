@@ -29,10 +29,11 @@ type description = workflowservice.DescribeWorkflowExecutionResponse
 
 // reader reads what is known of runs. For a moment it remembers what they said.
 type reader struct {
-	client client.Client
-	store  *store.Store
-	log    *slog.Logger
-	memory memory
+	client    client.Client
+	namespace string
+	store     *store.Store
+	log       *slog.Logger
+	memory    memory
 }
 
 // describe returns what Temporal knows of a run; a workflow that is no run is
@@ -120,11 +121,21 @@ func (r *reader) readOnce(ctx context.Context, id string) (*view, error) {
 		}
 		return said.viewed(id, nil), nil
 	}
-	said, err := r.soFar(ctx, info)
-	if err != nil {
+	running, problem := runningAttempts(desc.GetPendingActivities()), r.problem(ctx, desc)
+	so, err := r.soFar(ctx, info)
+	if problem == "" {
+		if err != nil {
+			return nil, err
+		}
+		return so.viewed(id, running), nil
+	}
+	var status *v1.StatusResponse
+	if err == nil {
+		status = withProblem(so.status, problem)
+	} else if status, err = r.stuck(ctx, info, problem); err != nil {
 		return nil, err
 	}
-	return said.viewed(id, runningAttempts(desc.GetPendingActivities())), nil
+	return (&said{status: status}).viewed(id, running), nil
 }
 
 // ended returns the whole status of a run that has closed.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -22,6 +23,8 @@ const (
 	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute
 	eventsSignal  = "events"  // *v1.EventsResponse: events to tell, and parts that are stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
+	panicSignal   = "panic"   // string: the workflow task fails with it, again and again
+	childSignal   = "child"   // string: id of a child to start, a Run that outlives this one
 )
 
 // executeQueue has no worker; a test polls it by hand.
@@ -81,6 +84,18 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 			HeartbeatTimeout:    time.Minute,
 			RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		}), names.ExecuteActivity)
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, panicSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		var text string
+		ch.Receive(ctx, &text)
+		panic(text)
+	})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, childSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		var id string
+		ch.Receive(ctx, &id)
+		workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+			WorkflowID: id, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		}), names.RunWorkflow, in)
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, names.CancelSignal), func(ch workflow.ReceiveChannel, _ bool) {
 		ch.Receive(ctx, nil)

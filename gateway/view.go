@@ -86,6 +86,17 @@ func (v *view) update(answers []*v1.StatusResponse, running map[string]runningAt
 	}
 }
 
+// setProblem shows why the run makes no progress; empty: it does.
+func (v *view) setProblem(problem string) {
+	if v.run.GetProblem() == problem {
+		return
+	}
+	header := headerOf(v.run)
+	header.Context, header.Input, header.Problem = v.run.GetContext(), v.run.GetInput(), problem
+	v.version++
+	v.run, v.newest = header, v.version
+}
+
 // changes are the tasks that may look different, each with the numbers of its instances that may.
 type changes map[string]map[int]bool
 
@@ -180,7 +191,7 @@ func headerOf(run *v1.Run) *v1.Run {
 	return &v1.Run{
 		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
-		Generation: run.GetGeneration(),
+		Generation: run.GetGeneration(), Problem: run.GetProblem(),
 	}
 }
 

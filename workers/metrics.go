@@ -19,5 +19,5 @@ func ledgerFigures(l *node.Ledger) metrics.Ledger {
 // figures are what a scrape shows of the fleet while this process owns the queue.
 func (t *term) figures() metrics.Fleet {
 	waiting, placed := t.place.Counts()
-	return metrics.Fleet{Waiting: waiting, Placed: placed, Nodes: t.fleet.figures()}
+	return metrics.Fleet{Waiting: waiting, Placed: placed, Stuck: t.stuck.runs(), Nodes: t.fleet.figures()}
 }

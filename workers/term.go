@@ -36,6 +36,7 @@ type term struct {
 	worker  worker.Worker
 	place   *activities.Placement
 	fleet   *fleet
+	stuck   *stuckRuns
 	stopped atomic.Bool
 	unwatch func() // no scrape shows the term any more
 	cancel  context.CancelFunc
@@ -53,6 +54,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		Logger:        cfg.Logger,
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
+	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
 	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
@@ -100,6 +102,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	ctx, t.cancel = context.WithCancel(context.Background())
 	t.loops.Go(func() { t.place.Run(ctx) })
 	t.loops.Go(func() { t.fleet.run(ctx) })
+	t.loops.Go(func() { t.stuck.watch(ctx) })
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.Logger).run(ctx) })
 	return t, nil
 }

@@ -29,7 +29,7 @@ func filled(t *testing.T) *Metrics {
 	now := time.Unix(1_800_000_000, 0)
 	m.observed.now = func() time.Time { return now }
 	m.WatchFleet(func() Fleet {
-		return Fleet{Waiting: 3, Placed: 2, Nodes: []FleetNode{{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second)}, {Name: "b", State: "offline"}}}
+		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, Nodes: []FleetNode{{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second)}, {Name: "b", State: "offline"}}}
 	})
 	m.WatchLedger("a", func() Ledger {
 		return Ledger{Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryMB: Amount{1024, 512}, GPUs: Amount{2, 1}}
@@ -90,6 +90,7 @@ switchyard_placement_owner 1
 switchyard_placement_reassignments_total{reason="refused"} 1
 switchyard_placement_tasks{state="placed"} 2
 switchyard_placement_tasks{state="waiting"} 3
+switchyard_runs_stuck 1
 switchyard_runs_total{state="failed"} 1
 switchyard_task_attempts_total{state="completed",type="shell"} 1
 switchyard_task_attempts_total{state="moved",type="shell"} 1

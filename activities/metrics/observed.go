@@ -12,6 +12,8 @@ import (
 type Fleet struct {
 	// Waiting are the tasks that wait for a node, Placed those that hold a place on one.
 	Waiting, Placed int
+	// Stuck are the runs and parts of fan-outs whose workflow task fails again and again.
+	Stuck int
 	// Nodes are the nodes by name.
 	Nodes []FleetNode
 }
@@ -36,6 +38,7 @@ type Amount struct{ Total, Used float64 }
 var (
 	ownerDesc    = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
 	tasksDesc    = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
+	stuckDesc    = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
 	nodesDesc    = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
 	beatDesc     = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
 	slotsDesc    = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
@@ -121,6 +124,7 @@ func (o *observed) Collect(out chan<- prometheus.Metric) {
 func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, ...string)) {
 	gauge(tasksDesc, float64(f.Waiting), "waiting")
 	gauge(tasksDesc, float64(f.Placed), "placed")
+	gauge(stuckDesc, float64(f.Stuck))
 	// All states, so that none vanishes from a graph with its last node.
 	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "offline": 0}
 	for _, n := range f.Nodes {

@@ -72,6 +72,9 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.HistoryScannerEnabled.Key():         false,
 		dynamicconfig.EnableParentClosePolicyWorker.Key(): false,
 
+		// A run whose workflow task fails again and again is shown as such after two failures; each one takes 10 s.
+		dynamicconfig.NumConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute.Key(): 2,
+
 		// Nothing calls the internet.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
 

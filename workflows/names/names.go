@@ -138,6 +138,10 @@ const (
 // DeadLettersAttribute is the search attribute (an Int) of a run that counts its dead-lettered tasks; absent: none.
 const DeadLettersAttribute = "SwitchyardDeadLetters"
 
+// ReportedProblemsAttribute is Temporal's own search attribute (a KeywordList) of a workflow whose workflow task fails
+// again and again; absent: it does not.
+const ReportedProblemsAttribute = "TemporalReportedProblems"
+
 // ControlQueue is the task queue of Run, its children and placement. Only the owner of the placement queue polls it.
 const ControlQueue = "control"
 

@@ -48,7 +48,9 @@ type Run struct {
 	// The context as the tasks have left it.
 	Context *structpb.Struct `protobuf:"bytes,10,opt,name=context,proto3" json:"context,omitempty"`
 	// The input that the run was submitted with.
-	Input         *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
+	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
+	// Why an open run makes no progress, for people: its workflow task fails again and again. Empty when it does not.
+	Problem       string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +160,13 @@ func (x *Run) GetInput() *structpb.Struct {
 		return x.Input
 	}
 	return nil
+}
+
+func (x *Run) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
 }
 
 // Task is one task of a run and what is known of it.
@@ -1273,7 +1282,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x04\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x04\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1289,7 +1298,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05tasks\x18\t \x03(\v2\x1d.switchyard.v1.Run.TasksEntryR\x05tasks\x121\n" +
 	"\acontext\x18\n" +
 	" \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
-	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05input\x1aM\n" +
+	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x18\n" +
+	"\aproblem\x18\f \x01(\tR\aproblem\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +

@@ -4189,7 +4189,10 @@ type CancelRunRequest struct {
 	// Run to cancel.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Why, for people.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Terminates the run, its child runs and the parts of its fan-outs instead of asking them to end.
+	// The nodes stop what they run of it: SIGTERM, and SIGKILL after the grace period.
+	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4238,11 +4241,22 @@ func (x *CancelRunRequest) GetReason() string {
 	return ""
 }
 
-// CancelRunResponse says that the run is being cancelled.
+func (x *CancelRunRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// CancelRunResponse says that the run is being cancelled, or, with force, has ended.
 type CancelRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// With force: child runs and parts of fan-outs that were terminated, too.
+	Children int32 `protobuf:"varint,2,opt,name=children,proto3" json:"children,omitempty"`
+	// With force: attempts that nodes were running and now stop.
+	Attempts      int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4282,6 +4296,20 @@ func (x *CancelRunResponse) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *CancelRunResponse) GetChildren() int32 {
+	if x != nil {
+		return x.Children
+	}
+	return 0
+}
+
+func (x *CancelRunResponse) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
 }
 
 // StreamRunLogsRequest asks for what the tasks of a run printed.
@@ -4831,12 +4859,15 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x06counts\x18\x03 \x03(\v2+.switchyard.v1.WatchRunResponse.CountsEntryR\x06counts\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"C\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"Y\n" +
 	"\x10CancelRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"[\n" +
 	"\x11CancelRunResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xc0\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts\"\xc0\x01\n" +
 	"\x14StreamRunLogsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +

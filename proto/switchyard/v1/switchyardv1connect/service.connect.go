@@ -137,7 +137,8 @@ type RunServiceClient interface {
 	// Sends the run as it is, then what changes, and ends when the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest]) (*connect.ServerStreamForClient[v1.WatchRunResponse], error)
 	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is FailedPrecondition.
+	// has ended is FailedPrecondition. With force the run ends at once, whatever
+	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
@@ -521,7 +522,8 @@ type RunServiceHandler interface {
 	// Sends the run as it is, then what changes, and ends when the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest], *connect.ServerStream[v1.WatchRunResponse]) error
 	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is FailedPrecondition.
+	// has ended is FailedPrecondition. With force the run ends at once, whatever
+	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestProblemOfRunWhoseWorkflowTaskFails has a run that answers nothing any more: it is shown with what is known
+// of it and why it makes no progress, and ends by force with all that it has started.
+func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "wedged")
+	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
+	child, grandchild := id+"x", id+"y"
+	signal(t, id, childSignal, child)
+	eventually(t, "the child is open", func() bool {
+		return temporalClient.SignalWorkflow(t.Context(), child, "", childSignal, grandchild) == nil
+	})
+	eventually(t, "the grandchild is open", func() bool { return f.isOpen(t, grandchild) })
+	signal(t, child, executeSignal, &v1.ClaimRef{Task: "test", Claim: 1})
+	polling, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	task, err := temporalClient.WorkflowService().PollActivityTaskQueue(polling, &workflowservice.PollActivityTaskQueueRequest{
+		Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), &v1.ExecuteProgress{Spawned: true, Claim: 1}); err != nil {
+		t.Fatal(err)
+	}
+
+	w := f.watch(t, id)
+	w.until(t, "build has completed", func() bool { return w.run.GetTasks()["build"].GetState() == "completed" })
+	signal(t, id, panicSignal, "out of order")
+	w.until(t, "the watched run has a problem", func() bool { return strings.Contains(w.run.GetProblem(), "out of order") })
+	run := f.get(t, id)
+	if !strings.Contains(run.GetProblem(), "out of order") || run.GetState() != "running" || len(run.GetTasks()) != 2 {
+		t.Errorf("the run is shown as %v", run)
+	}
+	eventually(t, "lists show the problem", func() bool {
+		res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "wedged"}))
+		return err == nil && slices.ContainsFunc(res.Msg.GetItems(), func(run *v1.Run) bool { return run.GetId() == id && run.GetProblem() != "" })
+	})
+
+	res, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Reason: "enough", Force: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Msg.GetId() != id || res.Msg.GetChildren() != 2 || res.Msg.GetAttempts() != 1 {
+		t.Errorf("it says that it did %v; want 2 children and 1 attempt", res.Msg)
+	}
+	for _, ended := range []string{id, child, grandchild} {
+		if f.isOpen(t, ended) {
+			t.Errorf("%s is still open", ended)
+		}
+	}
+	run = f.get(t, id)
+	if run.GetState() != "failed" || run.GetReason() != "terminated" || !strings.HasSuffix(run.GetError(), "ended by force: enough") || run.GetProblem() != "" {
+		t.Errorf("the run has ended as %v", run)
+	}
+	_, err = f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true}))
+	wantCode(t, "force twice", err, connect.CodeFailedPrecondition)
+}
+
+// TestForceKeepsWhatAHealthyRunHasSaid ends a run that answers: what it has done stays known, though its workflow
+// is asked no more.
+func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "healthy")
+	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
+	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := f.reader.lastKnown(t.Context(), f.describe(t, id))
+	if err != nil || kept.GetRun().GetTasks()["build"].GetState() != "completed" {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	tasks := f.get(t, id).GetTasks()
+	if tasks["build"].GetState() != "completed" || tasks["test"].GetState() != "cancelled" {
+		t.Errorf("the tasks are %v", tasks)
+	}
+}
+
+func (f *fixture) describe(t *testing.T, id string) *description {
+	t.Helper()
+	desc, err := f.reader.describe(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}
+
+func (f *fixture) isOpen(t *testing.T, id string) bool {
+	t.Helper()
+	desc, err := f.reader.describe(t.Context(), id)
+	return err == nil && isOpen(desc.GetWorkflowExecutionInfo().GetStatus())
+}
