@@ -42,6 +42,10 @@ type Ownership struct {
 	Client client.Client
 	// Identity of this process, for people.
 	Identity string
+	// Store is the identity of the process's store; empty: it could not be read.
+	Store string
+	// PrivateStore says that the store goes with the process.
+	PrivateStore bool
 	// Begin starts a term with a placement queue of that epoch. valid tells whether
 	// the term still holds: between the checks of Own time may have passed that the
 	// process did not see, as when it was frozen.
@@ -55,7 +59,7 @@ type Ownership struct {
 func (o *Ownership) Own(ctx context.Context) error {
 	token := activity.GetInfo(ctx).TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
-	beat := &v1.OwnerBeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now()}
+	beat := &v1.OwnerBeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
 	lease := newLeaseClock(ownLease)
 	if acknowledged, err := o.beat(ctx, token, beat, lease); !acknowledged {
 		return given("NotConfirmed", "the ownership was not confirmed", err)

@@ -160,6 +160,8 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	s.onStop("private folder", private.close)
 	private.sweep()
 
+	// Nobody else can use it on a Temporal that others use, too.
+	privateStore := cfg.Store == "" && cfg.Temporal == nil
 	if cfg.Store == "" {
 		cfg.Store = filepath.Join(private.dir, "store")
 	}
@@ -186,7 +188,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	}
 	s.onStop("Temporal client", func() error { s.conn.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, PrivateStore: privateStore})
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // blobs answers the calls of BlobService from the gateway's store. Callers choose
-// the keys: they read what runs have, and store what nodes do.
+// the keys: they read what runs have and the identity of the store, and store what nodes do.
 type blobs struct {
 	store *store.Store
 }
@@ -109,6 +109,13 @@ func alreadyStored(format string, args ...any) error {
 // GetBlob returns a value.
 func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
 	key := req.Msg.GetKey()
+	if key == store.IdentityKey {
+		id, err := b.store.Identity(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(id)}), nil
+	}
 	if err := store.CheckKey(key); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}

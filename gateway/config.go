@@ -52,7 +52,11 @@ func (c Config) WithDefaults() Config {
 		c.Namespace = client.DefaultNamespace
 	}
 	if c.Nodes == nil && c.Client != nil {
-		c.Nodes = registry.New(c.Client)
+		nodes := registry.New(c.Client)
+		if c.Store != nil {
+			nodes = nodes.WithStore(c.Store.Identity)
+		}
+		c.Nodes = nodes
 	}
 	c.Limits = c.Limits.withDefaults()
 	if c.Version == "" {

@@ -43,6 +43,8 @@ type ControlConfig struct {
 	Logger *slog.Logger
 	// Metrics shows the fleet while this process owns the placement queue; nil: nothing does.
 	Metrics *metrics.Metrics
+	// PrivateStore says that the store goes with the process, and cannot become a fleet's.
+	PrivateStore bool
 	// Role in the fleet; empty: RoleAuto.
 	Role Role
 	// Retention is how long the store keeps what a closed run has left; 0: DefaultRetention.
@@ -85,12 +87,16 @@ type Control struct {
 
 // StartControl starts a control process. It does not wait until the process owns
 // the placement queue, unless its role is RoleLeader: then it is an error that
-// another one does. Stop ends it.
+// another one does. A fleet whose owner has another store is an error. Stop ends it.
 func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg.Role, _ = ParseRole(string(cfg.Role))
+	storeID, err := cfg.sharedStore(ctx)
+	if err != nil {
+		return nil, err
+	}
 	loopsCtx, cancel := context.WithCancel(context.Background())
 	c := &Control{cfg: cfg, look: make(chan struct{}, 1), cancel: cancel, expected: map[string]time.Time{}}
 	if cfg.Role == RoleObserver {
@@ -111,7 +117,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 			cancel()
 			return nil, err
 		}
-		own := &activities.Ownership{Client: cfg.Client, Identity: processIdentity(), Begin: c.begin, Logger: cfg.Logger}
+		own := &activities.Ownership{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(own.Own, activity.RegisterOptions{Name: names.OwnActivity})
 	}
 	if err := c.election.Start(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
+	"switchyard/activities/store"
 	"switchyard/workflows/names"
 )
 
@@ -48,6 +49,7 @@ type fleet struct {
 	poke      chan struct{}
 
 	mu       sync.Mutex
+	store    string               // identity of the owner's store; empty: it is not known yet
 	expected map[string]time.Time // node -> until when
 	seen     map[string]sighting
 }
@@ -57,6 +59,31 @@ type sighting struct {
 	entry *registry.Entry
 	read  time.Time // when it was read last
 	moved time.Time // when this process first saw its newest heartbeat
+}
+
+// identifyPause is the wait before a store is asked again for its identity.
+const identifyPause = time.Second
+
+// identify finds out which store the nodes must share, and tries again while the store
+// is away, until ctx ends.
+func (f *fleet) identify(ctx context.Context, s *store.Store) {
+	for {
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		id, err := s.Identity(callCtx)
+		cancel()
+		if err == nil {
+			f.mu.Lock()
+			f.store = id
+			f.mu.Unlock()
+			return
+		}
+		f.logger.Warn("which nodes share this process's store is not known", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(identifyPause):
+		}
+	}
 }
 
 func newFleet(c client.Client, p *activities.Placement, logger *slog.Logger) *fleet {
@@ -119,7 +146,7 @@ func (f *fleet) refresh(ctx context.Context, listed []string) time.Duration {
 	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
 		s := f.seen[name]
 		if s.entry.Known() != nil {
-			state, reason := s.entry.State(now.Sub(s.moved))
+			state, reason := s.entry.State(now.Sub(s.moved), f.store)
 			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
 		}
 	}
@@ -141,7 +168,7 @@ func (f *fleet) figures() []metrics.FleetNode {
 		if s.entry.Known() == nil {
 			continue
 		}
-		state, _ := s.entry.State(now.Sub(s.moved))
+		state, _ := s.entry.State(now.Sub(s.moved), f.store)
 		nodes = append(nodes, metrics.FleetNode{Name: name, State: state, LastBeat: s.moved})
 	}
 	return nodes

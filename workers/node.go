@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/metrics"
+	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
@@ -162,12 +163,20 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
 	}
+	kept := &nodeStore{store: cfg.Store, log: cfg.Logger}
+	kept.read(ctx)
 	figures := snapshotter(cfg, ledger)
 	n.presence = activities.NewPresence(activities.PresenceOptions{
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
 			s := figures(ctx)
 			s.Draining = n.leaving.Load()
+			if id := kept.id.Load(); id != nil {
+				s.Store = *id
+			}
+			if problem := kept.problem.Load(); problem != nil {
+				s.StoreProblem = *problem
+			}
 			return s
 		},
 	})
@@ -185,6 +194,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	var loopCtx context.Context
 	loopCtx, n.cancel = context.WithCancel(context.Background())
 	n.loops.Go(func() { n.stay(loopCtx) })
+	n.loops.Go(func() { kept.watch(loopCtx, registry.New(cfg.Client)) })
 	n.unwatch = cfg.Metrics.WatchLedger(cfg.Name, func() metrics.Ledger { return ledgerFigures(ledger) })
 	return n, nil
 }

@@ -101,7 +101,10 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	var ctx context.Context
 	ctx, t.cancel = context.WithCancel(context.Background())
 	t.loops.Go(func() { t.place.Run(ctx) })
-	t.loops.Go(func() { t.fleet.run(ctx) })
+	t.loops.Go(func() {
+		t.fleet.identify(ctx, cfg.Store)
+		t.fleet.run(ctx)
+	})
 	t.loops.Go(func() { t.stuck.watch(ctx) })
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.Logger).run(ctx) })
 	return t, nil

@@ -49,8 +49,9 @@ func (e *Entry) Known() *v1.NodeSnapshot {
 
 // State tells the node's state, and why it is in it, when its newest heartbeat
 // is as old as silence says. Without a heartbeat, silence counts from the
-// registration.
-func (e *Entry) State(silence time.Duration) (state, reason string) {
+// registration. A node whose store is not the one with the identity store is stale,
+// because tasks there could not read what others have left; empty: that is not known.
+func (e *Entry) State(silence time.Duration, store string) (state, reason string) {
 	switch {
 	case e.Record.GetState() == names.NodeOffline:
 		return names.NodeOffline, e.Record.GetReason()
@@ -62,9 +63,16 @@ func (e *Entry) State(silence time.Duration) (state, reason string) {
 		return names.NodeDraining, e.Record.GetReason()
 	case e.Snapshot.GetDraining():
 		return names.NodeDraining, "its worker stops"
+	case e.Known().GetStoreProblem() != "":
+		return names.NodeStale, e.Known().GetStoreProblem()
+	case store != "" && e.Known().GetStore() != "" && e.Known().GetStore() != store:
+		return names.NodeStale, OtherStore
 	}
 	return names.NodeActive, ""
 }
+
+// OtherStore is why a node gets no tasks that keeps values where the others do not look.
+const OtherStore = "its store is not that of the fleet; start its worker with the gateway's URL, or with the gateway's --store"
 
 // entryOf reads an entry from the description of its workflow.
 func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) (*Entry, error) {

@@ -32,10 +32,32 @@ const (
 // Registry is the fleet's registry. It is safe for concurrent use.
 type Registry struct {
 	client client.Client
+	// store returns the identity of the fleet's store; nil: whoever asks does not know it.
+	store func(context.Context) (string, error)
 }
 
 // New returns the registry of the client's namespace.
 func New(c client.Client) *Registry { return &Registry{client: c} }
+
+// WithStore returns the same registry, which shows nodes that use another store than the
+// one that identity tells from others.
+func (r *Registry) WithStore(identity func(context.Context) (string, error)) *Registry {
+	return &Registry{client: r.client, store: identity}
+}
+
+// storeOf returns the identity of the fleet's store, or "" if it is not known.
+func (r *Registry) storeOf(ctx context.Context) string {
+	if r.store == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	id, err := r.store(ctx)
+	if err != nil {
+		return ""
+	}
+	return id
+}
 
 // List returns all nodes by name, those that are offline too, without snapshots.
 // What is stale is told by the clock of this process against that of the server.
@@ -44,7 +66,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	benched := r.benched(ctx)
+	benched, store := r.benched(ctx), r.storeOf(ctx)
 	var mu sync.Mutex
 	var nodes []*v1.Node
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -58,7 +80,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 			if err != nil {
 				return err
 			}
-			n := View(e, time.Now(), benched[name])
+			n := View(e, time.Now(), benched[name], store)
 			n.Snapshot = nil
 			mu.Lock()
 			defer mu.Unlock()
@@ -79,7 +101,7 @@ func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return View(e, time.Now(), r.benched(ctx)[name]), nil
+	return View(e, time.Now(), r.benched(ctx)[name], r.storeOf(ctx)), nil
 }
 
 // Names lists the nodes that are registered, sorted, as visibility knows them: a
@@ -126,6 +148,18 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 // Owner returns the newest heartbeat of the owner of the placement queue, and
 // when the server took it; nil: nobody owns it.
 func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
+	return r.ownerBeat(ctx, func(state enumspb.PendingActivityState) bool {
+		// Between two owners the beat of the last one is still there.
+		return state == enumspb.PENDING_ACTIVITY_STATE_STARTED
+	})
+}
+
+// LastOwner is Owner, and between two owners the beat of the one that has ended.
+func (r *Registry) LastOwner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
+	return r.ownerBeat(ctx, func(enumspb.PendingActivityState) bool { return true })
+}
+
+func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*v1.OwnerBeat, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	d, err := r.client.DescribeWorkflowExecution(ctx, names.OwnerWorkflowID, "")
@@ -136,8 +170,7 @@ func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) 
 		return nil, time.Time{}, fmt.Errorf("read who owns the placement queue: %w", err)
 	}
 	for _, a := range d.GetPendingActivities() {
-		// Between two owners the beat of the last one is still there.
-		if a.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetHeartbeatDetails() == nil {
+		if !wanted(a.GetState()) || a.GetHeartbeatDetails() == nil {
 			continue
 		}
 		var beat v1.OwnerBeat

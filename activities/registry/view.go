@@ -11,7 +11,8 @@ import (
 
 // View is the entry as people see it, with its snapshot. benched is until when
 // the node gets nothing because its attempts kept failing; nil: it is not benched.
-func View(e *Entry, now time.Time, benched *timestamppb.Timestamp) *v1.Node {
+// store is the identity of the fleet's store; empty: it is not known.
+func View(e *Entry, now time.Time, benched *timestamppb.Timestamp, store string) *v1.Node {
 	r, s := e.Record, e.Known()
 	heard := e.BeatAt
 	if heard.IsZero() {
@@ -32,11 +33,11 @@ func View(e *Entry, now time.Time, benched *timestamppb.Timestamp) *v1.Node {
 		Drained:       r.GetDrained(),
 		Snapshot:      s,
 	}
-	n.State, n.Reason = e.State(now.Sub(heard))
+	n.State, n.Reason = e.State(now.Sub(heard), store)
 	if benched.AsTime().After(now) {
 		n.BenchedUntil = benched
 	}
-	if n.State == names.NodeStale {
+	if n.State == names.NodeStale && now.Sub(heard) >= e.StaleAfter() {
 		n.StateSince = timestamppb.New(heard.Add(e.StaleAfter()))
 	}
 	if !e.BeatAt.IsZero() {

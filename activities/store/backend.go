@@ -25,6 +25,8 @@ type backend interface {
 	// deleteOlder removes what starts with prefix, which is none of a run, and was
 	// stored before a time, and says how many values it has removed.
 	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)
+	// identify returns the text under IdentityKey, and makes it if there is none.
+	identify(ctx context.Context) (string, error)
 	// location is what Open opens it by.
 	location() string
 	close() error

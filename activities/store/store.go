@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -22,9 +23,10 @@ const MaxValueBytes = 12 << 20
 // killed half-way. The last Put of a key wins. Its methods may be called from
 // several goroutines and, on one bucket, from several processes at once.
 type Store struct {
-	backend backend
-	batches batches
-	close   func() error
+	backend  backend
+	batches  batches
+	identity atomic.Pointer[string] // nil: not known yet
+	close    func() error
 }
 
 func newStore(b backend) *Store { return &Store{backend: b, close: sync.OnceValue(b.close)} }

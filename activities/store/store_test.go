@@ -405,3 +405,22 @@ func BenchmarkGetMissing(b *testing.B) {
 		}
 	}
 }
+
+// TestIdentityTellsStoresApart opens each store once more: it is the same, and no other is.
+func TestIdentityTellsStoresApart(t *testing.T) {
+	seen := map[string]bool{}
+	onEach(t, func(t *testing.T, s *store.Store) {
+		id, err := s.Identity(t.Context())
+		if err != nil || id == "" || seen[id] {
+			t.Fatalf("identity %q, %v; seen before: %v", id, err, seen)
+		}
+		seen[id] = true
+		if s.Location() == "mem://" {
+			return
+		}
+		again := open(t, s.Location())
+		if other, err := again.Identity(t.Context()); err != nil || other != id {
+			t.Errorf("opened again it is %q, %v; want %q", other, err, id)
+		}
+	})
+}

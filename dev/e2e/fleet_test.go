@@ -306,8 +306,9 @@ func TestReadmeFleet(t *testing.T) {
 // and change nothing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	s := startDev(t, "--nodes", "0")
-	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_STORE=" + filepath.Join(t.TempDir(), "store")}
+	store := filepath.Join(t.TempDir(), "store")
+	s := startDev(t, "--nodes", "0", "--store", store)
+	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_STORE=" + store}
 	leader := startIn(t, repository, env, "gateway", "--address", "127.0.0.1:0", "--role", "leader")
 	if code := leader.wait(); code != 3 || !strings.Contains(leader.stderr.String(), "--role auto") {
 		t.Errorf("a second leader exits with %d: %s", code, leader.stderr.String())

@@ -68,7 +68,11 @@ type NodeSnapshot struct {
 	// Somebody plays on the machine: the label "gaming" was added, and its GPUs are in use.
 	Gaming bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
 	// What containers may do on the node beyond the harmless; absent: nothing.
-	Containers    *ContainerPolicy `protobuf:"bytes,21,opt,name=containers,proto3" json:"containers,omitempty"`
+	Containers *ContainerPolicy `protobuf:"bytes,21,opt,name=containers,proto3" json:"containers,omitempty"`
+	// Identity of the store that the worker uses; empty while the worker cannot read it.
+	Store string `protobuf:"bytes,22,opt,name=store,proto3" json:"store,omitempty"`
+	// Why the worker cannot use its store, for people; empty when it can. The node gets no tasks meanwhile.
+	StoreProblem  string `protobuf:"bytes,23,opt,name=store_problem,json=storeProblem,proto3" json:"store_problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +252,20 @@ func (x *NodeSnapshot) GetContainers() *ContainerPolicy {
 		return x.Containers
 	}
 	return nil
+}
+
+func (x *NodeSnapshot) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *NodeSnapshot) GetStoreProblem() string {
+	if x != nil {
+		return x.StoreProblem
+	}
+	return ""
 }
 
 // ContainerPolicy is what the containers of tasks may do on a node beyond what cannot harm it.
@@ -1513,7 +1531,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\a\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\b\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1538,7 +1556,9 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x06gaming\x18\x14 \x01(\bR\x06gaming\x12>\n" +
 	"\n" +
 	"containers\x18\x15 \x01(\v2\x1e.switchyard.v1.ContainerPolicyR\n" +
-	"containers\x1a?\n" +
+	"containers\x12\x14\n" +
+	"\x05store\x18\x16 \x01(\tR\x05store\x12#\n" +
+	"\rstore_problem\x18\x17 \x01(\tR\fstoreProblem\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +

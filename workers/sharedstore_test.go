@@ -1,0 +1,83 @@
+package workers
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"switchyard/activities/registry"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func openStore(t *testing.T, location string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestNodeWithoutTheFleetsStoreGetsNoTasks has a node with a store of its own and one whose gateway does not answer:
+// the registry says so, and what they could run waits for a node that shares the store.
+func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	c.start("private", func(cfg *NodeConfig) { cfg.Store = openStore(t, "mem://") })
+	c.start("astray", func(cfg *NodeConfig) { cfg.Store = openStore(t, "http://127.0.0.1:1") })
+	reg := registry.New(c.conn).WithStore(c.store.Identity)
+	for short, want := range map[string]string{"private": registry.OtherStore, "astray": "its store http://127.0.0.1:1 cannot be used"} {
+		var n *v1.Node
+		eventually(t, short+" beats", func() bool {
+			var err error
+			n, err = reg.Get(t.Context(), c.name(short))
+			return err == nil && n.GetLastBeatAt() != nil
+		})
+		if n.GetState() != "stale" || !strings.Contains(n.GetReason(), want) {
+			t.Errorf("%s is %s: %q, want stale: %q", short, n.GetState(), n.GetReason(), want)
+		}
+	}
+	eventually(t, "the owner knows both", func() bool { return c.control.knows(c.name("private")) && c.control.knows(c.name("astray")) })
+	h := c.submit(c.input(`{name: private, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
+	h.until("a", func(task *v1.Task) bool { return task.GetState() == "queued" })
+	c.start("shared")
+	run := h.wait()
+	want(t, run, "completed", nil)
+	for name, task := range run.GetTasks() {
+		if task.GetNode() != c.name("shared") {
+			t.Errorf("%s ran on %s", name, task.GetNode())
+		}
+	}
+}
+
+// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live owner, and, when
+// that has stopped, one with a private store.
+func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{Role: RoleLeader})
+	other := y.config
+	other.Store, other.Role, other.Logger = openStore(t, "mem://"), RoleAuto, slog.New(slog.DiscardHandler)
+	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") || !strings.Contains(err.Error(), "--store") {
+		t.Errorf("beside the owner: %v", err)
+		if err == nil {
+			c.Stop()
+		}
+	}
+	y.control.Stop()
+	other.PrivateStore = true
+	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
+		t.Errorf("with a private store, after the owner: %v", err)
+		if err == nil {
+			c.Stop()
+		}
+	}
+	other.PrivateStore = false
+	c, err := StartControl(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	eventually(t, "a gateway with a new store takes over", c.Owns)
+}
