@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
@@ -308,7 +307,7 @@ func (r *recovery) carry(ctx context.Context, a *attempt, l *legacy, exec execut
 	case !ok && l.kept.StartedAt.IsZero():
 		return moved("incarnation", fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
 	case !ok:
-		return n.vanished(ctx, a)
+		return n.orphan(ctx, a.heartbeat, a.req)
 	}
 	if w.started.IsZero() {
 		w.started = found.StartedAt
@@ -324,17 +323,9 @@ func (r *recovery) carry(ctx context.Context, a *attempt, l *legacy, exec execut
 	}
 	res, err := w.finish(ctx, &a.members[0])
 	if errors.Is(err, executor.ErrNotRunning) {
-		return n.vanished(ctx, a)
+		return n.orphan(ctx, a.heartbeat, a.req)
 	}
 	return res, err
-}
-
-// vanished is the answer of an attempt that had started and of which nothing is there any
-// more: what it has recorded counts.
-func (n *Node) vanished(ctx context.Context, a *attempt) (*v1.ExecuteResponse, error) {
-	req := proto.CloneOf(a.req)
-	req.Unheard = append(req.Unheard, req.GetAttempt())
-	return n.orphan(ctx, a.heartbeat, req)
 }
 
 // resumeLog goes on with the log that an earlier worker has written. The error is that

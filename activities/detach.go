@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"switchyard/activities/executor"
@@ -56,7 +57,7 @@ func (n *Node) Detach(_ context.Context, req *v1.DetachRequest) (*v1.DetachRespo
 	res := &v1.DetachResponse{}
 	for _, c := range req.GetAttempts() {
 		a := n.attempts.find(attemptKey{req.GetRunId(), names.AttemptID(c.GetTask(), c.GetClaim())})
-		if a == nil || !a.detach(lease) {
+		if a == nil || !a.detach(max(lease, a.heartbeat)) {
 			res.Others = append(res.Others, c)
 		}
 	}
@@ -176,8 +177,8 @@ func (a *attempt) gone(attended int) error {
 	return errDetached
 }
 
-// orphan answers an activity that is to adopt an attempt which is not here: the worker
-// was started again, or nobody came for too long. What the attempt has recorded counts.
+// orphan returns the end of an attempt that is not here any more: the worker was started
+// again, or the attempt has run unattended for too long. What it has recorded counts.
 func (n *Node) orphan(ctx context.Context, heartbeat time.Duration, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	res := &v1.ExecuteResponse{
 		State: "lost", Reason: "node_lost", Node: n.Name,
@@ -186,6 +187,9 @@ func (n *Node) orphan(ctx context.Context, heartbeat time.Duration, req *v1.Exec
 	ctx, cancel := context.WithTimeout(ctx, min(cmp.Or(heartbeat, defaultHeartbeatTimeout)/2, longestOrphan))
 	defer cancel()
 	members := membersOf(req)
+	for i := range members {
+		members[i].unheard = append(slices.Clip(members[i].unheard), members[i].attempt)
+	}
 	before, err := n.awaitAnswers(ctx, req, members)
 	if err != nil {
 		return res, nil // the next attempt looks again

@@ -40,10 +40,7 @@ func (b *bench) leave(e *execution, task, token string) {
 // adoption is a request for an attempt that the node has.
 func adoption(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	req = proto.CloneOf(req)
-	req.Adopt, req.Spec, req.Unheard = true, nil, []int32{req.GetAttempt()}
-	for _, m := range req.GetBatch() {
-		m.Unheard = []int32{m.GetAttempt()}
-	}
+	req.Adopt, req.Spec = true, nil
 	return req
 }
 
