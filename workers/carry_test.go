@@ -11,9 +11,11 @@ import (
 	"switchyard/workflows"
 )
 
-// shortHistory is a limit with which a small run goes through many executions.
+// shortHistory returns limits with which a small run goes through many executions, although it is never quiet.
 // Temporal lets a second pass between two.
-func shortHistory(events int) workflows.Limits { return workflows.Limits{HistoryEvents: events} }
+func shortHistory(events int) workflows.Limits {
+	return workflows.Limits{HistoryEvents: events, HardHistoryEvents: events}
+}
 
 // ladder is a run of some hundred tasks with a bit of everything, and what its
 // tasks do.

@@ -78,7 +78,7 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 // has nobody else's place.
 func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60, HandoverWait: time.Hour}})
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60}})
 	c := y.crew(t, script{"each": {{Block: true}, {}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
 	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 3}}}`))

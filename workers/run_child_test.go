@@ -191,7 +191,7 @@ func TestChildRunIsCancelled(t *testing.T) {
 // A child run that takes long runs once while its parent goes through several executions.
 func TestLongChildHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})
 	c.start("n")
 	h := c.submit(c.inputOf(c.chainBesideChild("slow")))
@@ -208,14 +208,14 @@ func TestLongChildHoldsNothingUp(t *testing.T) {
 	}
 	executions := h.executions()
 	for name, i := range map[string]int{"first": 0, "last": len(executions) - 1} {
-		replay(t, "continued-child-"+name, handoverLimits(), h.history(executions[i]))
+		replay(t, "continued-child-"+name, detachLimits(), h.history(executions[i]))
 	}
 }
 
 // However a child run ends that a later execution of its parent awaits, the parent hears it.
 func TestChildEndsAfterContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	for name, end := range map[string]struct {
 		do                func(h, child *handle)
 		run, task, inside string
@@ -269,7 +269,7 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 				}
 			}
 			if name == "its parent terminated" {
-				replay(t, "continued-child-orphan", handoverLimits(), child.history(""))
+				replay(t, "continued-child-orphan", detachLimits(), child.history(""))
 			}
 		})
 	}

@@ -17,9 +17,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// handoverLimits are those of runs that go through many executions and wait for nothing.
-func handoverLimits() workflows.Limits {
-	return workflows.Limits{HistoryEvents: 60, HandoverWait: 10 * time.Millisecond}
+// detachLimits returns limits with which a small run detaches its attempts again and again.
+func detachLimits() workflows.Limits {
+	return workflows.Limits{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
 }
 
 // within is a context that ends when a test has waited for too long.
@@ -31,7 +31,7 @@ func within(t *testing.T) context.Context {
 
 // chainBeside is a chain of short tasks, with others beside it that take long.
 func chainBeside(n int, beside map[string]*v1.TaskDefinition) *v1.Definition {
-	def := &v1.Definition{Name: "handover", Tasks: beside}
+	def := &v1.Definition{Name: "detach", Tasks: beside}
 	for i := range n {
 		name := fmt.Sprintf("t%02d", i)
 		def.Tasks[name] = shellTask()
@@ -42,11 +42,89 @@ func chainBeside(n int, beside map[string]*v1.TaskDefinition) *v1.Definition {
 	return def
 }
 
+// detaches returns how often each node was asked to detach attempts of the run.
+func (h *handle) detaches() map[string]int {
+	asked := map[string]int{}
+	for _, execution := range h.executions() {
+		for _, e := range h.history(execution) {
+			if s := scheduled(e, names.DetachActivity); s != nil {
+				asked[s.GetTaskQueue().GetName()]++
+			}
+		}
+	}
+	return asked
+}
+
+// A run that has outgrown the soft bound goes on to start tasks beside a long one, detaches nothing, and continues as new
+// as soon as nothing is in flight.
+func TestContinueAsNewWhenQuiet(t *testing.T) {
+	t.Parallel()
+	limits := workflows.Limits{HistoryEvents: 60}
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"long": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask(), "after": shellTask("long"), "last": shellTask("after")})))
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, events := len(h.executions()), len(h.history("")); n != 1 || events <= limits.HistoryEvents {
+		t.Errorf("%d executions, %d events", n, events)
+	}
+	c.fake.Release("long")
+	want(t, h.wait(), "completed", map[string]string{"long": "completed", "last": "completed"})
+	executions := h.executions()
+	if n := c.calls(); len(executions) < 2 || len(h.detaches()) > 0 || n["long"] != 1 || n["after"] != 1 || n["last"] != 1 {
+		t.Errorf("%d executions, asked to detach: %v, calls %v", len(executions), h.detaches(), n)
+	}
+	for i, execution := range executions[:2] {
+		replay(t, fmt.Sprintf("continued-quiet-%d", i), limits, h.history(execution))
+	}
+}
+
+// An attempt on a node that is dead, and that may be silent for long, harms no other attempt and lets others start. In
+// the next round only its own node is asked.
+func TestDeadNodeHarmsNoOtherAttempt(t *testing.T) {
+	t.Parallel()
+	limits := detachLimits()
+	limits.LastHistoryEvents = limits.HardHistoryEvents + 8*100
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c.start("n")
+	l := c.distant("far")
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"one": shellTask(), "two": shellTask(), "far": shellTask()})
+	for _, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+	}
+	def.Tasks["far"].Constraints.TargetNode, def.Tasks["far"].HeartbeatTimeout = c.name("far"), "10m"
+	h := c.submit(c.inputOf(def))
+	for _, task := range []string{"one", "two", "far", "t05"} {
+		c.running(task)
+	}
+	l.cut()
+	c.fake.Release("t05")
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	asked := h.detaches()
+	near, far := asked[names.NodeQueue(c.name("n"), names.ControlLane)], asked[names.NodeQueue(c.name("far"), names.ControlLane)]
+	if len(h.executions()) != 1 || near < 1 || far <= near {
+		t.Errorf("%d executions, asked to detach: %v", len(h.executions()), asked)
+	}
+	l.mend()
+	for _, task := range []string{"one", "two", "far"} {
+		c.fake.Release(task)
+	}
+	run := h.wait()
+	for _, task := range []string{"one", "two", "far"} {
+		want(t, run, "completed", map[string]string{task: "completed"})
+		if n, attempt := c.calls()[task], run.GetTasks()[task].GetAttempt(); n != 1 || attempt != 0 {
+			t.Errorf("%s ran %d times, attempt %d", task, n, attempt)
+		}
+	}
+	replay(t, "detach-dead-node", limits, h.history(""))
+}
+
 // A long task runs once while its run goes through several executions, and what it
 // leaves is whole.
 func TestLongTaskHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask()})))
@@ -75,21 +153,21 @@ func TestLongTaskHoldsNothingUp(t *testing.T) {
 	}
 	executions := h.executions()
 	for name, i := range map[string]int{"first": 0, "second": 1, "last": len(executions) - 1} {
-		replay(t, "continued-handover-"+name, handoverLimits(), h.history(executions[i]))
+		replay(t, "continued-detached-"+name, detachLimits(), h.history(executions[i]))
 	}
 }
 
 // A batch goes on, too, and is told one by one as ever.
-func TestBatchIsHandedOver(t *testing.T) {
+func TestBatchIsReattached(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"each": {{}, {Block: true}, {}}})
 	c.start("n")
 	each := shellTask()
 	each.Parallel, each.Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
 	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"each": each})))
 	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	eventually(t, "the batch is adopted", h.spawned)
+	eventually(t, "the batch is reattached", h.spawned)
 	c.fake.Release("each")
 	run := h.wait()
 	want(t, run, "completed", map[string]string{"each": "completed"})
@@ -100,9 +178,9 @@ func TestBatchIsHandedOver(t *testing.T) {
 
 // What holds a lock keeps it, what counts for a limit goes on counting, and what waits for
 // that begins when the attempt has ended.
-func TestLimitsHoldAcrossTheHandover(t *testing.T) {
+func TestLimitsCountDetachedAttempts(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"first": {{Block: true}}})
 	c.start("n")
 	mutex := names.NewRunID("lock")
@@ -120,10 +198,10 @@ func TestLimitsHoldAcrossTheHandover(t *testing.T) {
 	want(t, h.wait(), "completed", map[string]string{"first": "completed", "second": "completed"})
 }
 
-// A run that is cancelled stops what it has handed over, whenever that comes.
-func TestCancelOfHandedOver(t *testing.T) {
+// A run that is cancelled stops what it has detached, whenever that comes.
+func TestCancelOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"long": {{Block: true}}})
 	c.start("n")
 	for round := range 4 {
@@ -150,13 +228,12 @@ func TestCancelOfHandedOver(t *testing.T) {
 	}
 }
 
-// A node that cannot be asked holds the run up for as long as its attempts are not
-// known to be lost, and what the others were asked to detach goes on. What is cut off
-// between two executions has ended before it is repeated.
-func TestNodeIsCutOffAtTheHandover(t *testing.T) {
+// A run whose hard bound moves in small steps continues as new when the attempts of a node that cannot be asked are known
+// to be lost. What is cut off has ended before it is repeated, and the attempts of other nodes run once.
+func TestNodeIsCutOffBeforeDetach(t *testing.T) {
 	t.Parallel()
-	limits := handoverLimits()
-	limits.HandoverLease = 12 * time.Second
+	limits := detachLimits()
+	limits.DetachedLease, limits.LastHistoryEvents = 18*time.Second, limits.HardHistoryEvents+8*30
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.start("n")
@@ -209,8 +286,8 @@ func TestNodeIsCutOffAtTheHandover(t *testing.T) {
 // What was detached by a node that is then cut off has ended before the task starts elsewhere.
 func TestNodeIsCutOffWhileDetached(t *testing.T) {
 	t.Parallel()
-	limits := handoverLimits()
-	limits.HandoverLease = 18 * time.Second
+	limits := detachLimits()
+	limits.DetachedLease = 18 * time.Second
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
 	c.start("n")
@@ -234,7 +311,6 @@ func TestNodeIsCutOffWhileDetached(t *testing.T) {
 	c.start("m")
 	holds.cut()
 	c.fake.Release("t05")
-	// The run waits for the node that is silent, with the attempt of the other detached.
 	eventually(t, "it is detached", func() bool {
 		for _, a := range h.described().GetPendingActivities() {
 			if strings.HasPrefix(a.GetActivityId(), "long#") {

@@ -77,7 +77,7 @@ func TestMutex(t *testing.T) {
 // through a continue-as-new.
 func TestSemaphore(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{HistoryEvents: 150}
+	limits := shortHistory(150)
 	y := own(t, ControlConfig{locker: quickLocker, limits: limits})
 	c := y.crew(t, script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.start("n")

@@ -146,7 +146,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inParts
-	limits.HistoryEvents, limits.PartInstances = 60, 20
+	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartInstances = 60, 60, 20
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"each": {{Duration: 30 * time.Millisecond, Output: "n=1"}}, "chain": {{Duration: 20 * time.Millisecond}}})
 	c.start("n")

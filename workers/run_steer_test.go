@@ -238,7 +238,7 @@ func TestKillRacesTheEnd(t *testing.T) {
 // what is killed ends so, whenever that comes.
 func TestSteeringOfHandedOver(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: handoverLimits()})
+	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"long": {{Block: true}}, "doomed": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": shellTask(), "doomed": shellTask()})))
@@ -263,7 +263,7 @@ func TestSteeringOfHandedOver(t *testing.T) {
 		t.Errorf("calls %v", n)
 	}
 	for i, execution := range executions[:2] {
-		replay(t, fmt.Sprintf("continued-paused-%d", i), handoverLimits(), h.history(execution))
+		replay(t, fmt.Sprintf("continued-paused-%d", i), detachLimits(), h.history(execution))
 	}
 }
 

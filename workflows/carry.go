@@ -19,45 +19,41 @@ import (
 // twice as much, and Temporal carries 2 MB.
 const maxCarryBytes = 512 << 10
 
-// mustContinueAsNew says that the history has grown so long that the run must go
-// on in a fresh one. From then on nothing is started until what runs has ended.
-func (r *run) mustContinueAsNew() bool {
-	if !r.draining {
-		info := workflow.GetInfo(r.root)
-		r.draining = info.GetCurrentHistorySize() > r.limits.HistoryBytes ||
-			info.GetCurrentHistoryLength() > r.limits.HistoryEvents
-	}
-	return r.draining
-}
-
-// continueAsNew leaves the state of the run to a fresh execution. Nothing runs
-// then and nothing has happened that the core does not know; back-offs begin
-// anew, and requests that wait for a node are made again by the next execution.
-// It returns nil when something has happened after all.
+// continueAsNew leaves the state of a quiet run to a fresh execution, which begins
+// back-offs anew and repeats the requests that wait for a node. It returns nil
+// if something has happened that the state does not hold.
 func (r *run) continueAsNew() error {
-	if r.leavePlacement() {
+	if r.isOvertaken() || r.leavePlacement() {
 		return nil
 	}
 	r.flushEvents()
 	r.leaveLocks()
-	if r.gather(); len(r.events) > 0 || r.steerings > 0 {
+	if r.isOvertaken() {
 		return nil
 	}
 	carry := r.carry()
 	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("save the state"))
+		options := stateOptions("save the state")
+		if len(r.detaching.detached) > 0 { // they cannot wait for the store
+			options.ScheduleToCloseTimeout = r.limits.DetachedLease / leaseShare
+		}
+		ctx := workflow.WithLocalActivityOptions(r.ctx, options)
 		var stored v1.RunCarry
 		err := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.self, r.in.GetGeneration(), carry).Get(ctx, &stored)
+		if err != nil && len(r.detaching.detached) > 0 {
+			workflow.GetLogger(r.ctx).Warn("the state of the run could not be saved, its attempts are reattached", "error", err)
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("save the state of the run: %w", err)
 		}
-		if r.news() {
+		if r.isOvertaken() {
 			return nil
 		}
 		carry = &stored
 	}
 	r.awaitHandlers()
-	if r.news() {
+	if r.isOvertaken() {
 		return nil
 	}
 	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Carry: carry}
@@ -85,35 +81,35 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 	}
 }
 
-// leavePlacement takes back the requests that the next execution may not make again,
-// because there others may have their turn, or the batches are other ones: a place
-// that the queue has found for such a request would be nobody's for ever. It says
-// whether the queue has still to be told of something.
+// leavePlacement takes back the requests that the next execution may not repeat,
+// because other tasks have their turn there, or batches have other members: a place
+// that the queue has found for such a request would never be used. It reports
+// whether there is anything to send to the queue first.
 func (r *run) leavePlacement() bool {
 	left := false
 	for i := range r.core.Len() {
 		if u := r.units[i]; u != nil && u.lead == i && r.waitsForNode(i, u.claim) && r.takesTurns(i) {
-			r.suspend(u, reasonHandover, "the run goes on in another execution")
+			r.suspend(u, reasonContinued, "the run continues as new")
 			left = true
 		}
 	}
 	return left || r.placement.pausing && len(r.placement.released) > 0
 }
 
-// takesTurns says that what is asked for of a task depends on what else waits.
+// takesTurns reports whether the request of a task depends on what else waits.
 func (r *run) takesTurns(i int) bool {
 	a := r.admissible(i)
 	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || r.in.GetDefinition().GetMaxParallel() > 0
 }
 
-// news says whether something has happened that the state does not hold which is
-// about to be left.
-func (r *run) news() bool {
+// isOvertaken reports whether something has happened that the state does not hold
+// which is about to be left.
+func (r *run) isOvertaken() bool {
 	if len(r.commands) > 0 {
 		return true // they change the state
 	}
 	r.gather()
-	return len(r.events) > 0 || r.steerings > 0 || !r.canDetach()
+	return r.poked || len(r.events) > 0 || !r.isQuiet()
 }
 
 // carry is the run as the next execution needs it.
@@ -200,7 +196,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		r.board.touch(i) // who watched the execution before sees all of it again
 		if r.core.Task(i).State == dag.StateAssigned && r.core.Definition(i).GetType() == typeApproval {
 			r.approvals[i] = true
-			r.adopt(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
+			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
 		}
 	}
 	r.board.setContext(r.context)

@@ -83,7 +83,7 @@ func (r *run) followChild(c *child) {
 // restoreChild goes on with the run of a task that the execution before has started.
 func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))}
-	r.adopt(u)
+	r.track(u)
 	r.ready(i, workflow.Now(r.ctx))
 	c := &child{
 		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},

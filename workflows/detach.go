@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -18,238 +17,185 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A run whose history is full goes on in another execution, and the attempts that
-// take long go on meanwhile: the nodes are asked to detach them, the next execution
-// adopts them.
+// Past the soft bound of its history a run continues as new as soon as it is quiet, and admits until then. Past the
+// hard bound it stops admitting and has the nodes detach what does not end soon; the next execution reattaches it:
 //
-//	history full ── a short wait ──> Detach ──> all are detached ──> continue as new ──> adopt
-//	                                   ▲             │ some are not, for too long
-//	                                   └── adopt ◀───┘
+//	admitting ──hard bound──▶ draining ──a moment──▶ detaching ──quiet──▶ continue as new ──▶ reattach
+//	    ▲                                                │
+//	    └── hard bound raised, reattach ── leaseShare ───┘
 //
-// Nobody beats for a detached attempt, so that it runs under a lease that is long
-// enough for the way to the next execution. What was handed over and is lost may run
-// until that lease is over: only then is the task told to be lost.
+// No activity renews the lease of a detached attempt, which is long enough for the way to the next execution. An
+// attempt that cannot be detached harms no other: those that were detached are reattached while most of their lease is
+// left, and the next round begins with the attempt that failed this one. At the last bound the run does not admit
+// again, but the rounds continue.
+//
+// The task of a detached attempt that is lost ends when the lease is over: until then the attempt may run.
 
 const (
-	// stateDetached is how an activity ends whose attempt goes on without it.
+	// stateDetached is how an activity ends whose attempt continues without it.
 	stateDetached = "detached"
-	// shareOfLease is the part of the lease after which attempts are adopted again when
-	// others could not be detached.
-	shareOfLease = 6
-	// firstAsk and lastAsk are the times between two Detach of the same node, doubling.
-	firstAsk, lastAsk = 2 * time.Second, 10 * time.Minute
+	// leaseShare is the part of the lease of detached attempts that the run has to continue as new.
+	leaseShare = 6
 )
 
-// handover is how far a run is with handing its attempts over.
-type handover struct {
-	begun bool
-	pause time.Duration // before nodes are asked again
-	asked int           // nodes that have not answered
-	// detached are the attempts for which nobody waits, and since when the first of them.
-	detached []*attempt
-	since    time.Time
-	// adopting says that this execution is to adopt them.
-	adopting bool
+// detaching is how far a run is with detaching its attempts.
+type detaching struct {
+	bound    historySize // past which nothing is admitted
+	begun    bool        // a round has: short attempts may end
+	asking   bool        // nodes are asked to detach attempts
+	round    int
+	detached []*attempt // in the order in which they were
 }
 
-// handOver begins to hand over what runs, if nothing else keeps the run in this execution.
-func (r *run) handOver() {
-	h := &r.handover
-	if h.begun || r.inFlight == 0 || !r.canDetach() {
+// limitHistory decides whether anything is admitted in this round of the loop.
+func (r *run) limitHistory() {
+	d, size, was := &r.detaching, r.historySize(), r.draining
+	full := size.exceeds(d.bound)
+	if full && !d.begun {
+		d.begun = true
+		wait := r.limits.DetachWait
+		if d.bound == r.limits.last() {
+			wait = r.limits.DetachedLease // the events that are left are for what runs
+		}
+		r.after(wait, "let short attempts end", r.beginDetaching)
+	}
+	r.draining = full || size.exceeds(r.limits.soft()) && r.isQuiet()
+	if was && !r.draining {
+		r.requestAll() // answers of placement were dropped meanwhile
+	}
+}
+
+func (r *run) historySize() historySize {
+	info := workflow.GetInfo(r.root)
+	return historySize{info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()}
+}
+
+// isQuiet reports whether the next execution can take over all that is under way.
+func (r *run) isQuiet() bool {
+	return r.inFlight == 0 && len(r.assignments) == 0 && r.openEnds == 0 && r.steerings == 0 && r.canDetach()
+}
+
+// beginDetaching begins to ask nodes. If the run has not continued as new in time, it admits again.
+func (r *run) beginDetaching() {
+	d := &r.detaching
+	d.asking, d.round = true, d.round+1
+	r.after(r.limits.DetachedLease/leaseShare, "reattach what is detached", func() {
+		d.begun, d.asking = false, false
+		d.bound = d.bound.raised(r.historySize(), r.limits.step(), r.limits.last())
+		r.poke()
+	})
+}
+
+// detach asks nodes to detach their attempts, each once a round. While there are attempts that are being stopped, or
+// that were asked for in vain, it asks only for these: to detach the others would be in vain, too.
+func (r *run) detach() {
+	d := &r.detaching
+	if !d.asking || !r.canDetach() {
 		return
 	}
-	h.begun, h.pause = true, firstAsk
-	r.after(r.limits.HandoverWait, "let short attempts end", r.detach)
-}
-
-// detach asks the nodes to go on without this execution.
-func (r *run) detach() {
-	h := &r.handover
-	if r.inFlight == 0 {
-		return // nothing is left that was not detached
-	}
-	lease := r.limits.HandoverLease
-	if len(h.detached) > 0 && workflow.Now(r.ctx).Sub(h.since) > lease/shareOfLease {
-		h.adopting = true
-		r.poke()
-	} else {
-		r.askNodes()
-	}
-	if h.asked == 0 {
-		r.askAgain()
-	}
-}
-
-func (r *run) askAgain() {
-	h := &r.handover
-	r.after(h.pause, "ask nodes again to detach attempts", r.detach)
-	h.pause = min(2*h.pause, lastAsk)
-}
-
-// askNodes asks each node that has attempts for them.
-func (r *run) askNodes() {
-	type ask struct {
-		node  string
-		lease time.Duration
-	}
-	for len(r.assignments) > 0 { // what has not been sent to its node stays here
+	for len(r.assignments) > 0 { // not sent to their nodes yet
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
-		r.giveBack(a, reasonHandover, "the run goes on in another execution")
+		r.giveBack(a, reasonContinued, "the run continues as new")
 	}
-	requests := map[ask]*v1.DetachRequest{}
+	var attached, slow []*attempt
 	for _, i := range slices.Sorted(maps.Keys(r.attempts)) {
 		att := r.attempts[i]
-		if att.members[0] != i || att.stopped != nil || att.detached {
+		if att.members[0] != i || att.detached {
 			continue
 		}
-		key := ask{att.node, r.leaseOf(att)}
-		req := requests[key]
-		if req == nil {
-			req = &v1.DetachRequest{RunId: r.id, Lease: durationpb.New(key.lease)}
-			requests[key] = req
+		attached = append(attached, att)
+		if att.stopped != nil || att.askedIn > 0 {
+			slow = append(slow, att)
 		}
-		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: r.core.Name(i), Claim: r.core.Task(i).Claim})
 	}
-	byNode := func(a, b ask) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.lease, b.lease)) }
-	for _, key := range slices.SortedFunc(maps.Keys(requests), byNode) {
-		r.handover.asked++
-		ctx := workflow.WithActivityOptions(r.ctx, detachOptions(key.node))
-		r.fly(workflow.ExecuteActivity(ctx, names.DetachActivity, requests[key]), func(f workflow.Future) {
-			if err := f.Get(r.ctx, nil); err != nil {
-				workflow.GetLogger(r.ctx).Debug("a node was not asked to detach its attempts", "node", key.node, "error", err)
-			}
-			// What counts is the answer of the attempts' own activities.
-			if r.handover.asked--; r.handover.asked == 0 {
-				r.askAgain()
-			}
+	if len(slow) > 0 {
+		attached = slow
+	}
+	requests := map[string]*v1.DetachRequest{} // by node
+	for _, att := range attached {
+		if att.stopped != nil || att.askedIn == d.round {
+			continue
+		}
+		att.askedIn = d.round
+		if requests[att.node] == nil {
+			requests[att.node] = &v1.DetachRequest{RunId: r.id, Lease: durationpb.New(r.limits.DetachedLease)}
+		}
+		first := att.members[0]
+		req := requests[att.node]
+		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: r.core.Name(first), Claim: r.core.Task(first).Claim})
+	}
+	for _, node := range slices.Sorted(maps.Keys(requests)) {
+		options := detachOptions(node, r.limits.DetachedLease/leaseShare)
+		// The attempts' own activities have the answer.
+		r.startActivity(options, names.DetachActivity, requests[node], memberCharge*len(requests[node].GetAttempts()))
+	}
+}
+
+// detachedLease returns how long a detached attempt may run unattended. Its node takes the heartbeat time-out of the
+// attempt where that is longer, too.
+func (r *run) detachedLease(att *attempt) time.Duration {
+	own, all := definition.HeartbeatTimeout(r.core.Definition(att.task)), r.in.GetOptions().GetHeartbeatTimeout().AsDuration()
+	return max(r.limits.DetachedLease, own, all)
+}
+
+// outlives reports whether an attempt runs, or may run, although its activity has ended, and sees to what follows.
+func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
+	left := att.leaseUntil.Sub(workflow.Now(r.ctx)) // negative if it was never detached
+	_, timedOut := errors.AsType[*temporal.TimeoutError](err)
+	switch {
+	case err == nil && res.GetState() == stateDetached:
+		r.detached(att, res)
+	case left <= 0:
+		return false
+	case temporal.IsCanceledError(err): // before the node had received the activity, which is to stop the attempt
+		r.after(time.Millisecond, "stop the attempt", func() {
+			r.inFlight--
+			r.reattach(att)
 		})
-	}
-}
-
-// leaseOf is how long an attempt may run with nobody who waits for it.
-func (r *run) leaseOf(att *attempt) time.Duration {
-	return max(r.limits.HandoverLease, definition.HeartbeatTimeout(r.core.Definition(att.task)))
-}
-
-// wasDetached takes it in if that is how the activity of an attempt has ended.
-func (r *run) wasDetached(att *attempt, f workflow.Future) bool {
-	h := &r.handover
-	if !h.begun && att.leaseUntil.IsZero() {
+	case timedOut || res.GetState() == dag.StateLost:
+		r.after(left, "the attempt may run until its lease is over", func() { r.over(att, res, err) })
+	default:
 		return false
 	}
-	var res v1.ExecuteResponse
-	if f.Get(r.ctx, &res) != nil || res.GetState() != stateDetached {
-		return false
-	}
-	now := workflow.Now(r.ctx)
-	if len(h.detached) == 0 {
-		h.since = now
-	}
-	h.detached = append(h.detached, att)
-	att.detached, att.leaseUntil = true, now.Add(r.leaseOf(att))
+	return true
+}
+
+// detached notes that an attempt continues without its activity.
+func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
+	att.detached, att.askedIn, att.leaseUntil = true, 0, workflow.Now(r.ctx).Add(r.detachedLease(att))
+	r.detaching.detached = append(r.detaching.detached, att)
 	r.inFlight--
-	// A node may have heard late of what the execution before wanted.
-	h.adopting = h.adopting || !r.draining
-	// Of a batch it is not told which of its instances runs.
+	// The answer for a batch does not say which of its instances runs.
 	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
 		r.board.entries[i].startedAt = res.GetStartedAt()
 		r.events = append(r.events, dag.Running{Task: i, Claim: r.core.Task(i).Claim})
 	}
 	r.poke()
-	return true
 }
 
-// uncertain says for how long an attempt may still run although its activity has ended:
-// it was handed over, and nobody knows whether its node has heard of the one that has
-// adopted it.
-func (r *run) uncertain(att *attempt, f workflow.Future) time.Duration {
-	if att.leaseUntil.IsZero() {
-		return 0
-	}
-	var res v1.ExecuteResponse
-	err := f.Get(r.ctx, &res)
-	if _, timedOut := errors.AsType[*temporal.TimeoutError](err); !timedOut && !temporal.IsCanceledError(err) && res.GetState() != dag.StateLost {
-		return 0
-	}
-	return att.leaseUntil.Sub(workflow.Now(r.ctx))
-}
-
-// unheardOf goes on with an attempt that may still run. One whose activity was
-// cancelled before its node had heard of it is adopted to be stopped.
-func (r *run) unheardOf(att *attempt, f workflow.Future, left time.Duration) {
-	if temporal.IsCanceledError(f.Get(r.ctx, nil)) {
-		r.after(time.Millisecond, "have the attempt stopped", func() { r.adoptAttempt(att) })
-		return
-	}
-	r.after(left, "an attempt may run until its lease is over", func() { r.over(att, f) })
-}
-
-// adoptAll waits again for the attempts that nobody waits for.
-func (r *run) adoptAll() {
-	h := &r.handover
-	if !h.adopting {
-		return
-	}
-	adopted := h.detached
-	h.adopting, h.detached = false, nil
-	for _, att := range adopted {
-		r.adoptAttempt(att)
+// reattachDetached reattaches the attempts that are to be stopped, and unless the run is detaching, all others. A node
+// that receives a request late detaches attempts in a later round, or in the next execution.
+func (r *run) reattachDetached() {
+	for _, att := range slices.Clone(r.detaching.detached) {
+		if !r.detaching.asking || att.stopped != nil {
+			r.reattach(att)
+		}
 	}
 }
 
-func (r *run) adoptAttempt(att *attempt) {
-	if !att.detached { // it was cancelled before it was adopted
-		r.inFlight--
-	}
+// reattach has an activity wait for an attempt that its node has.
+func (r *run) reattach(att *attempt) {
 	att.detached = false
-	req := r.adoptRequest(att)
-	r.charge(activityCharge + writtenIn(req))
+	r.detaching.detached = slices.DeleteFunc(r.detaching.detached, func(a *attempt) bool { return a == att })
+	req := r.attemptRequest(att.assignment, att.members)
+	req.Adopt, req.Stop = true, att.stopped != nil
 	r.send(att, req)
-}
-
-// adoptRequest asks a node for an attempt that it has.
-func (r *run) adoptRequest(att *attempt) *v1.ExecuteRequest {
-	first := att.members[0]
-	rec, def := r.core.Task(first), r.core.Definition(first)
-	req := &v1.ExecuteRequest{
-		RunId: r.id, Workflow: r.in.GetDefinition().GetName(), Generation: r.in.GetGeneration(),
-		Task: r.graph.Name(r.board.task(first)), Attempt: rec.Attempt, Claim: rec.Claim, Node: att.node,
-		Type: def.GetType(), InlineLimit: r.inlineLimit(), Incarnation: att.incarnation,
-		Unheard: r.unheardWith(first), Adopt: true, Stop: att.stopped != nil,
-	}
-	if t := definition.Timeout(def); t > 0 {
-		req.Timeout = durationpb.New(t)
-	}
-	if r.core.Group(first) < 0 {
-		return req
-	}
-	number := int32(r.core.Number(first))
-	req.Index = &number
-	if len(att.members) == 1 {
-		return req
-	}
-	for _, m := range att.members {
-		rec := r.core.Task(m)
-		req.Batch = append(req.Batch, &v1.Member{
-			Index: int32(r.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim, Unheard: r.unheardWith(m),
-		})
-	}
-	return req
-}
-
-// unheardWith are the attempts of task i whose end nobody heard of, the newest included.
-func (r *run) unheardWith(i int) []int32 {
-	unheard, attempt := r.board.unheard(i), r.core.Task(i).Attempt
-	if slices.Contains(unheard, attempt) {
-		return unheard
-	}
-	return append(slices.Clip(unheard), attempt)
 }
 
 // carryAttempts leaves the detached attempts to the next execution.
 func (r *run) carryAttempts(c *v1.RunCarry) {
-	for _, att := range r.handover.detached {
+	for _, att := range r.detaching.detached {
 		h := &v1.HandedOver{
 			Lead: r.core.Name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
 			Began: timestamppb.New(att.began), LeaseUntil: timestamppb.New(att.leaseUntil),
@@ -261,7 +207,7 @@ func (r *run) carryAttempts(c *v1.RunCarry) {
 	}
 }
 
-// restoreAttempt takes an attempt from the execution before, to be adopted.
+// restoreAttempt takes over a detached attempt of the execution before.
 func (r *run) restoreAttempt(h *v1.HandedOver) {
 	if h == nil {
 		return
@@ -283,6 +229,6 @@ func (r *run) restoreAttempt(h *v1.HandedOver) {
 		}
 	}
 	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: lockOf(r.core.Definition(lead))}
-	r.adopt(att.unit)
-	r.handover.detached, r.handover.adopting = append(r.handover.detached, att), true
+	r.track(att.unit)
+	r.detaching.detached = append(r.detaching.detached, att)
 }

@@ -24,8 +24,10 @@ type attempt struct {
 	// steered says that its node has been asked for something and has not answered, and
 	// unsure that nobody knows whether it was suspended.
 	steered, unsure bool
-	// detached says that no activity waits for it, and leaseUntil when nothing of it runs any
-	// more in which nobody has heard of it; zero: it was never handed over.
+	// askedIn is the round in which its node was asked to detach it, or 0 if it was not, or has done so.
+	askedIn int
+	// detached says that no activity waits for it, and leaseUntil is when nothing of it runs
+	// unless it was reattached, or zero if it was never detached.
 	detached   bool
 	leaseUntil time.Time
 }
@@ -126,7 +128,7 @@ func (r *run) execute(a assignment, members []int, req *v1.ExecuteRequest) {
 	r.send(att, req)
 }
 
-// send has an activity wait for an attempt, which it begins or adopts.
+// send has an activity wait for an attempt, which it begins or reattaches.
 func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
@@ -139,20 +141,17 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	r.inFlight++
 	r.fly(r.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
-		if r.wasDetached(att, f) {
-			return
+		res := &v1.ExecuteResponse{}
+		err := f.Get(r.ctx, res)
+		if !r.outlives(att, res, err) {
+			r.over(att, res, err)
 		}
-		if left := r.uncertain(att, f); left > 0 {
-			r.unheardOf(att, f, left)
-			return
-		}
-		r.over(att, f)
 	})
 }
 
 // over ends an attempt as its activity has ended.
-func (r *run) over(att *attempt, f workflow.Future) {
-	ends, outcome := r.landed(att.assignment, att.members, att, f)
+func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
+	ends, outcome := r.landed(att.assignment, att.members, att, res, err)
 	r.inFlight--
 	for _, m := range att.members {
 		delete(r.attempts, m)

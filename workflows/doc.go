@@ -30,9 +30,9 @@
 // the final status. A run that has ended goes on as another generation: an execution
 // under the same id, which begins with the status that is stored.
 //
-// A run whose history is full goes on in another execution. The attempts that take long
-// go on meanwhile: the nodes detach them, and the next execution adopts them; see handover.go.
-// Child runs go on, too, and the next execution awaits them; see childrun.go.
+// A run whose history has grown continues as new when nothing is in flight. Where that does not come, the nodes
+// detach the attempts that take long, and the next execution reattaches them; see detach.go. Child runs
+// continue, too, and the next execution awaits them; see childrun.go.
 //
 // What people want of a run are updates. A handler looks whether it makes sense and
 // leaves it to the loop, which carries it out between two rounds. To suspend what

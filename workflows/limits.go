@@ -16,15 +16,21 @@ type Limits struct {
 	ScheduleBytes int
 	// Children is the most child workflows that are open at once; 500. Temporal wedges a run that has 2,000.
 	Children int
-	// HistoryEvents and HistoryBytes are the size of the history after which the
-	// run goes on in a fresh one; 7,000 and 24 MiB. Until it does, each activity in flight may take three
-	// events more, so that the history stays below 10,000.
+	// HistoryEvents and HistoryBytes are the soft bound of the history, past which the run continues as new when
+	// nothing is in flight; 10,000 and 12 MiB.
 	HistoryEvents, HistoryBytes int
-	// HandoverWait is for how long what runs then may end by itself; 1 s.
-	HandoverWait time.Duration
-	// HandoverLease is how long an attempt may run with nobody who waits for it; a minute, in which another
-	// control process has taken over if it must.
-	HandoverLease time.Duration
+	// HardHistoryEvents and HardHistoryBytes are the hard bound, past which the run admits nothing until it has
+	// detached what is in flight and has continued as new; 30,000 and 24 MiB.
+	HardHistoryEvents, HardHistoryBytes int
+	// LastHistoryEvents and LastHistoryBytes are how far the hard bound moves while there are attempts that cannot be
+	// detached; 45,000 and 32 MiB. From there on each attempt in flight takes up to five events more and leaves its
+	// result, and all results of a run take 16 MiB.
+	LastHistoryEvents, LastHistoryBytes int
+	// DetachWait is how long attempts may end by themselves before they are detached; 1 s.
+	DetachWait time.Duration
+	// DetachedLease is how long a detached attempt may run unattended; 1 min, in which another control process takes
+	// over if it must.
+	DetachedLease time.Duration
 	// UnstoredEvents is the most events of tasks that are kept in memory before they
 	// are stored; 8,000, which take about 1 MB.
 	UnstoredEvents int
@@ -38,15 +44,48 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		InFlight:       cmp.Or(l.InFlight, 1000),
-		ScheduleBytes:  cmp.Or(l.ScheduleBytes, 1<<20),
-		Children:       cmp.Or(l.Children, 500),
-		HistoryEvents:  cmp.Or(l.HistoryEvents, 7000),
-		HandoverWait:   cmp.Or(l.HandoverWait, time.Second),
-		HandoverLease:  cmp.Or(l.HandoverLease, time.Minute),
-		HistoryBytes:   cmp.Or(l.HistoryBytes, 24<<20),
-		UnstoredEvents: cmp.Or(l.UnstoredEvents, 8000),
-		Instances:      cmp.Or(l.Instances, 500),
-		PartInstances:  cmp.Or(l.PartInstances, 1000),
+		InFlight:          cmp.Or(l.InFlight, 1000),
+		ScheduleBytes:     cmp.Or(l.ScheduleBytes, 1<<20),
+		Children:          cmp.Or(l.Children, 500),
+		HistoryEvents:     cmp.Or(l.HistoryEvents, 10_000),
+		HistoryBytes:      cmp.Or(l.HistoryBytes, 12<<20),
+		HardHistoryEvents: cmp.Or(l.HardHistoryEvents, 30_000),
+		HardHistoryBytes:  cmp.Or(l.HardHistoryBytes, 24<<20),
+		LastHistoryEvents: cmp.Or(l.LastHistoryEvents, 45_000),
+		LastHistoryBytes:  cmp.Or(l.LastHistoryBytes, 32<<20),
+		DetachWait:        cmp.Or(l.DetachWait, time.Second),
+		DetachedLease:     cmp.Or(l.DetachedLease, time.Minute),
+		UnstoredEvents:    cmp.Or(l.UnstoredEvents, 8000),
+		Instances:         cmp.Or(l.Instances, 500),
+		PartInstances:     cmp.Or(l.PartInstances, 1000),
+	}
+}
+
+// historySteps is in how many steps the hard bound moves to the last one.
+const historySteps = 8
+
+// historySize is how long a history is, or may become.
+type historySize struct{ events, bytes int }
+
+func (l Limits) soft() historySize { return historySize{l.HistoryEvents, l.HistoryBytes} }
+func (l Limits) hard() historySize { return historySize{l.HardHistoryEvents, l.HardHistoryBytes} }
+func (l Limits) last() historySize { return historySize{l.LastHistoryEvents, l.LastHistoryBytes} }
+
+// step is how far the hard bound moves at once.
+func (l Limits) step() historySize {
+	hard, last := l.hard(), l.last()
+	return historySize{(last.events - hard.events) / historySteps, (last.bytes - hard.bytes) / historySteps}
+}
+
+// exceeds reports whether a history has outgrown a bound.
+func (s historySize) exceeds(bound historySize) bool {
+	return s.events > bound.events || s.bytes > bound.bytes
+}
+
+// raised returns the bound, moved up to a step above a history, but not beyond the last one.
+func (s historySize) raised(history, step, last historySize) historySize {
+	return historySize{
+		min(max(s.events, history.events+step.events), last.events),
+		min(max(s.bytes, history.bytes+step.bytes), last.bytes),
 	}
 }

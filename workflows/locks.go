@@ -54,9 +54,9 @@ func (r *run) waitsForLock(u *unit) bool {
 	return u.lock.Name != "" && r.locks.wanted[r.lockClaim(u)] == u
 }
 
-// adopt has a unit that was under way in the execution before go on, with the lock
-// that it has.
-func (r *run) adopt(u *unit) {
+// track counts a unit that was under way in the execution before, with the lock that
+// it has.
+func (r *run) track(u *unit) {
 	for _, m := range u.members {
 		r.units[m] = u
 	}

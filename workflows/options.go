@@ -27,8 +27,8 @@ const (
 	awaitHeartbeat = 5 * time.Second
 	// awaitRunsHeartbeat is how long AwaitRuns may be silent.
 	awaitRunsHeartbeat = 15 * time.Second
-	// detachTimeout is how long a node may take to pick up Detach, and to answer it.
-	detachTimeout = 5 * time.Second
+	// detachTry is how long a node may take for each try of Detach.
+	detachTry = 5 * time.Second
 	// steerTimeout is how long a node may take to suspend an attempt, or to go on with it, and steerTry each try.
 	steerTimeout = 10 * time.Second
 	steerTry     = 8 * time.Second
@@ -64,13 +64,14 @@ func executeOptions(req *v1.ExecuteRequest, name, queue string, priority int32, 
 // key (1 is the most urgent).
 func priorityKey(priority int32) int { return 11 - int(priority) }
 
-// detachOptions are the options of Detach, which a live worker answers at once.
-func detachOptions(node string) workflow.ActivityOptions {
+// detachOptions are the options of Detach, which a live worker answers at once, and
+// which may be done twice.
+func detachOptions(node string, timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
-		ScheduleToStartTimeout: detachTimeout,
-		StartToCloseTimeout:    detachTimeout,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		ScheduleToCloseTimeout: timeout,
+		StartToCloseTimeout:    detachTry,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
 		Summary:                "detach attempts on " + node,
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -27,10 +26,10 @@ const (
 	reasonNoRoom      = "no_room"
 	reasonNotPickedUp = "not_picked_up"
 	reasonNotStarted  = "not_started"
-	reasonBatch       = "batch"       // the batch that it was in ended without it
-	reasonPaused      = "paused"      // its run was paused
-	reasonHeld        = "held"        // a person holds it back
-	reasonHandover    = "handed_over" // its run goes on in another execution
+	reasonBatch       = "batch"     // the batch that it was in ended without it
+	reasonPaused      = "paused"    // its run was paused
+	reasonHeld        = "held"      // a person holds it back
+	reasonContinued   = "continued" // its run continues as new
 )
 
 // Other reasons.
@@ -74,9 +73,7 @@ func (d dispatchEnd) attempt(now time.Time) *v1.Attempt {
 
 // landed reads how the members of a dispatch ended from the result of its
 // activity, and what that says of the node.
-func (r *run) landed(a assignment, members []int, att *attempt, f workflow.Future) (ends []dispatchEnd, outcome string) {
-	res := &v1.ExecuteResponse{}
-	err := f.Get(r.ctx, res)
+func (r *run) landed(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	if len(members) > 1 {
 		return r.landedBatch(a, members, att, res, err)
 	}

@@ -21,9 +21,9 @@ const (
 	maxInlineAncestors = 16 << 10
 )
 
-// executeRequest is what a node is told of the members of a unit, of which there
-// is at least one.
-func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
+// attemptRequest returns what a request says of an attempt that its node has. There
+// is at least one member.
+func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	first := members[0]
 	task, rec := r.board.task(first), r.core.Task(first)
 	def := r.core.Definition(first)
@@ -35,24 +35,30 @@ func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
 		Claim:       rec.Claim,
 		Node:        a.node,
 		Type:        def.GetType(),
-		Spec:        def.GetSpec(),
-		Env:         def.GetEnv(),
-		Input:       def.GetInput(),
-		Resources:   def.GetResources(),
 		InlineLimit: r.inlineLimit(),
 		Generation:  r.in.GetGeneration(),
 		Incarnation: a.incarnation,
-		Gpus:        a.gpus,
-		NumaNode:    a.numaNode,
 		Unheard:     r.board.unheard(first),
 		Checkpoint:  r.board.checkpoint(first),
-		Context:     r.shared(&r.sharedContext, "context", r.context),
-		RunInput:    r.shared(&r.sharedInput, "input", r.in.GetInput()),
-		Notices:     r.board.noticesFor(members),
 	}
 	if t := definition.Timeout(def); t > 0 {
 		req.Timeout = durationpb.New(t)
 	}
+	if task != first {
+		r.addInstances(req, members)
+	}
+	return req
+}
+
+// executeRequest returns what a request says of an attempt that is new to its node.
+func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
+	first := members[0]
+	task, def := r.board.task(first), r.core.Definition(first)
+	req := r.attemptRequest(a, members)
+	req.Spec, req.Env, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetInput(), def.GetResources()
+	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.board.noticesFor(members)
+	req.Context = r.shared(&r.sharedContext, "context", r.context)
+	req.RunInput = r.shared(&r.sharedInput, "input", r.in.GetInput())
 	if part := r.in.GetPart(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
 	}
@@ -66,9 +72,6 @@ func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
 		r.view(req.Views, r.in.GetReferences()[req.Task].GetTemplates())
 	}
 	r.shareAncestors(req, task)
-	if task != first {
-		r.addInstances(req, members)
-	}
 	return req
 }
 

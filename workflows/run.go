@@ -49,7 +49,7 @@ type run struct {
 	assignments []assignment
 	attempts    map[int]*attempt // by each member
 	inFlight    int              // activities Execute
-	handover    handover
+	detaching   detaching
 	steerings   int            // nodes that have been asked to suspend something, or to go on with it
 	approvals   map[int]bool   // tasks that wait for a person
 	childRuns   map[int]*child // of tasks of type run
@@ -64,7 +64,7 @@ type run struct {
 	ancestors                  map[int]storedAncestors // by task
 	budget                     budget
 	cancelled                  bool
-	draining                   bool // the history is full: nothing is started any more
+	draining                   bool // nothing is admitted: the run is about to continue as new
 	deadLetters                int  // as the search attribute says
 }
 
@@ -100,15 +100,14 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		if end := decisions.End; end != nil {
 			return r.finish(end)
 		}
-		if r.mustContinueAsNew() {
-			r.handOver()
-		}
-		if r.draining && r.inFlight == 0 && r.openEnds == 0 && r.canDetach() && r.steerings == 0 {
-			if r.gather(); len(r.events) == 0 && r.steerings == 0 {
-				if err := r.continueAsNew(); err != nil {
-					return nil, err
-				}
+		switch {
+		case !r.draining:
+		case r.isQuiet():
+			if err := r.continueAsNew(); err != nil {
+				return nil, err
 			}
+		default:
+			r.detach()
 		}
 		r.saveEvents()
 		decisions = r.core.Apply(r.next()...)
@@ -130,6 +129,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits Limits) *run {
 		children:   newChildren(),
 		deadlines:  map[int]*deadline{},
 		ancestors:  map[int]storedAncestors{},
+		detaching:  detaching{bound: limits.hard()},
 	}
 }
 
@@ -334,6 +334,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	if d.End != nil {
 		return
 	}
+	r.limitHistory()
 	r.evaluate()
 	r.admit()
 	if len(r.questions) > 0 {
@@ -344,7 +345,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	r.readChildResults()
 	r.prepareChildren()
 	r.awaitRuns()
-	r.adoptAll()
+	r.reattachDetached()
 	r.dispatch()
 	r.place()
 	r.report()
