@@ -35,6 +35,7 @@ type Options struct {
 type Executor struct {
 	docker   *client.Client
 	opts     Options
+	rules    []*v1.MountRule // those of the policy, as they resolve
 	logger   *slog.Logger
 	engine   *engine
 	endings  *endings
@@ -71,7 +72,7 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{docker: docker, opts: o, logger: o.Logger, running: map[string]*running{}}
+	e := &Executor{docker: docker, opts: o, logger: o.Logger, running: map[string]*running{}, rules: resolveRules(o.Policy.GetMounts())}
 	e.engine = watchEngine(docker)
 	e.endings = watchEndings(e.engine)
 	e.sweeper = startSweeper(e)

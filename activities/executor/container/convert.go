@@ -32,6 +32,7 @@ const (
 type request struct {
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
+	held    heldMounts
 	// image is the content address of the spec's image, ip the address in its network; empty: any.
 	image, ip string
 	// numa are the processors and memory to use; nil: any.
@@ -74,7 +75,7 @@ func convert(r request) (made, error) {
 		host: &container.HostConfig{
 			Init: &initProcess, Privileged: spec.GetPrivileged(), CapAdd: spec.GetCapAdd(), LogConfig: r.logDriver,
 			NetworkMode: container.NetworkMode(spec.GetNetwork()), ShmSize: int64(spec.GetShmSizeMb()) << 20,
-			Mounts: mounts(spec, a), Resources: resources(r),
+			Mounts: mounts(r), Resources: resources(r),
 		},
 	}
 	if r.ip != "" {
@@ -131,7 +132,8 @@ func resources(r request) container.Resources {
 }
 
 // mounts are the directories of the node that a container sees.
-func mounts(spec *v1.ContainerSpec, a executor.Attempt) []mount.Mount {
+func mounts(r request) []mount.Mount {
+	a := r.attempt
 	var all []mount.Mount
 	add := func(from, to string, readOnly bool) {
 		all = append(all, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly})
@@ -143,7 +145,11 @@ func mounts(spec *v1.ContainerSpec, a executor.Attempt) []mount.Mount {
 	if a.SharedDir != "" {
 		add(a.SharedDir, sharedIn, false)
 	}
-	for _, m := range spec.GetMounts() {
+	for i, m := range r.spec.GetMounts() {
+		if i < len(r.held) && r.held[i] != nil {
+			all = append(all, heldMount(r.held[i], m.GetContainerPath(), m.GetReadOnly()))
+			continue
+		}
 		add(m.GetHostPath(), m.GetContainerPath(), m.GetReadOnly())
 	}
 	return all

@@ -5,14 +5,18 @@ package container_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
 
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // nothingOn waits until an engine has no container: what could not be removed is
@@ -131,6 +135,55 @@ func TestEngineGoesDownWithContainer(t *testing.T) {
 		engine.Start()
 		nothingOn(t, engine)
 	})
+}
+
+// A directory that was mounted keeps what it holds, and nothing is left mounted, however
+// its engine ends.
+func TestMountOutlivesEngine(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"stopped": nil, "killed": nil, "restored": {"--live-restore"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := enginetest.Own(t, args...)
+			allowed := t.TempDir()
+			dir := filepath.Join(allowed, "in")
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			touch(t, dir+"/data")
+			e := newExecutor(t, containers.Options{Host: engine.Host, Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: allowed}}}})
+			a, out, _ := attempt(t, map[string]any{
+				"command": "echo ready; while [ ! -e /x/flag ]; do sleep 0.05; done; test -e /x/data",
+				"mounts":  []any{map[string]any{"hostPath": dir, "containerPath": "/x"}},
+			})
+			ended := begin(t, t.Context(), e, a)
+			out.await(t, "ready")
+			if name == "stopped" {
+				engine.Stop()
+			} else {
+				engine.Kill()
+			}
+			engine.Start()
+			touch(t, dir+"/flag")
+			if r := end(t, ended); (r.err == nil) != (name == "restored") || r.ExitCode != 0 {
+				t.Errorf("result %+v, error %v", r.Result, r.err)
+			}
+			nothingOn(t, engine)
+			// Docker 20.10 counts wrongly what is mounted when it finds a container that runs.
+			if name != "restored" {
+				await(t, "no volume is left", func() bool {
+					if _, err := e.Survivors(t.Context(), a.Identity.Node); err != nil {
+						return false
+					}
+					volumes, err := engine.Docker.VolumeList(t.Context(), volume.ListOptions{})
+					return err == nil && len(volumes.Volumes) == 0
+				})
+			}
+			if _, err := os.Stat(dir + "/data"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // An engine that does not answer holds up no attempt for longer than it must.

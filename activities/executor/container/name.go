@@ -21,6 +21,7 @@ const (
 	labelFleet   = "switchyard.fleet"
 	labelImage   = "switchyard.image"
 	labelKeep    = "switchyard.keep"
+	labelMount   = "switchyard.mount" // of a volume: where it is mounted
 
 	labelPrefix = "switchyard."
 )

@@ -16,21 +16,26 @@ import (
 // checkPolicy refuses what the node does not allow a container, with a *StartError that
 // names it and the flag that would allow it. A mount whose source is not there is a
 // fault of the node, any other error. The sources of the spec's mounts become what
-// they resolve to, so that a link that changes afterwards leads nowhere else.
-func (e *Executor) checkPolicy(spec *v1.ContainerSpec) error {
+// they resolve to. The caller closes what is held.
+func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ heldMounts, err error) {
 	if mode, _, joined := strings.Cut(spec.GetNetwork(), ":"); joined {
-		return refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))
+		return nil, refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))
 	}
 	if r := policy.Refusals(e.opts.Policy, policy.Needs(spec)); len(r) > 0 {
-		return refusal("this node does not allow " + strings.Join(r, ", nor "))
+		return nil, refusal("this node does not allow " + strings.Join(r, ", nor "))
 	}
-	rules := resolveRules(e.opts.Policy.GetMounts())
-	for _, m := range spec.GetMounts() {
-		if err := e.checkMount(rules, m); err != nil {
-			return err
+	held := make(heldMounts, len(spec.GetMounts()))
+	defer func() {
+		if err != nil {
+			held.close()
+		}
+	}()
+	for i, m := range spec.GetMounts() {
+		if held[i], err = e.checkMount(m); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return held, nil
 }
 
 func refusal(text string) error {
@@ -38,6 +43,8 @@ func refusal(text string) error {
 }
 
 // resolveRules are rules with their directories as they resolve, where they are there.
+// That is done once: a container may exchange a rule's directory for a link where it may
+// write around it.
 func resolveRules(rules []*v1.MountRule) []*v1.MountRule {
 	resolved := make([]*v1.MountRule, 0, len(rules))
 	for _, r := range rules {
@@ -50,33 +57,63 @@ func resolveRules(rules []*v1.MountRule) []*v1.MountRule {
 	return resolved
 }
 
-// checkMount holds a mount that is allowed as it is written to where it leads.
-func (e *Executor) checkMount(rules []*v1.MountRule, m *v1.Mount) error {
+// checkMount holds a mount that is allowed as it is written to where it leads. It returns
+// the directory, open, where a container could exchange it before the engine mounts it.
+func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	written := filepath.Clean(m.GetHostPath())
-	at, err := filepath.EvalSymlinks(written)
+	dir, at, err := openSource(written)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("mount %s: there is no such file or directory on this node", written)
+			return nil, fmt.Errorf("mount %s: there is no such file or directory on this node", written)
 		}
-		return fmt.Errorf("mount %s: %w", written, err)
+		return nil, fmt.Errorf("mount %s: %w", written, err)
 	}
+	keep := false
+	defer func() {
+		if !keep {
+			dir.Close()
+		}
+	}()
 	needs := &v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: at, ReadOnly: m.GetReadOnly()}}}
-	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: rules}, needs); len(r) > 0 {
-		return refusal(fmt.Sprintf("%s leads to %s, and this node does not allow %s", written, at, r[0]))
+	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: e.rules}, needs); len(r) > 0 {
+		return nil, refusal(fmt.Sprintf("%s leads to %s, and this node does not allow %s", written, at, r[0]))
 	}
-	named := func(socket string) bool {
-		return slices.ContainsFunc(rules, func(r *v1.MountRule) bool { return r.GetPath() == socket })
+	info, err := dir.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("mount %s: %w", written, err)
 	}
-	if info, err := os.Stat(at); err == nil && info.Mode().Type() == fs.ModeSocket && !named(at) {
-		return refusal(fmt.Sprintf("this node does not allow mounting the socket %s without a rule of its own (switchyard worker %s %s)", written, policy.MountFlag, at))
+	if info.Mode().Type() == fs.ModeSocket && !e.isNamed(at) {
+		return nil, refusal(fmt.Sprintf("this node does not allow mounting the socket %s without a rule of its own (switchyard worker %s %s)", written, policy.MountFlag, at))
 	}
 	for _, socket := range e.engineSockets() {
-		if policy.Below(at, socket) && !named(socket) {
-			return refusal(fmt.Sprintf("this node does not allow mounting %s, which has the container engine's socket %s in it (switchyard worker %s %s)", written, socket, policy.MountFlag, socket))
+		if policy.Below(at, socket) && !e.isNamed(socket) {
+			return nil, refusal(fmt.Sprintf("this node does not allow mounting %s, which has the container engine's socket %s in it (switchyard worker %s %s)", written, socket, policy.MountFlag, socket))
 		}
 	}
 	m.HostPath = at
-	return nil
+	switch {
+	case e.isNamed(at) && !e.isExchangeable(at):
+		return nil, nil
+	case !info.IsDir() && e.isNamed(at):
+		return nil, refusal(fmt.Sprintf("%s is no directory and lies in one that containers may write to, where they could exchange it: mount that directory, or keep the file elsewhere", written))
+	case !info.IsDir():
+		return nil, refusal(fmt.Sprintf("%s is no directory: this node mounts a single file only by a rule of its own (switchyard worker %s %s)", written, policy.MountFlag, at))
+	}
+	keep = true
+	return dir, nil
+}
+
+// isNamed reports whether a path has a rule of its own.
+func (e *Executor) isNamed(at string) bool {
+	return slices.ContainsFunc(e.rules, func(r *v1.MountRule) bool { return r.GetPath() == at })
+}
+
+// isExchangeable reports whether a container may write to a directory above a path. Who
+// may write to the root has no need to.
+func (e *Executor) isExchangeable(at string) bool {
+	return slices.ContainsFunc(e.rules, func(r *v1.MountRule) bool {
+		return !r.GetReadOnly() && r.GetPath() != "/" && policy.Below(r.GetPath(), at)
+	})
 }
 
 // engineSockets are the sockets of engines that are there.

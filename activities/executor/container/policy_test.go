@@ -33,6 +33,11 @@ func TestCheckPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"open/file", "closed/file"} {
+		if err := os.WriteFile(at(name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for link, to := range map[string]string{"open/out": at("closed"), "open/inside": "in", "alias": at("open")} {
 		if err := os.Symlink(to, at(link)); err != nil {
 			t.Fatal(err)
@@ -75,6 +80,11 @@ func TestCheckPolicy(t *testing.T) {
 		"rule is a link":  {policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: at("alias")}}}, spec: mounting(at("alias/in")), source: at("open/in")},
 		"to read alone": {policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: at("open"), ReadOnly: true}}}, spec: mounting(at("open/in")),
 			want: "readOnly: true"},
+		"file": {policy: open, spec: mounting(at("open/file")), want: "--allow-mount " + at("open/file")},
+		"named file": {policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: at("closed/file")}}}, spec: mounting(at("closed/file")),
+			source: at("closed/file")},
+		"named file in what may be written": {policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: at("open")}, {Path: at("open/file")}}},
+			spec: mounting(at("open/file")), want: "could exchange it"},
 		"socket in it":        {policy: open, spec: mounting(at("open/s.sock")), want: "socket " + at("open/s.sock")},
 		"around the engine's": {policy: open, host: "unix://" + at("open/s.sock"), spec: mounting(at("open")), want: "socket " + at("open/s.sock")},
 		"named socket": {policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: at("open/s.sock")}}}, spec: mounting(at("open/s.sock")),
@@ -82,7 +92,8 @@ func TestCheckPolicy(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := newFor(t, Options{Host: tt.host, Policy: tt.policy}).checkPolicy(tt.spec)
+			held, err := newFor(t, Options{Host: tt.host, Policy: tt.policy}).checkPolicy(tt.spec)
+			defer held.close()
 			switch {
 			case tt.want == "" && err != nil:
 				t.Fatal(err)

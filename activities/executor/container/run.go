@@ -53,13 +53,15 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	if err != nil {
 		return nil, badSpec(err)
 	}
-	if err := e.checkPolicy(spec); err != nil {
+	held, err := e.checkPolicy(spec)
+	if err != nil {
 		return nil, err
 	}
+	defer held.close()
 	if err := e.Available(); err != nil {
 		return nil, err
 	}
-	req := request{spec: spec, attempt: a}
+	req := request{spec: spec, attempt: a, held: held}
 	if req.numa, err = numaOf(topology, a); err != nil {
 		return nil, err
 	}
@@ -112,6 +114,9 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	}
 	if over(ctx, r.attempt) {
 		return nil, errOver
+	}
+	if err := r.checkHeld(ctx2, req); err != nil {
+		return nil, err
 	}
 	if err := e.checkProgram(ctx2, req, m, r.id); err != nil {
 		return nil, err

@@ -64,6 +64,14 @@ func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
 			return nil, fmt.Errorf("label %q holds a NUL", key)
 		}
 	}
+	targets := map[string]bool{}
+	for i, m := range spec.GetMounts() {
+		at := path.Clean(m.GetContainerPath())
+		if targets[at] {
+			return nil, fmt.Errorf("mounts[%d]: something else is mounted at %s", i, at)
+		}
+		targets[at] = true
+	}
 	if _, err := commandOf(spec); err != nil {
 		return nil, err
 	}

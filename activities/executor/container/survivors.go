@@ -9,6 +9,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
 
 	"switchyard/activities/executor"
 )
@@ -20,6 +21,9 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 	}
 	ctx, done := e.engine.guard(ctx)
 	defer done()
+	if err := e.removeVolumes(ctx); err != nil {
+		return nil, fmt.Errorf("remove the volumes of ended containers: %w", told(ctx, err))
+	}
 	found, err := e.list(ctx, labelNode, node)
 	if err != nil {
 		return nil, fmt.Errorf("look for containers of node %s: %w", node, told(ctx, err))
@@ -44,6 +48,22 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 		left = append(left, l)
 	}
 	return left, nil
+}
+
+// removeVolumes removes those that containers have left. They go with their containers,
+// but not where the engine ends at that moment.
+func (e *Executor) removeVolumes(ctx context.Context) error {
+	left, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelMount), filters.Arg("dangling", "true"))})
+	if err != nil {
+		return err
+	}
+	for _, v := range left.Volumes {
+		// What a container has begun to use meanwhile stays.
+		if err := e.docker.VolumeRemove(ctx, v.Name, false); err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
+			e.logger.Warn("a volume could not be removed; the next worker tries again", "volume", v.Name, "error", told(ctx, err))
+		}
+	}
+	return nil
 }
 
 // list returns the containers with a label, but for those that are kept for people.

@@ -1,0 +1,21 @@
+package container
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openSource opens what a path leads to, without an effect on it, and returns where it is.
+func openSource(written string) (_ *os.File, at string, err error) {
+	f, err := os.OpenFile(written, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	if at, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil {
+		f.Close()
+		return nil, "", err
+	}
+	return f, at, nil
+}
