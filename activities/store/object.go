@@ -12,9 +12,10 @@ import (
 	"gocloud.dev/blob"
 )
 
-// OpenObject opens the object that a URL names, s3://bucket/key or gs://bucket/key, with
-// the options of gocloud.dev as query, and says when it was changed last. Credentials
-// come from their own standard places. The object is read as long as ctx lasts.
+// OpenObject opens the object that a URL names, s3://bucket/key or gs://bucket/key, and
+// returns when it was changed last. Endpoint, region and credentials come from their own
+// standard places. The URL is a task's: with options in it, an endpoint for one, the
+// task would send what the node signs anywhere. The object is read as long as ctx lasts.
 func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -24,7 +25,10 @@ func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time,
 	if u.Scheme != "s3" && u.Scheme != "gs" || u.Host == "" || key == "" {
 		return nil, time.Time{}, fmt.Errorf("open object %q: write s3://bucket/key or gs://bucket/key", location)
 	}
-	b, err := blob.OpenBucket(ctx, (&url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery}).String())
+	if u.RawQuery != "" || u.ForceQuery || u.User != nil {
+		return nil, time.Time{}, fmt.Errorf("open object %q: it has options or a user; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", location)
+	}
+	b, err := blob.OpenBucket(ctx, (&url.URL{Scheme: u.Scheme, Host: u.Host}).String())
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("open object: %w", err)
 	}

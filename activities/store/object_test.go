@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -18,8 +19,8 @@ func TestOpenObject(t *testing.T) {
 	bucket.set("images/a tool.tar", []byte("archive"))
 	changed := time.Now().Add(-time.Hour).Truncate(time.Second)
 	bucket.modified["images/a tool.tar"] = changed
-	query := "?use_path_style=true&endpoint=" + url.QueryEscape(server.URL)
-	r, at, err := store.OpenObject(t.Context(), "s3://bucket/images/a%20tool.tar"+query)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	r, at, err := store.OpenObject(t.Context(), "s3://bucket/images/a%20tool.tar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +31,21 @@ func TestOpenObject(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"s3://bucket/none.tar" + query, "s3://bucket" + query, "https://host/x", "file:///x", "s3:///x", "::"} {
+	for _, bad := range []string{"s3://bucket/none.tar", "s3://bucket", "https://host/x", "file:///x", "s3:///x", "::"} {
 		if _, _, err := store.OpenObject(t.Context(), bad); err == nil || !strings.HasPrefix(err.Error(), "open object") {
 			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// The node signs what it sends with its own credentials: a task must not say where to.
+func TestOpenObjectTakesNoOptions(t *testing.T) {
+	openS3(t)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) }))
+	t.Cleanup(server.Close)
+	for _, options := range []string{"?use_path_style=true&endpoint=" + url.QueryEscape(server.URL), "?region=eu-west-1", "?"} {
+		if _, _, err := store.OpenObject(t.Context(), "s3://bucket/a.tar"+options); err == nil || !strings.Contains(err.Error(), "AWS_ENDPOINT_URL") {
+			t.Errorf("%s: %v", options, err)
 		}
 	}
 }

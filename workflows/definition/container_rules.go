@@ -152,6 +152,8 @@ func (d *decoder) ulimits(limits []*v1.Ulimit, p *path) {
 func (d *decoder) imageSource(spec *v1.ContainerSpec, p *path) {
 	auth, tarball, pull := p.field("registryAuth"), p.field("imageTarball"), p.field("pullPolicy")
 	d.word(spec.GetRegistryAuth(), auth, secretName.MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
+	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
+		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject.MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
 	if spec.GetImageTarball() == "" || d.settled(tarball) {

@@ -36,6 +36,7 @@ func TestConformance(t *testing.T) {
 			"no such user":          spec(t, map[string]any{"image": image, "command": "true", "user": "nobody-here"}),
 			"no such limit":         spec(t, map[string]any{"image": image, "command": "true", "ulimits": []any{map[string]any{"name": "wishes", "soft": 3}}}),
 			"entrypoint and string": spec(t, map[string]any{"image": image, "command": "true", "entrypoint": "sh"}),
+			"options of a bucket":   spec(t, map[string]any{"image": image, "command": "true", "imageTarball": "s3://bucket/a.tar?endpoint=http://127.0.0.1:1"}),
 			"label of ours":         spec(t, map[string]any{"image": image, "command": "true", "labels": map[string]any{"switchyard.run": "x"}}),
 		},
 		Left:       left,

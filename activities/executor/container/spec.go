@@ -64,6 +64,9 @@ func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
 			return nil, fmt.Errorf("label %q holds a NUL", key)
 		}
 	}
+	if at := spec.GetImageTarball(); !path.IsAbs(at) && strings.Contains(at, "?") {
+		return nil, fmt.Errorf("imageTarball %q has options; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", at)
+	}
 	targets := map[string]bool{}
 	for i, m := range spec.GetMounts() {
 		at := path.Clean(m.GetContainerPath())
