@@ -46,6 +46,14 @@ func schemaVersion() (uint32, error) {
 // its name, so that a write-ahead log left by a killed process cannot hide a newer value. It returns fs.ErrNotExist for a
 // file that has to be made: one that does not exist or is empty.
 func checkSchema(path string) error {
+	// The opening of a pipe waits for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("%s is no file (%s); a database is kept in one of its own", path, info.Mode())
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,0 +1,23 @@
+//go:build unix
+
+package embedded
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestDatabaseIsNoPipe would wait for somebody to write to the pipe.
+func TestDatabaseIsNoPipe(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{DBFile: path})
+	if err == nil || !strings.Contains(err.Error(), path+" is no file") {
+		t.Errorf("got %v", err)
+	}
+}
