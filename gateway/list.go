@@ -56,8 +56,8 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	query := runsQuery + stateQuery[req.Msg.GetState()]
 	name := req.Msg.GetName()
 	if name != "" {
-		if !runIDText.MatchString(name) {
-			return nil, invalid("%q is no workflow name; those are of [a-z0-9.-]", name)
+		if err := checkWorkflowName(name); err != nil {
+			return nil, err
 		}
 		query += " AND WorkflowId STARTS_WITH '" + name + "-'"
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"regexp"
 	"sort"
 	"time"
 
@@ -15,6 +16,17 @@ import (
 
 // defaultStoredPage is how many stored definitions a page holds when the request does not say.
 const defaultStoredPage = 100
+
+// workflowNameText is what names of workflows consist of.
+var workflowNameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// checkWorkflowName returns an error for a text that names no workflow.
+func checkWorkflowName(name string) error {
+	if !workflowNameText.MatchString(name) {
+		return invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
+	}
+	return nil
+}
 
 // workflowService answers the calls of WorkflowService.
 type workflowService struct{ *Gateway }
@@ -37,6 +49,9 @@ func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v
 
 // GetWorkflow returns a stored definition.
 func (s workflowService) GetWorkflow(ctx context.Context, req *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {
+	if err := checkWorkflowName(req.Msg.GetName()); err != nil {
+		return nil, err
+	}
 	stored, err := s.library.Get(ctx, req.Msg.GetName())
 	if err != nil {
 		return nil, libraryError(req.Msg.GetName(), err)
@@ -75,6 +90,9 @@ func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request
 
 // DeleteWorkflow forgets a stored definition.
 func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
+	if err := checkWorkflowName(req.Msg.GetName()); err != nil {
+		return nil, err
+	}
 	if err := s.library.Delete(ctx, req.Msg.GetName()); err != nil {
 		return nil, libraryError(req.Msg.GetName(), err)
 	}

@@ -88,6 +88,22 @@ func TestStoredWorkflows(t *testing.T) {
 	}
 }
 
+func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
+	f := start(t)
+	c := switchyardv1connect.NewWorkflowServiceClient(http.DefaultClient, f.server.URL())
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, name := range []string{"a\x01b", "a\nb", "é", "naïve", "a/b", "a b", "'", "..", strings.Repeat("a", 64), "a\x00"} {
+		_, deleteErr := c.DeleteWorkflow(t.Context(), connect.NewRequest(&v1.DeleteWorkflowRequest{Name: name}))
+		_, getErr := c.GetWorkflow(t.Context(), connect.NewRequest(&v1.GetWorkflowRequest{Name: name}))
+		_, runErr := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: name}}))
+		_, planErr := f.client.PlanRun(t.Context(), connect.NewRequest(&v1.PlanRunRequest{Submit: &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: name}}}))
+		_, listErr := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: name}))
+		for what, err := range map[string]error{"delete": deleteErr, "get": getErr, "submit": runErr, "plan": planErr, "list the runs of": listErr} {
+			wantCode(t, fmt.Sprintf("%s %q", what, name), err, connect.CodeInvalidArgument)
+		}
+	}
+}
+
 // TestLargeDefinition runs a document of 1 MiB, of which its defaults make much more.
 func TestLargeDefinition(t *testing.T) {
 	f := start(t)

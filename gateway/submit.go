@@ -117,6 +117,9 @@ func packed(in *v1.RunInput) (*v1.RunInput, error) {
 // readDefinition returns the checked definition of a request.
 func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Definition, error) {
 	if name := req.GetWorkflow(); name != "" {
+		if err := checkWorkflowName(name); err != nil {
+			return nil, err
+		}
 		stored, err := g.library.Get(ctx, name)
 		if err != nil {
 			return nil, libraryError(name, err)
