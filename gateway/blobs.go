@@ -130,11 +130,19 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
 }
 
-// ListBlobs lists keys. The token of a page is the last key of the one before.
+// ListBlobs lists keys.
 func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
-	prefix, after := req.Msg.GetPrefix(), req.Msg.GetPageToken()
+	prefix := req.Msg.GetPrefix()
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	after, err := pages.decodeKey(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
 	}
 	size := int(req.Msg.GetPageSize())
 	if size == 0 {
@@ -149,7 +157,7 @@ func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsR
 			continue
 		}
 		if len(page.Keys) == size {
-			page.NextPageToken = page.Keys[size-1]
+			page.NextPageToken = pages.encodeKey(page.Keys[size-1])
 			break
 		}
 		page.Keys = append(page.Keys, key)

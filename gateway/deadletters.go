@@ -43,7 +43,11 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 		}
 		return connect.NewResponse(&v1.ListDeadLettersResponse{Items: wanted(letters, req.Msg)}), nil
 	}
-	after, err := decodeRunToken(req.Msg.GetPageToken())
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	after, err := pages.decodeRun(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 	res := &v1.ListDeadLettersResponse{}
 	if len(found) > limit {
 		found = found[:limit]
-		res.NextPageToken = encodeRunToken(positionOf(found[limit-1]))
+		res.NextPageToken = pages.encodeRun(positionOf(found[limit-1]))
 	}
 	letters, err := g.deadLettersOf(ctx, found)
 	if err != nil {

@@ -26,7 +26,11 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	if err != nil {
 		return nil, err
 	}
-	at, err := decodeEventToken(req.Msg.GetPageToken(), id)
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	at, err := pages.decodeEvent(req.Msg.GetPageToken(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	}
 	res := &v1.ListRunEventsResponse{}
 	if next != nil {
-		res.NextPageToken = encodeEventToken(id, *next)
+		res.NextPageToken = pages.encodeEvent(id, *next)
 	} else {
 		items = append(items, startedEvents(v, task, items)...)
 	}

@@ -32,7 +32,11 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	if err != nil {
 		return nil, err
 	}
-	first, err := decodeTaskToken(req.Msg.GetPageToken(), id)
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.decodeTask(req.Msg.GetPageToken(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 			size += proto.Size(task)
 			// What does not fit is read once more with the next page.
 			if len(res.Run.Tasks) == limit || size > taskPageBytes && len(res.Run.Tasks) > 0 {
-				res.NextPageToken = encodeTaskToken(id, names[i])
+				res.NextPageToken = pages.encodeTask(id, names[i])
 				return connect.NewResponse(res), nil
 			}
 			res.Run.Tasks[names[i]] = task

@@ -72,11 +72,12 @@ func TestGetPages(t *testing.T) {
 func TestGetTokens(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "tokens")
-	for _, token := range []string{"?", "aGVsbG8", encodeTaskToken("other-00000000", "build"), encodeRunToken(position{})} {
+	tasks, runs := pagesOf(t, &v1.GetRunRequest{}), pagesOf(t, &v1.ListRunsRequest{})
+	for _, token := range []string{"?", "aGVsbG8", tasks.encodeTask("other-00000000", "build"), runs.encodeRun(position{})} {
 		_, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id, PageToken: token}))
 		wantCode(t, "token "+token, err, connect.CodeInvalidArgument)
 	}
-	for _, token := range []string{"?", "aGVsbG8", encodeTaskToken(id, "build"), encodeToken(runTokenKind, "noon", "x")} {
+	for _, token := range []string{"?", "aGVsbG8", tasks.encodeTask(id, "build"), runs.token("noon", "x")} {
 		_, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{PageToken: token}))
 		wantCode(t, "token "+token, err, connect.CodeInvalidArgument)
 	}

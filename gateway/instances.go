@@ -28,7 +28,11 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 		return nil, err
 	}
 	task := req.Msg.GetTask()
-	at, err := decodeInstanceToken(req.Msg.GetPageToken(), id, task)
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	at, err := pages.decodeInstance(req.Msg.GetPageToken(), id, task)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 		for _, i := range some {
 			whole := g.fillInstance(ctx, id, task, i)
 			if size += proto.Size(whole); size > taskPageBytes && len(res.Items) > 0 {
-				res.NextPageToken = encodeInstanceToken(id, task, int(i.instance.GetIndex()))
+				res.NextPageToken = pages.encodeInstance(id, task, int(i.instance.GetIndex()))
 				return connect.NewResponse(res), nil
 			}
 			res.Items = append(res.Items, whole)
@@ -63,7 +67,7 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 		}
 	}
 	if at < int(v.tasks[task].task.GetCount()) {
-		res.NextPageToken = encodeInstanceToken(id, task, at)
+		res.NextPageToken = pages.encodeInstance(id, task, at)
 	}
 	return connect.NewResponse(res), nil
 }

@@ -85,7 +85,7 @@ func TestInstances(t *testing.T) {
 	if page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "other"})); err != nil || len(page.Msg.GetItems()) != 0 {
 		t.Errorf("of a task that has not fanned out: %v, %v", page, err)
 	}
-	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageToken: encodeInstanceToken(id, "other", 1)}))
+	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageToken: pagesOf(t, &v1.ListInstancesRequest{Task: "other"}).encodeInstance(id, "other", 1)}))
 	wantCode(t, "a token of another task", err, connect.CodeInvalidArgument)
 	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "eahc"}))
 	wantCode(t, "an unknown task", err, connect.CodeNotFound)
@@ -180,7 +180,7 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, want := range map[int32]string{0: "4 kept0 x|5 kept1 all of it|6 kept2 x", 2: "4 kept0 x|5 kept1 all of it", 1: "4 kept0 x"} {
-		token := encodeInstanceToken(id, "each", childFrom)
+		token := pagesOf(t, &v1.ListInstancesRequest{Task: "each"}).encodeInstance(id, "each", childFrom)
 		page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: size, PageToken: token}))
 		if err != nil {
 			t.Fatal(err)

@@ -49,7 +49,11 @@ var listWindows = []time.Duration{time.Minute, 15 * time.Minute, 4 * time.Hour, 
 
 // ListRuns lists runs, newest first.
 func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
-	after, err := decodeRunToken(req.Msg.GetPageToken())
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	after, err := pages.decodeRun(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	res := &v1.ListRunsResponse{}
 	for i, info := range found {
 		if i == limit {
-			res.NextPageToken = encodeRunToken(positionOf(found[i-1]))
+			res.NextPageToken = pages.encodeRun(positionOf(found[i-1]))
 			break
 		}
 		res.Items = append(res.Items, runOf(info))

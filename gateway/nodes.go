@@ -46,7 +46,11 @@ var _ switchyardv1connect.NodeServiceHandler = nodeService{}
 
 // ListNodes lists the nodes by name.
 func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
-	first, err := decodeNodeToken(req.Msg.GetPageToken())
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.decodeNode(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +69,7 @@ func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.List
 			continue
 		}
 		if len(res.Items) == limit {
-			res.NextPageToken = encodeNodeToken(n.GetName())
+			res.NextPageToken = pages.encodeNode(n.GetName())
 			break
 		}
 		res.Items = append(res.Items, withoutSnapshot(n))

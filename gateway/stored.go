@@ -62,7 +62,11 @@ func (s workflowService) GetWorkflow(ctx context.Context, req *connect.Request[v
 // ListWorkflows lists the stored definitions by name. What was stored or deleted a
 // moment ago may not show yet.
 func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
-	first, err := decodeWorkflowToken(req.Msg.GetPageToken())
+	pages, err := listOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.decodeWorkflow(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request
 	res := &v1.ListWorkflowsResponse{}
 	for i, stored := range all {
 		if i == limit {
-			res.NextPageToken = encodeWorkflowToken(stored.Definition.GetName())
+			res.NextPageToken = pages.encodeWorkflow(stored.Definition.GetName())
 			break
 		}
 		res.Items = append(res.Items, &v1.StoredWorkflow{

@@ -1,53 +1,74 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/workflows/names"
 )
 
-// Page tokens are opaque to clients: the base64 form of a kind and of where the
-// next page starts.
-const (
-	taskTokenKind     = "tasks"
-	instanceTokenKind = "instances"
-	runTokenKind      = "runs"
-	nodeTokenKind     = "nodes"
-	eventTokenKind    = "events"
-	workflowTokenKind = "workflows"
-	tokenFields       = "\x00"
-)
+// Page tokens are opaque to clients: the base64 form of the list that they are of
+// and of where its next page starts.
+const tokenFields = "\x00"
 
-func encodeToken(fields ...string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, tokenFields)))
+// list is what pages are of: a call and what it asks for, but for the run, which is
+// a part of the place and may be typed in several ways, and the page.
+type list string
+
+// listOf returns the list that a request asks for a page of.
+func listOf(req proto.Message) (list, error) {
+	m := proto.Clone(req).ProtoReflect()
+	for _, name := range []protoreflect.Name{"id", "page_size", "page_token"} {
+		if field := m.Descriptor().Fields().ByName(name); field != nil {
+			m.Clear(field)
+		}
+	}
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
+	if err != nil {
+		return "", fmt.Errorf("name a list: %w", err)
+	}
+	digest := sha256.Sum256(text)
+	return list(fmt.Sprintf("%s.%x", m.Descriptor().Name(), digest[:6])), nil
 }
 
-// decodeToken returns the two fields of a token after its kind.
-func decodeToken(token, kind string) (first, second string, err error) {
-	bad := invalid("the page token is not one of this list")
+func (l list) token(fields ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(l) + tokenFields + strings.Join(fields, tokenFields)))
+}
+
+// errToken is the error for a page token that the list has not given.
+func errToken() error {
+	return invalid("the page token is not one of this list; send it with the request that it came from, where only the size of the page may change")
+}
+
+// place returns the two fields of a token of the list.
+func (l list) place(token string) (first, second string, err error) {
 	text, decodeErr := base64.RawURLEncoding.DecodeString(token)
 	if decodeErr != nil {
-		return "", "", bad
+		return "", "", errToken()
 	}
 	fields := strings.Split(string(text), tokenFields)
-	if len(fields) != 3 || fields[0] != kind {
-		return "", "", bad
+	if len(fields) != 3 || fields[0] != string(l) {
+		return "", "", errToken()
 	}
 	return fields[1], fields[2], nil
 }
 
-// encodeTaskToken says that a page of the tasks of a run starts with a task.
-func encodeTaskToken(run, task string) string { return encodeToken(taskTokenKind, run, task) }
+// encodeTask says that a page of the tasks of a run starts with a task.
+func (l list) encodeTask(run, task string) string { return l.token(run, task) }
 
-// decodeTaskToken returns the task that a page starts with; empty: the first.
-func decodeTaskToken(token, run string) (task string, err error) {
+// decodeTask returns the task that a page starts with; empty: the first.
+func (l list) decodeTask(token, run string) (task string, err error) {
 	if token == "" {
 		return "", nil
 	}
-	of, task, err := decodeToken(token, taskTokenKind)
+	of, task, err := l.place(token)
 	if err == nil && of != run {
 		err = invalid("the page token belongs to run %s", of)
 	}
@@ -68,68 +89,68 @@ func (p position) before(q position) bool {
 	return p.runID > q.runID
 }
 
-// encodeRunToken says that a page of runs starts after a position.
-func encodeRunToken(p position) string {
-	return encodeToken(runTokenKind, p.start.Format(time.RFC3339Nano), p.runID)
+// encodeRun says that a page of runs starts after a position.
+func (l list) encodeRun(p position) string {
+	return l.token(p.start.Format(time.RFC3339Nano), p.runID)
 }
 
-// decodeRunToken returns the position that a page starts after; nil: the top.
-func decodeRunToken(token string) (*position, error) {
+// decodeRun returns the position that a page starts after; nil: the top.
+func (l list) decodeRun(token string) (*position, error) {
 	if token == "" {
 		return nil, nil
 	}
-	start, runID, err := decodeToken(token, runTokenKind)
+	start, runID, err := l.place(token)
 	if err != nil {
 		return nil, err
 	}
 	t, parseErr := time.Parse(time.RFC3339Nano, start)
 	if parseErr != nil {
-		return nil, invalid("the page token is not one of this list")
+		return nil, errToken()
 	}
 	return &position{start: t, runID: runID}, nil
 }
 
-// encodeNodeToken says that a page of nodes starts with a name.
-func encodeNodeToken(name string) string { return encodeToken(nodeTokenKind, name, "") }
+// encodeNode says that a page of nodes starts with a name.
+func (l list) encodeNode(name string) string { return l.token(name, "") }
 
-// decodeNodeToken returns the name that a page starts with; empty: the first.
-func decodeNodeToken(token string) (name string, err error) {
+// decodeNode returns the name that a page starts with; empty: the first.
+func (l list) decodeNode(token string) (name string, err error) {
 	if token == "" {
 		return "", nil
 	}
-	name, _, err = decodeToken(token, nodeTokenKind)
+	name, _, err = l.place(token)
 	return name, err
 }
 
-// encodeWorkflowToken says that a page of stored definitions starts with a name.
-func encodeWorkflowToken(name string) string { return encodeToken(workflowTokenKind, name, "") }
+// encodeWorkflow says that a page of stored definitions starts with a name.
+func (l list) encodeWorkflow(name string) string { return l.token(name, "") }
 
-// decodeWorkflowToken returns the name that a page starts with; empty: the first.
-func decodeWorkflowToken(token string) (name string, err error) {
+// decodeWorkflow returns the name that a page starts with; empty: the first.
+func (l list) decodeWorkflow(token string) (name string, err error) {
 	if token == "" {
 		return "", nil
 	}
-	name, _, err = decodeToken(token, workflowTokenKind)
+	name, _, err = l.place(token)
 	return name, err
 }
 
-// encodeInstanceToken says that a page of the instances of a task starts with a number.
-func encodeInstanceToken(run, task string, index int) string {
-	return encodeToken(instanceTokenKind, run, names.InstanceName(task, index))
+// encodeInstance says that a page of the instances of a task starts with a number.
+func (l list) encodeInstance(run, task string, index int) string {
+	return l.token(run, names.InstanceName(task, index))
 }
 
-// decodeInstanceToken returns the number that a page starts with.
-func decodeInstanceToken(token, run, task string) (index int, err error) {
+// decodeInstance returns the number that a page starts with.
+func (l list) decodeInstance(token, run, task string) (index int, err error) {
 	if token == "" {
 		return 0, nil
 	}
-	of, instance, err := decodeToken(token, instanceTokenKind)
+	of, instance, err := l.place(token)
 	if err != nil {
 		return 0, err
 	}
 	group, index, ok := names.ParseInstanceName(instance)
 	if !ok {
-		return 0, invalid("the page token is not one of this list")
+		return 0, errToken()
 	}
 	if of != run || group != task {
 		return 0, invalid("the page token belongs to task %s of run %s", group, of)
@@ -137,18 +158,18 @@ func decodeInstanceToken(token, run, task string) (index int, err error) {
 	return index, nil
 }
 
-// encodeEventToken says that a page of the events of a run starts at a place.
-func encodeEventToken(run string, at eventPlace) string {
+// encodeEvent says that a page of the events of a run starts at a place.
+func (l list) encodeEvent(run string, at eventPlace) string {
 	place, _ := json.Marshal(at) // numbers and names
-	return encodeToken(eventTokenKind, run, string(place))
+	return l.token(run, string(place))
 }
 
-// decodeEventToken returns the place that a page starts at.
-func decodeEventToken(token, run string) (at eventPlace, err error) {
+// decodeEvent returns the place that a page starts at.
+func (l list) decodeEvent(token, run string) (at eventPlace, err error) {
 	if token == "" {
 		return eventPlace{}, nil
 	}
-	of, place, err := decodeToken(token, eventTokenKind)
+	of, place, err := l.place(token)
 	if err != nil {
 		return eventPlace{}, err
 	}
@@ -156,7 +177,19 @@ func decodeEventToken(token, run string) (at eventPlace, err error) {
 		return eventPlace{}, invalid("the page token belongs to run %s", of)
 	}
 	if json.Unmarshal([]byte(place), &at) != nil || !at.valid() {
-		return eventPlace{}, invalid("the page token is not one of this list")
+		return eventPlace{}, errToken()
 	}
 	return at, nil
+}
+
+// encodeKey says that a page of keys starts after one.
+func (l list) encodeKey(key string) string { return l.token(key, "") }
+
+// decodeKey returns the key that a page starts after; empty: the start.
+func (l list) decodeKey(token string) (key string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	key, _, err = l.place(token)
+	return key, err
 }
