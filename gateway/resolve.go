@@ -21,7 +21,7 @@ const lastRun = "last"
 const maxCandidates = 5
 
 // runIDText is what run ids, and prefixes of them, consist of.
-var runIDText = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,127}$`)
+var runIDText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 // resolve turns what somebody typed for a run into its id: the id itself, "last",
 // or a prefix of one id only.
@@ -40,7 +40,9 @@ func (g *Gateway) resolve(ctx context.Context, text string) (string, error) {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
 	// One more than is named, so that the error can say that there are others.
-	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH '"+text+"'", nil, maxCandidates+1, isRun)
+	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH '"+text+"'", nil, maxCandidates+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		return isRun(info) && strings.HasPrefix(info.GetExecution().GetWorkflowId(), text) // some databases ignore case
+	})
 	if err != nil {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}

@@ -148,6 +148,12 @@ func (r *run) readInput() error {
 	if r.in, err = definition.Unpack(whole); err != nil {
 		return err
 	}
+	if r.in.GetPart() == nil {
+		// What a schedule or a person starts in Temporal has no defaults yet.
+		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
+			return err
+		}
+	}
 	if r.graph, err = dag.NewGraph(r.in.GetDefinition(), r.in.GetReferences()); err != nil {
 		return err
 	}

@@ -74,9 +74,10 @@ func notInKey(r rune) bool {
 	return true
 }
 
-// checkRun refuses what is no run id and would widen a prefix to other runs.
+// checkRun refuses what is no run id and would widen a prefix to other runs. The id of
+// a run that a schedule has started holds the time, with colons.
 func checkRun(run string) error {
-	if !isSegment(run) {
+	if !isSegment(strings.ReplaceAll(run, ":", "")) {
 		return fmt.Errorf("%.80q is no run id", run)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // Names as validation lets them through.
 var (
-	runs  = rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?-[0-9a-z]{8}`)
+	runs  = rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,20}-([0-9a-z]{8}|2026-11-22T15:04:05Z)`).Filter(func(run string) bool { return !strings.Contains(run, "__0x") })
 	tasks = rapid.OneOf(
 		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_-]{0,62}`),
 		// What a folder's bucket would take for escape sequences.

@@ -25,7 +25,7 @@ func spec(t *testing.T, fields map[string]any) *structpb.Struct {
 // that problems tell the path where there is no position.
 func TestCheckMessage(t *testing.T) {
 	def := &v1.Definition{
-		Name: "Bad",
+		Name: "_Bad",
 		Tasks: map[string]*v1.TaskDefinition{
 			"a": {Type: "shell", Spec: spec(t, map[string]any{"working_directory": "/x", "command": []any{"sleep", 5}})},
 			"b": {Type: "shell", DependsOn: []string{"a", "c"}, Priority: 11, Env: map[string]string{"X": "${{ y }}"}},

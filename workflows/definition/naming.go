@@ -14,11 +14,12 @@ import (
 const maxName = 63
 
 var (
-	workflowName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+	workflowName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	nodeName     = regexp.MustCompile(`^[a-z0-9.-]{1,63}$`)
 	targetNode   = regexp.MustCompile(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
 	notInTask    = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	notInFlow    = regexp.MustCompile(`[^a-z0-9.-]+`)
+	notInFlow    = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+	notInNode    = regexp.MustCompile(`[^a-z0-9.-]+`)
 	notInEnv     = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 
@@ -51,8 +52,19 @@ func (d *decoder) badWorkflowName(at position, p *path, name string) {
 		d.add(at, p, "name is missing", "a workflow needs a name, such as build-and-deploy")
 		return
 	}
-	d.add(at, p, "workflow name "+quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
-		repaired(notInFlow.ReplaceAllString(strings.ToLower(name), "-"), ".-"))
+	d.add(at, p, "workflow name "+quote(name)+" is not allowed: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
+		repaired(notInFlow.ReplaceAllString(name, "-"), "._-"))
+}
+
+// escapeInKeys is what no name of a workflow may hold: a store in a folder takes it for
+// an escape sequence.
+const escapeInKeys = "__0x"
+
+// checkWorkflowName checks what the rule of the model cannot say.
+func (d *decoder) checkWorkflowName(name string, p *path) {
+	if strings.Contains(name, escapeInKeys) && !d.settled(p) {
+		d.add(d.locate(p), p, "workflow name "+quote(name)+" is not allowed: it holds "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
+	}
 }
 
 // repaired is the hint for a name of which what is not allowed was replaced,
@@ -89,7 +101,7 @@ func (d *decoder) nodes(c *v1.Constraints, p *path) {
 
 func (d *decoder) badNodeName(at position, p *path, name string) {
 	d.add(at, p, "node name "+quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
-		repaired(notInFlow.ReplaceAllString(strings.ToLower(name), "-"), ""))
+		repaired(notInNode.ReplaceAllString(strings.ToLower(name), "-"), ""))
 }
 
 // target checks "node[:numa][::gpus]", where gpus is a count (2) or indices (0,1).

@@ -30,6 +30,7 @@ func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 		p := d.base.field("context")
 		d.add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
 	}
+	d.checkWorkflowName(def.GetName(), d.base.field("name"))
 	d.inputs(def)
 	d.duration(def.GetDeadline(), d.base.field("deadline"))
 	d.concurrency(def.GetConcurrency(), d.base.field("concurrency"))
@@ -120,7 +121,7 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		d.add(at, p, label+" is "+quote(text)+"; it must be "+rules.wants(), hint)
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
 		d.add(at, p, label+" is "+quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
-			repaired(notInFlow.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
+			repaired(notInNode.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !d.said(p):
 		d.add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "string.max_len":

@@ -100,7 +100,7 @@ func TestSchemaRefuses(t *testing.T) {
 	v := newValidator(t)
 	task := func(fields string) string { return "{name: a, tasks: {b: {" + fields + "}}}" }
 	for _, document := range []string{
-		"{name: a}", "{name: A, tasks: {b: {type: vps}}}", "{name: a, tasks: {}}", "[]",
+		"{name: a}", "{name: _a, tasks: {b: {type: vps}}}", "{name: a, tasks: {}}", "[]",
 		"{name: a, tasks: {'b c': {type: vps}}}",
 		task(""), task("type: shel"), task("type: shell"), task("type: shell, spec: {cmd: x}"), task("type: shell, spec: {command: []}"),
 		task("type: shell, spec: {command: ''}"),

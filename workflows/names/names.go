@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Workflow types, as registered with Temporal.
@@ -273,8 +274,17 @@ func KeyedRunID(workflow, key string) string {
 // NewExplainID returns a fresh id for a workflow that explains a task of a run.
 func NewExplainID(run string) string { return "explain:" + NewRunID(run) }
 
-// WorkflowOfRun returns the name of the workflow that a run id was made for.
+// scheduledTime is what Temporal puts behind the id of a workflow that a schedule starts.
+const scheduledTime = "2006-01-02T15:04:05Z"
+
+// WorkflowOfRun returns the name of the workflow that a run id was made for: by NewRunID,
+// by KeyedRunID, or by a schedule.
 func WorkflowOfRun(id string) (workflow string, ok bool) {
+	if at := len(id) - len(scheduledTime); at > 1 && id[at-1] == '-' {
+		if _, err := time.Parse(scheduledTime, id[at:]); err == nil {
+			return id[:at-1], true
+		}
+	}
 	i := strings.LastIndexByte(id, '-')
 	return id[:max(i, 0)], i > 0 && i+1 < len(id)
 }

@@ -61,6 +61,16 @@ func TestRunID(t *testing.T) {
 	}
 }
 
+func TestWorkflowOfScheduledRun(t *testing.T) {
+	for id, want := range map[string]string{
+		"nightly-2026-11-22T15:04:05Z": "nightly", "Elt_pipe-line.-2026-11-22T15:04:05Z": "Elt_pipe-line.", "a-2026-11-22T15:04:65Z": "a-2026-11",
+	} {
+		if workflow, ok := WorkflowOfRun(id); !ok || workflow != want {
+			t.Errorf("%s: workflow %q, %v", id, workflow, ok)
+		}
+	}
+}
+
 func TestStoredWorkflowID(t *testing.T) {
 	if name, ok := ParseStoredWorkflowID(StoredWorkflowID("a.b-c")); !ok || name != "a.b-c" {
 		t.Errorf("%q, %t", name, ok)

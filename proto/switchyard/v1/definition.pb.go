@@ -27,7 +27,7 @@ const (
 // documents that people write are this message in its JSON form.
 type Definition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the workflow; run ids start with it. At most 63 of [a-z0-9.-].
+	// Name of the workflow; run ids start with it. At most 63 of [A-Za-z0-9._-], the first a letter or digit.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Human description, shown in lists.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -1110,10 +1110,10 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb6\x06\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb2\x06\n" +
 	"\n" +
-	"Definition\x12=\n" +
-	"\x04name\x18\x01 \x01(\tB)\xbaH&r$\x18?2 ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$R\x04name\x12*\n" +
+	"Definition\x129\n" +
+	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x121\n" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12>\n" +
 	"\x0efailure_policy\x18\x04 \x01(\tB\x17\xbaH\x14r\x12R\x00R\bcontinueR\x04haltR\rfailurePolicy\x12j\n" +
