@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,14 +37,15 @@ type cgroups struct {
 	idle [2][]*cgroupDir
 	// orphans is nil unless this process adopts what the attempts leave.
 	orphans *reaper
+	strays  *strays
 }
 
-func newCgroups(guard *watchdog) (*cgroups, error) {
+func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroups, error) {
 	base, err := ownCgroup()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroups{guard: guard}
+	c := &cgroups{guard: guard, strays: newStrays(logger)}
 	if err := c.settle(base); err != nil {
 		return nil, err
 	}
@@ -82,6 +84,7 @@ func (c *cgroups) probe() error {
 func (c *cgroups) mechanism() Mechanism { return Cgroup }
 
 func (c *cgroups) close() error {
+	c.strays.close()
 	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
 		d.close()
 	}
@@ -90,11 +93,11 @@ func (c *cgroups) close() error {
 	return err
 }
 
-func (c *cgroups) enclose(_ string, lease *executor.Lease, l executor.Limits) (tree, error) {
+func (c *cgroups) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
 	if !c.delegated {
 		l = executor.Limits{} // they are those of others
 	}
-	g := &cgroup{all: c, lease: lease, limits: l}
+	g := &cgroup{all: c, id: id, lease: lease, limits: l}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -104,6 +107,8 @@ func (c *cgroups) enclose(_ string, lease *executor.Lease, l executor.Limits) (t
 // cgroup is one attempt, or a row of them.
 type cgroup struct {
 	all *cgroups
+	// id is that of the attempt, or of the row.
+	id string
 	// cgroupDir is nil when there is none any more.
 	*cgroupDir
 	leader int
@@ -124,6 +129,7 @@ func (c *cgroup) enter() (err error) {
 	if c.cgroupDir, err = c.all.take(c.limits); err != nil {
 		return err
 	}
+	c.all.strays.hasBegun(c.id)
 	c.oomKills = c.countOOMKills()
 	if c.lease == nil {
 		return nil
@@ -214,6 +220,7 @@ func (c *cgroup) end() error {
 		return nil
 	}
 	err := c.clear()
+	c.all.strays.hasEnded(c.id)
 	c.all.orphans.forget(c.leader)
 	c.all.orphans.sweep()
 	if c.lease != nil {

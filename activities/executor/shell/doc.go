@@ -37,8 +37,9 @@
 // these ways, the first that works on the machine is taken:
 //
 //   - cgroup: a cgroup2 directory for each attempt, which later ones have again if it
-//     is as it was. Nothing leaves it, short of a privileged program that moves
-//     itself to another one, and the kernel ends all of it at once.
+//     is as it was, and the kernel ends all of it at once. Nothing leaves it, short of
+//     a privileged program that moves itself to another one; that is looked for in /proc
+//     by its mark a moment after the attempt has ended, and ended and logged.
 //   - mark: the worker becomes the subreaper of all its descendants, and an
 //     attempt's processes are found in /proc by SWITCHYARD_CLAIM in their
 //     environment, by their session, and by descent from such a process. What

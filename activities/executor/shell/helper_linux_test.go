@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 func mechanismsHere(t testing.TB) []Mechanism {
 	t.Helper()
 	all := []Mechanism{Mark}
-	c, err := newCgroups(nil)
+	c, err := newCgroups(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Logf("no cgroups here, so they are not tested: %v", err)
 		return all

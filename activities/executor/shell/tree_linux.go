@@ -10,7 +10,7 @@ import (
 func newTrees(asked Mechanism, guard *watchdog, logger *slog.Logger) (trees, error) {
 	switch asked {
 	case Cgroup:
-		return newCgroups(guard)
+		return newCgroups(guard, logger)
 	case Mark:
 		return newMarks(guard)
 	case Group:
@@ -19,7 +19,7 @@ func newTrees(asked Mechanism, guard *watchdog, logger *slog.Logger) (trees, err
 	default:
 		return nil, fmt.Errorf("unknown mechanism %q", asked)
 	}
-	cgroups, noCgroup := newCgroups(guard)
+	cgroups, noCgroup := newCgroups(guard, logger)
 	if noCgroup == nil {
 		return cgroups, nil
 	}

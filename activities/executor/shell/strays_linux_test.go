@@ -1,0 +1,70 @@
+package shell
+
+import (
+	"log/slog"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchyard/activities/executor"
+)
+
+// logged is what a logger has written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
+	if mechanismsHere(t)[0] != Cgroup {
+		t.Skip("no cgroups here")
+	}
+	root, err := rootCgroup()
+	if err != nil {
+		t.Skip(err)
+	}
+	var log logged
+	e := newExecutor(t, Options{Mechanism: Cgroup, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	a := executor.Attempt{ID: t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
+	_, out, err := run(t, e, a, `
+mkfifo said
+setsid sh -c 'echo $$ >$ROOT && echo moved; env -i /bin/sleep 100017; :' >said 2>&1 &
+read line <said
+echo $line`)
+	if err != nil || out != "moved\n" {
+		t.Fatalf("printed %q, error %v", out, err)
+	}
+	eventually(t, "nothing of it is left", func() bool {
+		sleeps, _ := exec.Command("pgrep", "-f", "/bin/sleep 100017").Output()
+		return len(leftOf(t, a.ID)) == 0 && len(sleeps) == 0
+	})
+	eventually(t, "that is logged", func() bool { return strings.Contains(log.String(), "had left the cgroup of its attempt") })
+}
+
+// An attempt whose id is used again is none that has ended.
+func TestStraysLeaveWhatHasBegunAgain(t *testing.T) {
+	s := newStrays(slog.New(slog.DiscardHandler))
+	s.hasEnded("again")
+	s.hasEnded("over")
+	s.hasBegun("again")
+	if s.ended["again"] || !s.ended["over"] {
+		t.Errorf("ended are %v", s.ended)
+	}
+	s.close()
+	if len(s.ended) > 0 || s.timer != nil {
+		t.Error("nothing was looked for")
+	}
+}
