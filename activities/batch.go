@@ -86,7 +86,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	b := n.newBatch(a)
 	w := &work{
 		node: n, attempt: a, supplies: s, gpus: n.gpus(a),
-		log: logs.NewWriter(n.Store, logs.Attempt{Run: a.req.GetRunId(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions()),
+		log: logs.NewWriter(n.Store, logs.Attempt{Run: a.req.GetRunId(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
 	}
 	defer w.close()
 	s.say(w.log)

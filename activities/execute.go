@@ -191,7 +191,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	if a.confirm(ctx) != nil || !n.attempts.start(a) {
 		return stopped(ctx, nil), nil
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions())
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
 	s.say(w.log)
 	if n.survivor(req.GetType()) != nil {
 		if err := a.keepFor(w.id(m), w.spec, w.ws); err != nil {
@@ -202,7 +202,14 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	return w.finish(ctx, m)
 }
 
-func (n *Node) logOptions() logs.Options { return logs.Options{MaxBytes: n.MaxOutput} }
+// logOptions bounds the log of an attempt by what the node keeps, or by less if the task asks for that.
+func (n *Node) logOptions(req *v1.ExecuteRequest) logs.Options {
+	most := cmp.Or(n.MaxOutput, logs.DefaultMaxBytes)
+	if asked := int64(req.GetResources().GetMaxOutputMb()) << 20; asked > 0 {
+		most = min(most, asked)
+	}
+	return logs.Options{MaxBytes: most}
+}
 
 // finish brings the one member of an attempt to its end, be it that it starts now or
 // that it has been running, and returns what is to be said of it.

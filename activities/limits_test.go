@@ -26,6 +26,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		node, want int64
+		task       int32
+	}{{0, 256 << 20, 0}, {0, 1 << 20, 1}, {0, 256 << 20, 300}, {8 << 20, 8 << 20, 0}, {8 << 20, 8 << 20, 9}, {8 << 20, 7 << 20, 7}} {
+		n := &Node{MaxOutput: test.node}
+		req := &v1.ExecuteRequest{Resources: &v1.Resources{MaxOutputMb: test.task}}
+		if got := n.logOptions(req).MaxBytes; got != test.want {
+			t.Errorf("%+v: %d", test, got)
+		}
+	}
+}
+
 // An attempt that says what it brings is not taken for one that hangs.
 func TestPreparingIsNoHang(t *testing.T) {
 	t.Parallel()

@@ -13,12 +13,15 @@ type Options struct {
 	ChunkBytes int
 	// TailBytes is how much of the end of each stream Tail returns at most; 64 KiB.
 	TailBytes int
-	// MaxBytes is how much output of an attempt the log takes; 256 MiB.
+	// MaxBytes is how much output of an attempt the log takes; DefaultMaxBytes.
 	MaxBytes int64
 	// StoreTimeout is how long the store may take for one chunk before the write
 	// counts as failed; 10 s.
 	StoreTimeout time.Duration
 }
+
+// DefaultMaxBytes is how much output of an attempt its log takes.
+const DefaultMaxBytes int64 = 256 << 20
 
 // minChunkBytes leaves room for a notice.
 const minChunkBytes = 1 << 10
@@ -28,7 +31,7 @@ func (o Options) withDefaults() Options {
 		FlushInterval: positiveOr(o.FlushInterval, 200*time.Millisecond),
 		ChunkBytes:    max(positiveOr(o.ChunkBytes, 1<<20), minChunkBytes),
 		TailBytes:     positiveOr(o.TailBytes, 64<<10),
-		MaxBytes:      positiveOr(o.MaxBytes, 256<<20),
+		MaxBytes:      positiveOr(o.MaxBytes, DefaultMaxBytes),
 		StoreTimeout:  positiveOr(o.StoreTimeout, 10*time.Second),
 	}
 }
