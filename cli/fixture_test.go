@@ -83,12 +83,14 @@ func startWith(t *testing.T, change func(*system), env map[string]string, stdin 
 	t.Helper()
 	c := &command{stdout: newBuffer(), stderr: newBuffer(), code: make(chan int, 1)}
 	sys := &system{
-		stdin:      strings.NewReader(stdin),
-		stdout:     c.stdout,
-		screen:     tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
-		getenv:     func(name string) string { return env[name] },
-		now:        func() time.Time { return begin.Add(20 * time.Second) },
-		zone:       time.UTC,
+		stdin:     strings.NewReader(stdin),
+		stdout:    c.stdout,
+		screen:    tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
+		rawStdout: c.stdout, rawStderr: c.stderr,
+		getenv: func(name string) string { return env[name] },
+		now:    func() time.Time { return begin.Add(20 * time.Second) },
+		zone:   time.UTC,
+
 		forceAfter: time.Hour,
 	}
 	change(sys)

@@ -17,11 +17,17 @@ type system struct {
 	stdout io.Writer
 	// screen is standard error.
 	screen *tui.Screen
-	// stderrTerminal and stdoutTerminal say where people watch.
+	// rawStdout and rawStderr take every byte as it is. On a terminal stdout and
+	// screen let only through what shows as text.
+	rawStdout, rawStderr io.Writer
+	// stderrTerminal and stdoutTerminal say where people watch, on a terminal that
+	// can move its cursor and colour.
 	stderrTerminal, stdoutTerminal bool
-	getenv                         func(string) string
-	now                            func() time.Time
-	zone                           *time.Location // of the times that are told
+	// stderrPlain and stdoutPlain say where only what shows as text is let through.
+	stderrPlain, stdoutPlain bool
+	getenv                   func(string) string
+	now                      func() time.Time
+	zone                     *time.Location // of the times that are told
 	// origins say where the flags of the command come from that are not their
 	// defaults, by name: a flag, a variable, or a line of a file.
 	origins map[string]string
@@ -37,22 +43,34 @@ type system struct {
 func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *system {
 	// A terminal that is called dumb cannot move its cursor.
 	smart := getenv("TERM") != "dumb"
-	return &system{
-		stdin:  stdin,
-		stdout: stdout,
-		screen: tui.NewScreen(stderr, func() (int, int) {
-			width, height, err := term.GetSize(int(stderr.Fd()))
-			if err != nil || width <= 0 || height <= 0 {
-				return 80, 24
-			}
-			return width, height
-		}),
-		stderrTerminal: smart && term.IsTerminal(int(stderr.Fd())),
-		stdoutTerminal: smart && term.IsTerminal(int(stdout.Fd())),
-		getenv:         getenv,
-		now:            time.Now,
-		zone:           time.Local,
-		forceAfter:     forceAfter,
+	sys := &system{
+		stdin:     stdin,
+		stdout:    stdout,
+		screen:    tui.NewScreen(stderr, sizeOf(stderr)),
+		rawStdout: stdout, rawStderr: stderr,
+		getenv: getenv,
+		now:    time.Now,
+		zone:   time.Local,
+
+		forceAfter: forceAfter,
+	}
+	if term.IsTerminal(int(stdout.Fd())) {
+		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
+	}
+	if term.IsTerminal(int(stderr.Fd())) {
+		sys.screen, sys.stderrTerminal, sys.stderrPlain = tui.NewTerminal(stderr, smart, sizeOf(stderr)), smart, true
+	}
+	return sys
+}
+
+// sizeOf returns what tells how many cells a terminal has now.
+func sizeOf(terminal *os.File) func() (width, height int) {
+	return func() (int, int) {
+		width, height, err := term.GetSize(int(terminal.Fd()))
+		if err != nil || width <= 0 || height <= 0 {
+			return 80, 24
+		}
+		return width, height
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // a terminal, the picture stays at the bottom and what is written goes above it,
 // line by line. A Screen is safe for concurrent use.
 type Screen struct {
-	out  io.Writer
-	size func() (width, height int)
+	out   io.Writer
+	size  func() (width, height int)
+	clean *sanitizer // of a terminal; nil: what is written goes out as it is
 
 	mu      sync.Mutex
 	picture []string
@@ -31,17 +32,30 @@ func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size}
 }
 
+// NewTerminal makes a screen of a terminal, which is given only what shows as
+// text; with color, what colours text too.
+func NewTerminal(out io.Writer, color bool, size func() (width, height int)) *Screen {
+	return &Screen{out: out, size: size, clean: newSanitizer(color)}
+}
+
 // Write writes text above the picture.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	size := len(p)
+	if s.clean != nil {
+		p = s.clean.clean(p)
+	}
 	if s.picture == nil {
-		return s.out.Write(p)
+		if _, err := s.out.Write(p); err != nil {
+			return 0, err
+		}
+		return size, nil
 	}
 	s.partial = append(s.partial, p...)
 	end := bytes.LastIndexByte(s.partial, '\n') + 1
 	if end == 0 && len(s.partial) < maxPartial {
-		return len(p), nil
+		return size, nil
 	}
 	var text strings.Builder
 	s.erase(&text)
@@ -55,7 +69,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	s.partial = append(s.partial[:0], s.partial[end:]...)
 	s.paint(&text)
 	_, err := io.WriteString(s.out, text.String())
-	return len(p), err
+	return size, err
 }
 
 // Draw replaces the picture. Its lines must fit the width that size tells.
@@ -65,6 +79,12 @@ func (s *Screen) Draw(lines []string) error {
 	var text strings.Builder
 	s.rewind(&text)
 	s.picture = append(make([]string, 0, len(lines)), lines...)
+	if s.clean != nil {
+		frame := newSanitizer(s.clean.color) // what Write is in the middle of is not part of the picture
+		for i, line := range s.picture {
+			s.picture[i] = frame.line(line)
+		}
+	}
 	s.paint(&text)
 	_, err := io.WriteString(s.out, text.String())
 	return err
