@@ -25,6 +25,7 @@ func newPair(out, errs io.Writer, buffers *sync.Pool) (*pair, error) {
 	if err != nil {
 		return nil, errors.Join(err, o.write.Close(), o.read.Close())
 	}
+	e.first = o
 	return &pair{out: o, errs: e}, nil
 }
 

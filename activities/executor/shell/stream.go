@@ -28,6 +28,11 @@ type stream struct {
 	write   *os.File
 	to      io.Writer
 	buffers *sync.Pool
+	// first is the stream whose output comes first where both have some, because nothing tells in which
+	// order it was printed; nil: this one's.
+	first *stream
+	// turn is held from reading output until it is written, so that drain cannot overtake copy.
+	turn sync.Mutex
 	// over is set when no process is left that could belong to the attempt.
 	over atomic.Bool
 	err  error
@@ -53,11 +58,13 @@ func (s *stream) copy() {
 			s.read.SetReadDeadline(time.Now().Add(leakWait))
 		}
 		buffer, n, err := s.next()
-		if n > 0 && s.err == nil {
-			// The program must not hang, nor die of SIGPIPE, because its
-			// output has no place: what follows is thrown away.
-			_, s.err = s.to.Write(buffer[:n])
+		if n > 0 {
+			if s.first != nil {
+				s.first.drain()
+			}
+			s.put(buffer[:n])
 		}
+		s.turn.Unlock()
 		if buffer != nil {
 			s.buffers.Put(buffer)
 		}
@@ -69,6 +76,14 @@ func (s *stream) copy() {
 		if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return
 		}
+	}
+}
+
+// put writes output. The caller holds turn. The program must not hang, nor die of
+// SIGPIPE, because its output has no place: what follows an error is thrown away.
+func (s *stream) put(output []byte) {
+	if s.err == nil {
+		_, s.err = s.to.Write(output)
 	}
 }
 

@@ -8,32 +8,32 @@ import (
 )
 
 // next waits for output before it takes a buffer, so that a thousand silent
-// tasks hold none. It returns a nil buffer when there was nothing to read.
+// tasks hold none. It returns a nil buffer when there was nothing to read, and
+// always with turn held.
 func (s *stream) next() (*chunk, int, error) {
 	raw, err := s.read.SyscallConn()
 	if err != nil {
+		s.turn.Lock()
 		return nil, 0, err
 	}
 	var buffer *chunk
 	var n int
 	var failed error
 	err = raw.Read(func(fd uintptr) bool {
+		s.turn.Lock()
 		buffer = s.buffers.Get().(*chunk)
-		for {
-			n, failed = syscall.Read(int(fd), buffer[:])
-			if failed != syscall.EINTR {
-				break
-			}
-		}
+		n, failed = readNow(fd, buffer)
 		if failed == syscall.EAGAIN {
 			s.buffers.Put(buffer)
 			buffer, n, failed = nil, 0, nil
+			s.turn.Unlock()
 			return false
 		}
 		return true
 	})
 	switch {
 	case err != nil:
+		s.turn.Lock()
 		return nil, 0, err
 	case failed != nil:
 		return buffer, 0, failed
@@ -41,4 +41,37 @@ func (s *stream) next() (*chunk, int, error) {
 		return buffer, 0, io.EOF
 	}
 	return buffer, n, nil
+}
+
+// drain writes what there is to read, at most about what a pipe holds.
+func (s *stream) drain() {
+	raw, err := s.read.SyscallConn()
+	if err != nil {
+		return
+	}
+	buffer := s.buffers.Get().(*chunk)
+	defer s.buffers.Put(buffer)
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	// The error is that the pipe is closed, and then there is nothing.
+	_ = raw.Control(func(fd uintptr) {
+		for range maxDrain {
+			n, err := readNow(fd, buffer)
+			if err != nil || n <= 0 {
+				return
+			}
+			s.put(buffer[:n])
+		}
+	})
+}
+
+// maxDrain is how many chunks drain reads.
+const maxDrain = 2
+
+func readNow(fd uintptr, buffer *chunk) (n int, err error) {
+	for {
+		if n, err = syscall.Read(int(fd), buffer[:]); err != syscall.EINTR {
+			return n, err
+		}
+	}
 }
