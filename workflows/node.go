@@ -54,8 +54,6 @@ func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 // strayPause is the wait before a Heartbeat is offered again that the wrong worker has taken.
 const strayPause = 200 * time.Millisecond
 
-// leftReason is why a node is offline whose worker has stopped in order.
-const leftReason = "left"
 
 // nodeEntry is the state of a workflow Node.
 type nodeEntry struct {
@@ -114,7 +112,7 @@ func (e *nodeEntry) attend(ctx workflow.Context) error {
 	if e.registrations != registration || !e.live() {
 		return nil
 	}
-	reason := leftReason
+	reason := names.NodeLeft
 	if err := heartbeat.Get(ctx, nil); err != nil {
 		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == names.OtherIncarnationError {
 			return workflow.Sleep(ctx, strayPause) // and once more

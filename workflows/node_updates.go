@@ -78,7 +78,7 @@ func (e *nodeEntry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
 	if !e.live() || worker.GetIncarnation() != e.record.GetRegistration().GetIncarnation() {
 		return nil
 	}
-	e.become(ctx, names.NodeOffline, leftReason)
+	e.become(ctx, names.NodeOffline, names.NodeLeft)
 	return e.save(ctx)
 }
 

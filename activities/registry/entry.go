@@ -29,13 +29,31 @@ type Entry struct {
 	BeatAt time.Time
 }
 
+// endedAt is when the worker of a node that is offline gave its last sign of life. One that left did at that moment; a
+// lost one had been silent for all of its time by then.
+func (e *Entry) endedAt() time.Time {
+	r := e.Record
+	last := r.GetStateSince().AsTime()
+	if r.GetReason() != names.NodeLeft {
+		last = last.Add(-e.offlineAfter())
+	}
+	if registered := r.GetRegisteredAt().AsTime(); last.Before(registered) {
+		return registered
+	}
+	return last
+}
+
 // StaleAfter is how long the node may be silent before it gets nothing new.
 func (e *Entry) StaleAfter() time.Duration {
-	after := e.Record.GetRegistration().GetOfflineAfter().AsDuration()
-	if after <= 0 {
-		after = defaultOfflineAfter
+	return time.Duration(staleShare * float64(e.offlineAfter()))
+}
+
+// offlineAfter is how long the node may be silent before it is offline.
+func (e *Entry) offlineAfter() time.Duration {
+	if after := e.Record.GetRegistration().GetOfflineAfter().AsDuration(); after > 0 {
+		return after
 	}
-	return time.Duration(staleShare * float64(after))
+	return defaultOfflineAfter
 }
 
 // Known is the newest that is known of the node's figures: its snapshot, or what

@@ -42,8 +42,8 @@ func View(e *Entry, now time.Time, benched *timestamppb.Timestamp, store string)
 	}
 	if !e.BeatAt.IsZero() {
 		n.LastBeatAt = timestamppb.New(e.BeatAt)
-	} else if n.State == names.NodeOffline {
-		n.LastBeatAt = s.GetTakenAt()
+	} else if n.State == names.NodeOffline && r.GetRegisteredAt() != nil {
+		n.LastBeatAt = timestamppb.New(e.endedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
 	if n.State == names.NodeOffline {

@@ -120,6 +120,9 @@ const (
 	NodeOffline  = "offline"
 )
 
+// NodeLeft is why a node is offline whose worker has stopped in order.
+const NodeLeft = "left"
+
 // NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
 const NodeMemo = "node"
 

@@ -1,0 +1,38 @@
+package registry
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// The last sign of life of a node that is offline is not its registration.
+func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
+	registered := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
+	offline := registered.Add(10 * time.Minute)
+	for _, test := range []struct {
+		name, reason string
+		after        time.Duration // how long it may be silent; 0: the default
+		since, want  time.Time
+	}{
+		{"left", names.NodeLeft, 0, offline, offline},
+		{"lost", "no beat for 15s", 0, offline, offline.Add(-15 * time.Second)},
+		{"lost, another time-out", "no beat for 1m0s", time.Minute, offline, offline.Add(-time.Minute)},
+		{"never beat", "no beat for 15s", 0, registered.Add(10 * time.Second), registered},
+	} {
+		e := &Entry{Record: &v1.NodeRecord{
+			State: names.NodeOffline, Reason: test.reason, StateSince: timestamppb.New(test.since), RegisteredAt: timestamppb.New(registered),
+			Registration: &v1.NodeRegistration{
+				OfflineAfter: durationpb.New(test.after), Snapshot: &v1.NodeSnapshot{TakenAt: timestamppb.New(registered)},
+			},
+		}}
+		if got := View(e, offline.Add(time.Hour), nil).GetLastBeatAt().AsTime(); !got.Equal(test.want) {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
