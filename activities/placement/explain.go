@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -60,7 +62,10 @@ func (q *Queue) verdict(s *shape, n *node) *v1.NodeVerdict {
 		for _, f := range filters {
 			if !f.fits(&v) {
 				p := f.why(&v)
-				out.Reasons = append(out.Reasons, p.verb.one+" "+p.object)
+				// Several filters may refuse a node for the same reason.
+				if reason := p.verb.one + " " + p.object; !slices.Contains(out.Reasons, reason) {
+					out.Reasons = append(out.Reasons, reason)
+				}
 			}
 		}
 	}

@@ -121,3 +121,12 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 		t.Errorf("placed (-want +got):\n%s", diff)
 	}
 }
+
+// A node that several filters refuse for the same reason is told of once.
+func TestExplainSaysEachReasonOnce(t *testing.T) {
+	q := New(Options{Now: newClock().now})
+	q.SetNodes([]Node{{Snapshot: aNode("a"), State: names.NodeOffline, Reason: names.NodeLeft}})
+	if got := q.Explain("r", aTask("t")).GetNodes()[0].GetReasons(); len(got) != 1 || got[0] != "is offline (left)" {
+		t.Errorf("reasons %q", got)
+	}
+}
