@@ -78,6 +78,10 @@ func (b *Board) Apply(m *v1.WatchRunResponse) []Change {
 		task := run.GetTasks()[name]
 		before, known := b.tasks[name]
 		b.tasks[name] = task
+		ofInstances := b.merge(name, task)
+		if task.GetError() == "" {
+			task.Error = b.waitsFor(name)
+		}
 		if !known {
 			b.names = nil
 			before = &v1.Task{State: dag.StatePending}
@@ -88,7 +92,7 @@ func (b *Board) Apply(m *v1.WatchRunResponse) []Change {
 		} else if before.GetCount() != task.GetCount() || !maps.Equal(before.GetCounts(), task.GetCounts()) {
 			changes = append(changes, Change{Name: name, Task: task, TallyOnly: true})
 		}
-		changes = append(changes, b.merge(name, task)...)
+		changes = append(changes, ofInstances...)
 	}
 	b.run, b.total = header(run), max(int(m.GetTaskCount()), len(b.tasks))
 	if len(changes) > 1 {

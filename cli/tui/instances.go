@@ -58,6 +58,24 @@ func (b *Board) merge(name string, t *v1.Task) []Change {
 	return changes
 }
 
+// Waits reports whether a task has fanned out and none of its instances gets a node.
+func Waits(t *v1.Task) bool { return FansOut(t) && !dag.Terminal(t.GetState()) && t.GetError() != "" }
+
+// waitsFor is why the instances of a task wait for a node, as long as none has
+// one; "" otherwise.
+func (b *Board) waitsFor(name string) string {
+	t := b.tasks[name]
+	if !FansOut(t) || dag.Terminal(t.GetState()) || t.GetCounts()[dag.StateRunning]+t.GetCounts()[dag.StateAssigned] > 0 {
+		return ""
+	}
+	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
+		if i := b.instances[name][index]; i.GetState() == dag.StateQueued && i.GetScheduledAfter() == nil && i.GetError() != "" {
+			return i.GetError()
+		}
+	}
+	return ""
+}
+
 // InstanceTask is an instance as the task that it would be by itself.
 func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 	return &v1.Task{

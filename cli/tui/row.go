@@ -13,7 +13,7 @@ import (
 // most as long as "dead_letter".
 const (
 	stateWidth   = len(dag.StateDeadLetter)
-	maxNameWidth = 40
+	maxNameWidth = 72 // a task has 63, and an instance its number
 	maxNodeWidth = 24
 )
 

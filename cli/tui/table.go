@@ -24,30 +24,101 @@ func Table(b *Board, now time.Time, width int, style Style) []string {
 
 // table lists some tasks, and below them at most so many failed instances.
 func table(b *Board, names []string, now time.Time, width, spare int, style Style) []string {
-	nameWidth, nodeWidth := len("TASK"), len("NODE")
+	rows := []row{{"TASK", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
+	longest := row{name: "TASK", node: "NODE"}
 	for name, t := range b.tasks {
-		nameWidth = max(nameWidth, min(len(name), maxNameWidth))
-		nodeWidth = max(nodeWidth, min(len(t.GetNode()), maxNodeWidth))
+		longest.widen(row{name: name, node: t.GetNode()})
 	}
-	var rows []row
 	for _, name := range names {
 		rows = append(rows, rowOf(name, b.tasks[name], now))
 		failed := b.failedRows(name, now, min(spare, maxFailedRows))
 		spare -= len(failed)
 		rows = append(rows, failed...)
 		for _, r := range failed {
-			nameWidth = max(nameWidth, min(len(r.name), maxNameWidth))
-			nodeWidth = max(nodeWidth, min(len(r.node), maxNodeWidth))
+			longest.widen(r)
 		}
 	}
-	line := func(r row, painted string) string {
-		pad := strings.Repeat(" ", max(0, stateWidth-len(r.state)))
-		text := fmt.Sprintf("%-*s  %s%s  %-*s  %-7s  %-7s  %s", nameWidth, r.name, painted, pad, nodeWidth, r.node, r.attempt, r.elapsed, r.note)
-		return cut(strings.TrimRight(text, " "), width)
-	}
-	lines := []string{style.with(bold, line(row{"TASK", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}, "STATE"))}
-	for _, r := range rows {
-		lines = append(lines, line(r, style.paint(r.state, r.state)))
+	c := columnsOf(len(longest.name), len(longest.node), width)
+	lines := make([]string, 0, len(rows))
+	for i, r := range rows {
+		state := style.paint(r.state, r.state)
+		if i == 0 {
+			state = r.state
+		}
+		line := cut(c.line(r, state), width)
+		if i == 0 {
+			line = style.with(bold, line)
+		}
+		lines = append(lines, line)
 	}
 	return lines
+}
+
+// widen makes room for the name and the node of another row.
+func (r *row) widen(other row) {
+	if len(other.name) > len(r.name) {
+		r.name = other.name
+	}
+	if len(other.node) > len(r.node) {
+		r.node = other.node
+	}
+}
+
+// columns are the widths of the columns of a table; 0: there is no such column.
+type columns struct{ name, node, attempt, elapsed int }
+
+const (
+	// gap is what lies between two columns, numberWidth how wide those with numbers are.
+	gap, numberWidth = 2, 7
+	// leastName and leastNote are what other columns leave to names and notes, and goodNote what names leave to notes.
+	leastName, leastNote, goodNote = 16, 8, 24
+)
+
+// columnsOf lays out columns for names and nodes of some lengths on a line of a
+// width; 0: it may be as long as it is. The state is always there. Where there is
+// no room, first the node goes, then the attempt, then the time.
+func columnsOf(name, node, width int) columns {
+	c := columns{name: name, node: node, attempt: numberWidth, elapsed: numberWidth}
+	if width <= 0 {
+		return c
+	}
+	c.node = min(node, maxNodeWidth)
+	// room is what a line has left for the name and the note.
+	room := func() int {
+		left := width - stateWidth - gap
+		for _, column := range []int{c.node, c.attempt, c.elapsed} {
+			if column > 0 {
+				left -= column + gap
+			}
+		}
+		return left
+	}
+	least := min(name, leastName)
+	for _, drop := range []struct {
+		column *int
+		note   int
+	}{{&c.node, leastNote}, {&c.attempt, 0}, {&c.elapsed, 0}} {
+		if room() >= least+drop.note {
+			break
+		}
+		*drop.column = 0
+	}
+	c.name = max(1, min(name, max(least, room()-goodNote-gap), room()))
+	return c
+}
+
+// line is a row in these columns; state is its state as it is painted.
+func (c columns) line(r row, state string) string {
+	var text strings.Builder
+	column := func(width int, value string) {
+		if width > 0 {
+			fmt.Fprintf(&text, "%s%-*s", strings.Repeat(" ", gap), width, cut(value, width))
+		}
+	}
+	fmt.Fprintf(&text, "%-*s%*s%s%s", c.name, cut(r.name, c.name), gap, "", state, strings.Repeat(" ", max(0, stateWidth-len(r.state))))
+	column(c.node, r.node)
+	column(c.attempt, r.attempt)
+	column(c.elapsed, r.elapsed)
+	text.WriteString(strings.Repeat(" ", gap) + r.note)
+	return strings.TrimRight(text.String(), " ")
 }

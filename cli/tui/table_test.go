@@ -1,0 +1,62 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// longNames is a board whose names take what they may.
+func longNames() *Board {
+	long := strings.Repeat("compile-everything-", 3) + "now"
+	count := int32(3)
+	return BoardOf(&v1.Run{Id: "nightly-4g5h6jkm", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{
+		long: {State: "running", Node: strings.Repeat("worker-", 8), StartedAt: after(1)},
+		"a":  {State: "dead_letter", Node: "worker-1", Attempt: 3, Error: "exit code 2: no such file", StartedAt: after(1), CompletedAt: after(4)},
+		"each": {State: "running", Count: &count, Counts: map[string]int32{"queued": 3}, Instances: []*v1.Instance{
+			{Index: 0, State: "queued"}, {Index: 1, State: "queued", Error: "0 of 2 nodes have a free GPU: b 0, c 0"},
+		}},
+	}})
+}
+
+// A table keeps names and states apart at every width, and the state is always there.
+func TestTableFitsTheTerminal(t *testing.T) {
+	b := longNames()
+	for _, width := range []int{30, 40, 80, 120} {
+		lines := View(b, begin.Add(7*time.Second), width, 24, Style{})
+		for _, line := range lines {
+			if ansi.StringWidth(line) > width {
+				t.Errorf("%d columns: %q has %d", width, line, ansi.StringWidth(line))
+			}
+		}
+		place := strings.Index(lines[1], "STATE")
+		for i, state := range []string{"dead_letter", "running", "running"} {
+			if line := []rune(lines[2+i]); place < 0 || !strings.HasPrefix(string(line[place:]), state) {
+				t.Errorf("%d columns: no %s in its column: %q", width, state, string(line))
+			}
+		}
+	}
+	for name, width := range map[string]int{"table-40": 40, "table-80": 80, "table-long": 0} {
+		golden(t, name, strings.Join(Table(b, begin.Add(7*time.Second), width, Style{}), "\n")+"\n")
+	}
+}
+
+// A fan-out of which nothing can be placed says why, in every view, until an instance has a node.
+func TestFanOutSaysWhyItWaits(t *testing.T) {
+	b := longNames()
+	const why = "0/3 done: 0 of 2 nodes have a free GPU"
+	if text := strings.Join(View(b, begin.Add(7*time.Second), 200, 24, Style{}), "\n"); !strings.Contains(text, why) {
+		t.Errorf("not in\n%s", text)
+	}
+	count := int32(3)
+	changes := b.Apply(&v1.WatchRunResponse{Run: &v1.Run{State: "running", Tasks: map[string]*v1.Task{
+		"each": {State: "running", Count: &count, Counts: map[string]int32{"queued": 2, "running": 1}, Instances: []*v1.Instance{{Index: 0, State: "running", Node: "b"}}},
+	}}})
+	if text := strings.Join(View(b, begin.Add(7*time.Second), 200, 24, Style{}), "\n"); strings.Contains(text, "free GPU") || len(changes) == 0 {
+		t.Errorf("an instance runs, and it still waits:\n%s", text)
+	}
+}
