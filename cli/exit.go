@@ -19,6 +19,9 @@ const (
 // errInterrupted is why the context of a command is done after a signal.
 var errInterrupted = errors.New("interrupted")
 
+// errHungUp is the interruption by the end of the terminal.
+var errHungUp = fmt.Errorf("hung up: %w", errInterrupted)
+
 // failure is an error that knows its exit code. Whatever a command returns that
 // is none counts as a broken system.
 type failure struct {

@@ -34,8 +34,9 @@ type fakeGateway struct {
 	onlyForced bool
 	deaf       bool // a cancel changes nothing
 	cancel     chan struct{}
-	breaks     int // so many watches break after their first message
+	breaks     int // so many watches, or streams of logs, break after their first message
 	logs       []*v1.LogEntry
+	missing    []*v1.MissingLog
 	list       *v1.ListRunsResponse
 	existed    bool  // a submit finds the run started already
 	fail       error // what every call but GetRun fails with
@@ -147,15 +148,32 @@ func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.Cance
 	return connect.NewResponse(res), nil
 }
 
+// StreamRunLogs sends each entry as a chunk of its own, unless the client has it.
 func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	f.mu.Lock()
 	f.logged = append(f.logged, req.Msg)
+	breaks := f.breaks > 0
+	f.breaks--
 	f.mu.Unlock()
 	if f.fail != nil {
 		return f.fail
 	}
+	next := map[string]int64{}
 	for _, e := range f.logs {
-		if err := stream.Send(&v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{e}}); err != nil {
+		at := &v1.LogPosition{Task: e.GetTask(), Attempt: e.GetAttempt(), Claim: 1, Next: next[e.GetTask()] + 1}
+		next[e.GetTask()] = at.Next
+		if slices.ContainsFunc(req.Msg.GetResume(), func(p *v1.LogPosition) bool { return p.GetTask() == at.GetTask() && p.GetNext() >= at.GetNext() }) {
+			continue
+		}
+		if err := stream.Send(&v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{e}, Position: at}); err != nil {
+			return err
+		}
+		if breaks {
+			return connect.NewError(connect.CodeUnavailable, errStopping)
+		}
+	}
+	for _, m := range f.missing {
+		if err := stream.Send(&v1.StreamRunLogsResponse{Missing: m}); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -21,6 +22,13 @@ func encode(w io.Writer, value any, indent string) error {
 	e.SetIndent("", indent)
 	e.SetEscapeHTML(false)
 	return e.Encode(value)
+}
+
+// jsonText is a value as one line of JSON, without the newline.
+func jsonText(value any) (string, error) {
+	var text strings.Builder
+	err := writeLine(&text, value)
+	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
 // timestamp is a time as JSON has it; "" where there is none.

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // openTerminal makes a terminal of 24 lines of 72 cells. keyboard is its other end.
@@ -30,10 +35,19 @@ func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
 // was written there.
 func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
-	keyboard, terminal := openTerminal(t)
 	stdout, err := os.Create(t.TempDir() + "/stdout")
 	must(t, err)
 	defer stdout.Close()
+	return onTerminals(t, stdout, env, args...)
+}
+
+// onTerminals is onTerminal with a standard output; nil: the terminal, too.
+func onTerminals(t *testing.T, stdout *os.File, env map[string]string, args ...string) string {
+	t.Helper()
+	keyboard, terminal := openTerminal(t)
+	if stdout == nil {
+		stdout = terminal
+	}
 	seen := make(chan string)
 	go func() {
 		var text strings.Builder
@@ -90,5 +104,45 @@ func TestDumbTerminalGetsLines(t *testing.T) {
 	text := onTerminal(t, map[string]string{"TERM": "dumb"}, "runs", "watch", "last", "--gateway", f.url)
 	if strings.Contains(text, "\x1b") || !strings.Contains(text, "build   dead_letter") {
 		t.Errorf("%q", text)
+	}
+}
+
+func TestLogsOnATerminalAreText(t *testing.T) {
+	const title, clear = "\x1b]0;mine\x07", "\x1b[2J\x1b[H"
+	f := fake(t)
+	nightly(f)
+	f.messages[len(f.messages)-1].Run.Error = "exit code 1: " + title
+	f.logs = []*v1.LogEntry{
+		{Task: "fetch", Stream: "stdout", Data: []byte("10%\r20%" + title + clear + "\r\n\x1b[3")},
+		{Task: "build", Stream: "stderr", Data: []byte("a\rfetch | b\n" + clear)},
+		{Task: "fetch", Stream: "stdout", Data: []byte("1mred\n")},
+	}
+	all := "fetch | 20%\nbuild | fetch | b\nfetch | \x1b[31mred\x1b[m\nbuild | \n"
+	for _, test := range []struct {
+		term, want string
+		args       []string
+	}{
+		{"xterm", all, []string{"nightly"}},
+		{"dumb", ansi.Strip(all), []string{"nightly"}},
+		{"xterm", "10%\n20%\n\x1b[31mred\x1b[m\n", []string{"nightly", "fetch", "--stdout"}},
+		{"xterm", "10%\r20%" + title + clear + "\r\n\x1b[31mred\n", []string{"nightly", "fetch", "--stdout", "--raw"}},
+	} {
+		kept := f.logs
+		if len(test.args) > 1 {
+			f.logs = []*v1.LogEntry{kept[0], kept[2]}
+		}
+		got := onTerminals(t, nil, map[string]string{"TERM": test.term}, append([]string{"runs", "logs", "--gateway", f.url}, test.args...)...)
+		if f.logs = kept; got != test.want {
+			t.Errorf("%s, %v:\n%q, want\n%q", test.term, test.args, got, test.want)
+		}
+	}
+	for _, args := range [][]string{{"runs", "watch", "last"}, {"run", write(t, "f.yaml", hello), "--logs"}} {
+		if got := onTerminals(t, nil, nil, append(args, "--gateway", f.url)...); strings.Contains(got, "\x1b]") || strings.Contains(got, "\x1b[2J") {
+			t.Errorf("%v lets it through:\n%q", args, got)
+		}
+	}
+	f.fail = connect.NewError(connect.CodeInternal, errors.New("broken"+title))
+	if got := onTerminal(t, nil, "runs", "list", "--gateway", f.url); !strings.HasSuffix(got, "broken\n") {
+		t.Errorf("an error is shown as %q", got)
 	}
 }

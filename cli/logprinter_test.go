@@ -59,7 +59,7 @@ func TestLogLinesAreBounded(t *testing.T) {
 	}
 	held := 0
 	for _, text := range p.partial {
-		held += len(text)
+		held += len(text.text)
 	}
 	if held > maxLogLine {
 		t.Errorf("%d bytes of a line without an end are held back", held)

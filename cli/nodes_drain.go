@@ -93,7 +93,7 @@ func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.No
 			return nil, a.failed(err)
 		case lostAt.IsZero():
 			lostAt = time.Now()
-		case time.Since(lostAt) > watchPatience:
+		case time.Since(lostAt) > streamPatience:
 			return nil, a.failed(err)
 		}
 	}

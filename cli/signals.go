@@ -8,8 +8,8 @@ import (
 )
 
 // catchSignals returns a context that is done, because of errInterrupted, at the
-// first SIGINT, SIGTERM or SIGHUP. At each one after that quit is called. release
-// ends this.
+// first SIGINT or SIGTERM, and because of errHungUp at a SIGHUP. At each one after
+// that quit is called. release ends this.
 func catchSignals(parent context.Context, quit func()) (ctx context.Context, release func()) {
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
@@ -21,10 +21,19 @@ func catchSignals(parent context.Context, quit func()) (ctx context.Context, rel
 	released, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for act := func() { interrupt(errInterrupted) }; ; act = quit {
+		first := true
+		for {
 			select {
-			case <-caught:
-				act()
+			case sig := <-caught:
+				switch {
+				case !first:
+					quit()
+				case sig == syscall.SIGHUP:
+					interrupt(errHungUp)
+				default:
+					interrupt(errInterrupted)
+				}
+				first = false
 			case <-released:
 				return
 			}

@@ -23,7 +23,7 @@ func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
 		case <-time.After(2 * time.Minute):
 			t.Fatalf("%v does not interrupt", number)
 		}
-		if !errors.Is(context.Cause(ctx), errInterrupted) {
+		if !errors.Is(context.Cause(ctx), errInterrupted) || errors.Is(context.Cause(ctx), errHungUp) != (number == syscall.SIGHUP) {
 			t.Errorf("after %v the cause is %v", number, context.Cause(ctx))
 		}
 		select {

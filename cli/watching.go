@@ -35,7 +35,8 @@ type watching struct {
 	output string
 	// logs shows what the tasks print, too.
 	logs bool
-	// own: the run is ours, an interrupt cancels it. Otherwise it goes on.
+	// own: the run is ours, an interrupt cancels it; the end of the terminal does only
+	// where the run goes with this process. Otherwise the run goes on.
 	own bool
 	// local: the run's gateway and logs go with this process.
 	local bool
@@ -53,14 +54,18 @@ func (w *watching) watch(ctx context.Context) error {
 		// The run is followed to the end of its cancellation.
 		var forcing sync.WaitGroup
 		defer forcing.Wait()
-		var giveUp context.CancelFunc
-		following, giveUp = context.WithCancel(context.WithoutCancel(ctx))
-		defer giveUp()
+		var leave context.CancelFunc
+		following, leave = context.WithCancel(context.WithoutCancel(ctx))
+		defer leave()
 		follower.interrupted = ctx.Done()
 		follower.interrupt = func() error {
+			if w.leaves(ctx) {
+				leave()
+				return context.Cause(ctx)
+			}
 			again := make(chan struct{})
 			w.sys.hurry.set(func() { close(again) })
-			forcing.Go(func() { w.forceUnlessEnded(following, giveUp, again) })
+			forcing.Go(func() { w.forceUnlessEnded(following, leave, again) })
 			return w.cancel(following)
 		}
 	}
@@ -68,7 +73,7 @@ func (w *watching) watch(ctx context.Context) error {
 	board, err := follower.follow(following)
 	finishLogs()
 	if err != nil {
-		if !w.own && ctx.Err() != nil && !board.Ended() {
+		if (!w.own || w.leaves(ctx)) && ctx.Err() != nil && !board.Ended() {
 			fmt.Fprintf(w.sys.screen, "run %s goes on; `switchyard runs cancel %s` stops it\n", w.id, w.id)
 		}
 		return err
@@ -83,6 +88,11 @@ func (w *watching) watch(ctx context.Context) error {
 		return silent(exitNotDone)
 	}
 	return nil
+}
+
+// leaves reports whether a run of our own is left to itself after the interruption.
+func (w *watching) leaves(ctx context.Context) bool {
+	return !w.local && errors.Is(context.Cause(ctx), errHungUp)
 }
 
 func (w *watching) progress() progress {
@@ -146,10 +156,14 @@ func (w *watching) followLogs(ctx context.Context) (finish func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var printing sync.WaitGroup
 	printing.Go(func() {
-		p := &logPrinter{stdout: w.sys.screen, stderr: w.sys.screen, prefix: true, plain: w.sys.stderrTerminal}
-		err := w.api.logs(ctx, &v1.StreamRunLogsRequest{Id: w.id, Follow: true}, p)
+		p := &logPrinter{stdout: w.sys.screen, stderr: w.sys.screen, prefix: true, stdoutPlain: w.sys.stderrPlain, stderrPlain: w.sys.stderrPlain}
+		logs := &logStream{api: w.api, req: &v1.StreamRunLogsRequest{Id: w.id, Follow: true}, lost: func(error) {}}
+		err := errors.Join(logs.read(ctx, p), p.flush())
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(w.sys.screen, "no more logs: %s\n", err)
+		}
+		if missing := logs.complete(); missing != nil {
+			fmt.Fprintln(w.sys.screen, missing)
 		}
 	})
 	return func() {

@@ -3,9 +3,12 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"switchyard/activities/logs"
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,6 +24,8 @@ type fan struct {
 	// seen are the logs that have been found, listed says that there was a list.
 	seen   map[logs.Attempt]bool
 	listed bool
+	// printers are the instances that have ended and printed something, as far as the run tells of them, by number.
+	printers map[int]*v1.Instance
 	// ended: the one instance that is wanted has ended, as far as the run tells about it alone.
 	ended bool
 	// final: there will be no more. changed: there may be more since the last list, which was made at.
@@ -34,9 +39,15 @@ type fan struct {
 func (f *follower) learnFan(changed taskNews) {
 	of := f.fans[changed.name]
 	if of == nil {
-		of = &fan{task: changed.name, seen: map[logs.Attempt]bool{}}
+		of = &fan{task: changed.name, seen: map[logs.Attempt]bool{}, printers: map[int]*v1.Instance{}}
 		f.fans[changed.name] = of
 		delete(f.tails, changed.name) // from before it fanned out
+	}
+	for _, i := range changed.instances {
+		delete(of.printers, int(i.GetIndex()))
+		if slices.Contains(changed.printers, i.GetIndex()) {
+			of.printers[int(i.GetIndex())] = i
+		}
 	}
 	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
 		for _, i := range changed.instances {
@@ -77,9 +88,24 @@ func (f *follower) list(ctx context.Context, of *fan) error {
 	if err != nil {
 		return fmt.Errorf("list the logs of task %s: %w", of.task, err)
 	}
-	newest := map[string]logs.Attempt{}
-	for _, a := range found {
-		newest[nameOf(a)] = a
+	first := map[logs.Attempt]bool{}
+	if !of.listed {
+		own := map[string][]logs.Attempt{}
+		for _, a := range found {
+			own[nameOf(a)] = append(own[nameOf(a)], a)
+		}
+		for name, attempts := range own {
+			wanted := f.wanted(name, attempts)
+			for _, a := range wanted {
+				first[a] = true
+			}
+			if len(f.resume) > 0 || len(wanted) == len(attempts) || f.req.Attempt != nil {
+				continue
+			}
+			if err := f.sendPosition(wanted[0]); err != nil {
+				return err
+			}
+		}
 	}
 	for number, a := range found {
 		switch {
@@ -88,15 +114,52 @@ func (f *follower) list(ctx context.Context, of *fan) error {
 		case a.Batch() && a.Of == "":
 		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
 			continue
-		case f.req.Attempt == nil && !of.listed && newest[nameOf(a)] != a:
+		case f.req.Attempt == nil && !of.listed && !first[a]:
 			of.seen[a] = true
 			continue
 		}
 		of.seen[a] = true
-		f.tails[fmt.Sprint(a)] = &tail{task: a.Task, number: number, info: of.info, of: of, queue: []logs.Attempt{a}}
+		f.tails[fmt.Sprint(a)] = &tail{task: a.Task, number: number, info: of.info, of: of, queue: []logs.Attempt{a}, next: f.resume[keyOf(a)]}
 	}
 	of.listed = true
 	return nil
+}
+
+// tellMissing tells of instances that printed something of which the store has nothing.
+func (f *follower) tellMissing() error {
+	for _, of := range f.fans {
+		if !of.final {
+			continue
+		}
+		for _, index := range slices.Sorted(maps.Keys(of.printers)) {
+			i, name := of.printers[index], names.InstanceName(of.task, index)
+			only := f.req.GetTask()
+			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != i.GetAttempt() || of.has(index, i.GetAttempt()) {
+				continue
+			}
+			if err := f.sendMissing(name, i.GetAttempt(), i.GetNode()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether the log of an attempt of an instance was found, or that of a batch that the instance may have been in.
+func (of *fan) has(index int, attempt int32) bool {
+	for a := range of.seen {
+		if a.Of != "" || of.covers(a, index, attempt) {
+			return true
+		}
+	}
+	return false
+}
+
+func (of *fan) covers(a logs.Attempt, index int, attempt int32) bool {
+	if _, first, last, ok := store.ParseBatchName(a.Task); ok {
+		return first <= index && index <= last
+	}
+	return a.Task == names.InstanceName(of.task, index) && a.Attempt == attempt
 }
 
 // nameOf is the task or instance that a log is of.

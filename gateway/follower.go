@@ -20,16 +20,59 @@ type follower struct {
 	req   *v1.StreamRunLogsRequest
 	send  func(*v1.StreamRunLogsResponse) error
 
+	// resume is how far earlier streams of the request came, and resumed the tasks, instances and batches that they sent
+	// something of, by the newest attempt of which they did.
+	resume  map[logKey]int64
+	resumed map[string]logs.Attempt
+
 	seen  int64 // version of the run that has been taken in
 	tails map[string]*tail
 	// fans are the tasks that have fanned out, whose logs are those of their instances and batches.
 	fans map[string]*fan
 }
 
+// logKey names the log of one dispatch.
+type logKey struct {
+	task           string
+	attempt, claim int32
+}
+
+func keyOf(a logs.Attempt) logKey { return logKey{a.Task, a.Attempt, a.Claim} }
+
+func newFollower(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) *follower {
+	f := &follower{
+		run: run, store: kept, req: req, send: send, tails: map[string]*tail{}, fans: map[string]*fan{},
+		resume: map[logKey]int64{}, resumed: map[string]logs.Attempt{},
+	}
+	for _, p := range req.GetResume() {
+		a := logs.Attempt{Run: run, Task: p.GetTask(), Attempt: p.GetAttempt(), Claim: p.GetClaim()}
+		f.resume[keyOf(a)] = p.GetNext()
+		if newest, known := f.resumed[a.Task]; !known || order(newest, a) < 0 {
+			f.resumed[a.Task] = a
+		}
+	}
+	return f
+}
+
+// wanted picks the attempts of one task or instance, in order, to send at first: the newest, or, when earlier streams of
+// the request sent something, what they had not finished and what is newer.
+func (f *follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
+	if len(f.resume) == 0 {
+		return found[max(0, len(found)-1):]
+	}
+	newest, known := f.resumed[name]
+	if !known {
+		return found
+	}
+	return slices.DeleteFunc(found, func(a logs.Attempt) bool { return order(a, newest) < 0 })
+}
+
 // tail is how far the log of one task, instance or batch has been sent.
 type tail struct {
 	task string
 	info *v1.Task
+	// printed: its newest attempt has ended and printed something.
+	printed bool
 	// number is the place of the log among those of its task.
 	number int
 	// queue are the attempts still to send; the first is being sent.
@@ -68,7 +111,7 @@ func (f *follower) all(ctx context.Context, n news) error {
 			}
 		}
 	}
-	return nil
+	return f.tellMissing()
 }
 
 // active are the tails that have something to send, or might, in the order in
@@ -115,7 +158,7 @@ func (f *follower) learn(ctx context.Context, n news) error {
 			t = &tail{task: changed.name}
 			f.tails[changed.name] = t
 		}
-		t.info = changed.task
+		t.info, t.printed = changed.task, changed.printed
 		if changed.claim > 0 {
 			if err := f.enqueue(ctx, t, changed); err != nil {
 				return err
@@ -155,11 +198,20 @@ func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error
 	if f.req.Attempt != nil {
 		found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Attempt != f.req.GetAttempt() })
 	}
-	if t.known == nil && len(found) > 1 {
-		found = found[len(found)-1:]
+	if t.known == nil {
+		if len(found) > 1 && len(f.resume) == 0 {
+			// A stream that resumes this one must leave the same attempts out.
+			if err := f.sendPosition(found[len(found)-1]); err != nil {
+				return err
+			}
+		}
+		found = f.wanted(t.task, found)
 	}
 	for _, a := range found {
 		if t.known == nil || order(a, *t.known) > 0 {
+			if len(t.queue) == 0 {
+				t.next = f.resume[keyOf(a)]
+			}
 			t.queue = append(t.queue, a)
 			t.known = &a
 		}
@@ -214,20 +266,41 @@ func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 	if err != nil {
 		return false, fmt.Errorf("read the log of task %s: %w", t.task, err)
 	}
-	if err := f.emit(entries); err != nil {
-		return false, err
-	}
 	more = next > t.next
 	t.next = next
+	if more {
+		if err := f.emit(a, entries, next); err != nil {
+			return false, err
+		}
+	}
 	if ended || !more && (t.over() || len(t.queue) > 1) {
+		if t.next == 0 && t.printed && len(t.queue) == 1 && a.Attempt == t.info.GetAttempt() {
+			if err := f.sendMissing(t.task, t.info.GetAttempt(), t.info.GetNode()); err != nil {
+				return false, err
+			}
+		}
 		t.queue, t.next = t.queue[1:], 0
+		if len(t.queue) > 0 {
+			t.next = f.resume[keyOf(t.queue[0])]
+		}
 		more = true
 	}
 	return more, nil
 }
 
-// emit sends entries of the streams that are wanted.
-func (f *follower) emit(entries []*v1.LogEntry) error {
+// sendMissing tells of an attempt that printed something of which the store has nothing.
+func (f *follower) sendMissing(task string, attempt int32, node string) error {
+	return f.send(&v1.StreamRunLogsResponse{Missing: &v1.MissingLog{Task: task, Attempt: attempt, Node: node}})
+}
+
+// sendPosition tells that a log is going to be sent.
+func (f *follower) sendPosition(a logs.Attempt) error {
+	return f.send(&v1.StreamRunLogsResponse{Position: &v1.LogPosition{Task: a.Task, Attempt: a.Attempt, Claim: a.Claim}})
+}
+
+// emit sends those entries of a log that are wanted, and where it continues.
+func (f *follower) emit(a logs.Attempt, entries []*v1.LogEntry, next int64) error {
+	since := f.req.GetSince()
 	wanted := make([]*v1.LogEntry, 0, len(entries))
 	for _, e := range entries {
 		if f.req.GetStream() != "" && e.GetStream() != f.req.GetStream() {
@@ -236,10 +309,16 @@ func (f *follower) emit(entries []*v1.LogEntry) error {
 		if f.req.Attempt != nil && e.GetAttempt() != f.req.GetAttempt() {
 			continue // of another instance of the batch
 		}
+		if since != nil && e.GetTime().AsTime().Before(since.AsTime()) {
+			continue
+		}
 		wanted = append(wanted, e)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	return f.send(&v1.StreamRunLogsResponse{Entries: wanted})
+	return f.send(&v1.StreamRunLogsResponse{
+		Entries:  wanted,
+		Position: &v1.LogPosition{Task: a.Task, Attempt: a.Attempt, Claim: a.Claim, Next: next},
+	})
 }

@@ -36,6 +36,9 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 	if err != nil {
 		return nil, err
 	}
+	if req.Msg.GetPageToken() == "" {
+		at = int(req.Msg.GetFirst())
+	}
 	v, err := g.reader.read(ctx, id)
 	if err != nil {
 		return nil, err

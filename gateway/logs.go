@@ -24,7 +24,7 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 	if err != nil {
 		return err
 	}
-	f := &follower{run: id, store: g.store, req: req.Msg, tails: map[string]*tail{}, fans: map[string]*fan{}, send: stream.Send}
+	f := newFollower(id, g.store, req.Msg, stream.Send)
 	if err := sendHeaders(stream); err != nil {
 		return err
 	}
@@ -62,8 +62,11 @@ func (g *Gateway) followLogs(ctx context.Context, f *follower) error {
 		if err := f.learn(ctx, n); err != nil {
 			return err
 		}
-		if err := f.pass(ctx); err != nil || f.complete() {
+		if err := f.pass(ctx); err != nil {
 			return err
+		}
+		if f.complete() {
+			return f.tellMissing()
 		}
 		select {
 		case <-n.changed:

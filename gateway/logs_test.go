@@ -187,6 +187,97 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// A stream that resumes another one sends what that one did not, and nothing twice, also when attempts have come and
+// gone meanwhile.
+func TestLogsResume(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "resumes", "a", "b", "c")
+	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.store, id, "a", 1, 2, "a1\n")
+	set(t, id, "a", 2, &v1.Task{State: "failed", Attempt: 1})
+	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "b", Claim: 3}, logs.Options{})
+	print(t, w, "stdout", "b0\n")
+	set(t, id, "b", 3, assigned(0))
+	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
+	positions := map[string]*v1.LogPosition{}
+	var text string
+	for !strings.Contains(text, "a1\n") || !strings.Contains(text, "b0\n") {
+		if !stream.Receive() {
+			t.Fatal(stream.Err())
+		}
+		at := stream.Msg().GetPosition()
+		positions[at.GetTask()] = at
+		for _, e := range stream.Msg().GetEntries() {
+			text += string(e.GetData())
+		}
+	}
+	if strings.Contains(text, "a0") {
+		t.Errorf("the first stream has %q", text)
+	}
+	_ = stream.Close()
+	print(t, w, "stdout", "more of b0\n")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	writeLog(t, f.store, id, "b", 1, 4, "b1\n")
+	writeLog(t, f.store, id, "b", 2, 5, "b2\n")
+	set(t, id, "b", 5, &v1.Task{State: "completed", Attempt: 2})
+	writeLog(t, f.store, id, "c", 0, 6, "c0\n")
+	writeLog(t, f.store, id, "c", 1, 7, "c1\n")
+	set(t, id, "c", 7, &v1.Task{State: "completed", Attempt: 1})
+	end(t, id, "failed")
+	for _, follow := range []bool{false, true} {
+		req := &v1.StreamRunLogsRequest{Id: id, Follow: follow}
+		for _, at := range positions {
+			req.Resume = append(req.Resume, at)
+		}
+		got := readLogs(t, f.logs(t, req))
+		if got["a"] != "" || got["b"] != "more of b0\nb1\nb2\n" || got["c"] != "c0\nc1\n" {
+			t.Errorf("follow %t: resumed with %q", follow, got)
+		}
+	}
+}
+
+// An attempt that printed something of which the store has nothing is told, with its node.
+func TestLogsTellWhatIsMissing(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "misses", "a", "b", "c", "d")
+	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	said := func(text string) *v1.Task {
+		return &v1.Task{State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: text}}
+	}
+	set(t, id, "a", 1, said("a0\n"))
+	set(t, id, "b", 2, said("b0\n"))
+	set(t, id, "c", 3, said(""))
+	cached := said("another run's\n")
+	cached.CachedFrom = "other-0k"
+	set(t, id, "d", 4, cached)
+	for _, closed := range []bool{false, true} {
+		if closed {
+			end(t, id, "completed")
+		}
+		for _, req := range []*v1.StreamRunLogsRequest{{Id: id}, {Id: id, Task: "b", Follow: true}, {Id: id, Task: "a"}} {
+			var missing []string
+			stream := f.logs(t, req)
+			for stream.Receive() {
+				if m := stream.Msg().GetMissing(); m != nil {
+					missing = append(missing, m.GetTask()+" on "+m.GetNode())
+				}
+			}
+			if err := stream.Err(); err != nil {
+				t.Fatal(err)
+			}
+			want := "b on far"
+			if req.GetTask() == "a" {
+				want = ""
+			}
+			if got := strings.Join(missing, ", "); got != want {
+				t.Errorf("closed %t, %v: missing is %q, want %q", closed, req, got, want)
+			}
+		}
+	}
+}
+
 func TestNearNames(t *testing.T) {
 	tasks := []string{"build", "deploy", "lint", "test", "unit-test", "verify"}
 	for name, want := range map[string]string{
@@ -196,6 +287,19 @@ func TestNearNames(t *testing.T) {
 	} {
 		if got := nearNames(name, tasks); got != want {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestLogsSince(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "since", "a")
+	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	set(t, id, "a", 1, &v1.Task{State: "completed"})
+	for age, want := range map[time.Duration]string{time.Hour: "a0\n", -time.Hour: ""} {
+		got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id, Since: timestamppb.New(time.Now().Add(-age))}))
+		if got["a"] != want {
+			t.Errorf("since %s ago: %q", age, got["a"])
 		}
 	}
 }

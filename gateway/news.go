@@ -18,6 +18,10 @@ type taskNews struct {
 	name  string
 	task  *v1.Task // as watchers see it, without instances
 	claim int32
+	// printed: its newest attempt has ended and printed something. printers are the numbers of the instances that have
+	// changed of which that is true.
+	printed  bool
+	printers []int32
 	// instances are those that have changed, by number, of the first shownInstances.
 	instances []*v1.Instance
 }
@@ -37,14 +41,28 @@ func (v *view) since(version int64) news {
 	}
 	for _, name := range v.names {
 		if t := v.tasks[name]; t.version > version {
-			changed := taskNews{name: name, task: t.brief, claim: t.claim}
+			changed := taskNews{name: name, task: t.brief, claim: t.claim, printed: hasPrinted(t.task)}
 			for _, i := range t.instances[:min(len(t.instances), shownInstances)] {
 				if i != nil && i.version > version {
 					changed.instances = append(changed.instances, i.brief)
+					if hasPrinted(i.instance) {
+						changed.printers = append(changed.printers, i.instance.GetIndex())
+					}
 				}
 			}
 			n.tasks = append(n.tasks, changed)
 		}
 	}
 	return n
+}
+
+// hasPrinted reports whether the newest attempt of a task or an instance has ended and printed something itself.
+func hasPrinted(t interface {
+	GetState() string
+	GetCachedFrom() string
+	GetResult() *v1.TaskResult
+}) bool {
+	r := t.GetResult()
+	return taskEnded(t.GetState()) && t.GetCachedFrom() == "" &&
+		(r.GetStdout() != "" || r.GetStderr() != "" || r.GetStdoutTruncated() || r.GetStderrTruncated())
 }

@@ -43,6 +43,9 @@ const (
 	RunServiceSubmitRunProcedure = "/switchyard.v1.RunService/SubmitRun"
 	// RunServiceGetRunProcedure is the fully-qualified name of the RunService's GetRun RPC.
 	RunServiceGetRunProcedure = "/switchyard.v1.RunService/GetRun"
+	// RunServiceGetRunDefinitionProcedure is the fully-qualified name of the RunService's
+	// GetRunDefinition RPC.
+	RunServiceGetRunDefinitionProcedure = "/switchyard.v1.RunService/GetRunDefinition"
 	// RunServiceListRunsProcedure is the fully-qualified name of the RunService's ListRuns RPC.
 	RunServiceListRunsProcedure = "/switchyard.v1.RunService/ListRuns"
 	// RunServiceWatchRunProcedure is the fully-qualified name of the RunService's WatchRun RPC.
@@ -132,6 +135,8 @@ type RunServiceClient interface {
 	SubmitRun(context.Context, *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error)
 	// Tells everything about a run; its tasks come in pages.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
+	// Returns the definition that a run was started with, and that it keeps.
+	GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
 	// Lists runs, newest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
 	// Sends the run as it is, then what changes, and ends when the run has ended.
@@ -208,6 +213,13 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+RunServiceGetRunProcedure,
 			connect.WithSchema(runServiceMethods.ByName("GetRun")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getRunDefinition: connect.NewClient[v1.GetRunDefinitionRequest, v1.GetRunDefinitionResponse](
+			httpClient,
+			baseURL+RunServiceGetRunDefinitionProcedure,
+			connect.WithSchema(runServiceMethods.ByName("GetRunDefinition")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
@@ -358,31 +370,32 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 
 // runServiceClient implements RunServiceClient.
 type runServiceClient struct {
-	submitRun       *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
-	getRun          *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
-	listRuns        *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
-	watchRun        *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
-	cancelRun       *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
-	streamRunLogs   *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
-	listRunEvents   *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
-	explainTask     *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
-	listDeadLetters *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
-	retryDeadLetter *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
-	purgeDeadLetter *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
-	planRun         *connect.Client[v1.PlanRunRequest, v1.PlanRunResponse]
-	retryRun        *connect.Client[v1.RetryRunRequest, v1.RetryRunResponse]
-	rerunRun        *connect.Client[v1.RerunRunRequest, v1.RerunRunResponse]
-	pauseRun        *connect.Client[v1.PauseRunRequest, v1.PauseRunResponse]
-	resumeRun       *connect.Client[v1.ResumeRunRequest, v1.ResumeRunResponse]
-	holdTask        *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
-	releaseTask     *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
-	cancelTask      *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
-	pauseTask       *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
-	resumeTask      *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
-	killTask        *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
-	approveTask     *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
-	rejectTask      *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
-	listInstances   *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
+	submitRun        *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
+	getRun           *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
+	getRunDefinition *connect.Client[v1.GetRunDefinitionRequest, v1.GetRunDefinitionResponse]
+	listRuns         *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
+	watchRun         *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
+	cancelRun        *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
+	streamRunLogs    *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
+	listRunEvents    *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
+	explainTask      *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
+	listDeadLetters  *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
+	retryDeadLetter  *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
+	purgeDeadLetter  *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
+	planRun          *connect.Client[v1.PlanRunRequest, v1.PlanRunResponse]
+	retryRun         *connect.Client[v1.RetryRunRequest, v1.RetryRunResponse]
+	rerunRun         *connect.Client[v1.RerunRunRequest, v1.RerunRunResponse]
+	pauseRun         *connect.Client[v1.PauseRunRequest, v1.PauseRunResponse]
+	resumeRun        *connect.Client[v1.ResumeRunRequest, v1.ResumeRunResponse]
+	holdTask         *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
+	releaseTask      *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
+	cancelTask       *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
+	pauseTask        *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
+	resumeTask       *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
+	killTask         *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
+	approveTask      *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
+	rejectTask       *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
+	listInstances    *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
 }
 
 // SubmitRun calls switchyard.v1.RunService.SubmitRun.
@@ -393,6 +406,11 @@ func (c *runServiceClient) SubmitRun(ctx context.Context, req *connect.Request[v
 // GetRun calls switchyard.v1.RunService.GetRun.
 func (c *runServiceClient) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
 	return c.getRun.CallUnary(ctx, req)
+}
+
+// GetRunDefinition calls switchyard.v1.RunService.GetRunDefinition.
+func (c *runServiceClient) GetRunDefinition(ctx context.Context, req *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
+	return c.getRunDefinition.CallUnary(ctx, req)
 }
 
 // ListRuns calls switchyard.v1.RunService.ListRuns.
@@ -517,6 +535,8 @@ type RunServiceHandler interface {
 	SubmitRun(context.Context, *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error)
 	// Tells everything about a run; its tasks come in pages.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
+	// Returns the definition that a run was started with, and that it keeps.
+	GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
 	// Lists runs, newest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
 	// Sends the run as it is, then what changes, and ends when the run has ended.
@@ -589,6 +609,13 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		RunServiceGetRunProcedure,
 		svc.GetRun,
 		connect.WithSchema(runServiceMethods.ByName("GetRun")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceGetRunDefinitionHandler := connect.NewUnaryHandler(
+		RunServiceGetRunDefinitionProcedure,
+		svc.GetRunDefinition,
+		connect.WithSchema(runServiceMethods.ByName("GetRunDefinition")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
@@ -740,6 +767,8 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceSubmitRunHandler.ServeHTTP(w, r)
 		case RunServiceGetRunProcedure:
 			runServiceGetRunHandler.ServeHTTP(w, r)
+		case RunServiceGetRunDefinitionProcedure:
+			runServiceGetRunDefinitionHandler.ServeHTTP(w, r)
 		case RunServiceListRunsProcedure:
 			runServiceListRunsHandler.ServeHTTP(w, r)
 		case RunServiceWatchRunProcedure:
@@ -801,6 +830,10 @@ func (UnimplementedRunServiceHandler) SubmitRun(context.Context, *connect.Reques
 
 func (UnimplementedRunServiceHandler) GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.GetRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.GetRunDefinition is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// talk has two tasks print in turns.
+func talk(f *fakeGateway) {
+	nightly(f)
+	at := func(seconds float64, task, stream, text string) {
+		f.logs = append(f.logs, &v1.LogEntry{Task: task, Stream: stream, Time: after(seconds), Data: []byte(text)})
+	}
+	f.logs = nil
+	at(1, "fetch", "stdout", "one\ntw")
+	at(2, "build", "stderr", "main.go:3: unused\n")
+	at(3, "fetch", "stdout", "o\n")
+	at(4, "fetch", "stderr", "warning\n")
+	at(5, "fetch", "stdout", "three")
+}
+
+func TestRunsLogsFormats(t *testing.T) {
+	f := fake(t)
+	talk(f)
+	for name, args := range map[string][]string{
+		"json":       {"-o", "json"},
+		"jsonl":      {"-o", "jsonl", "--tail", "1"},
+		"timestamps": {"--timestamps"},
+		"tail":       {"--tail", "2", "--timestamps"},
+		"one":        {"fetch", "--tail", "3", "--timestamps"},
+	} {
+		got := run(t, append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
+		if got.code != exitDone {
+			t.Errorf("%s: %+v", name, got)
+		}
+		golden(t, "runs-logs-"+name, got.stdout+"--- standard error\n"+got.stderr)
+	}
+	f.logs = nil
+	if got := run(t, "runs", "logs", "nightly", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
+		t.Errorf("no lines are %q", got.stdout)
+	}
+}
+
+func TestRunsLogsSince(t *testing.T) {
+	for text, want := range map[string]string{"5s": "15:09:41", "2026-03-14T15:00:00Z": "15:00:00"} {
+		f := fake(t)
+		talk(f)
+		run(t, "runs", "logs", "nightly", "--since", text, "--gateway", f.url)
+		if got := f.logged[0].GetSince().AsTime().Format("15:04:05"); got != want {
+			t.Errorf("--since %s asks for %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A gateway that goes away costs no line and doubles none, wherever it goes.
+func TestRunsLogsOutlastTheGateway(t *testing.T) {
+	for _, args := range [][]string{{"-f"}, {}, {"-f", "--tail", "9"}} {
+		f := fake(t)
+		talk(f)
+		want := run(t, "runs", "logs", "nightly", "--gateway", f.url)
+		f.breaks = len(f.logs)
+		got := run(t, append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
+		again := 0
+		var said []string
+		for line := range strings.Lines(got.stderr) {
+			if strings.HasPrefix(line, "the gateway does not answer, trying again") {
+				again++
+				continue
+			}
+			said = append(said, line)
+		}
+		if got.code != exitDone || again == 0 || len(args) < 2 && (got.stdout != want.stdout || strings.Join(said, "") != want.stderr) {
+			t.Errorf("%v: %d times lost, %+v\nwant %+v", args, again, got, want)
+		}
+		if n := strings.Count(got.stdout+got.stderr, " | "); n != 5 {
+			t.Errorf("%v: %d lines, want 5: %+v", args, n, got)
+		}
+	}
+}
+
+// Logs that are missing are no success, and the error names the node that has them.
+func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
+	f := fake(t)
+	talk(f)
+	f.missing = []*v1.MissingLog{{Task: "build", Attempt: 1, Node: "far-1"}}
+	got := run(t, "runs", "logs", "nightly", "--gateway", f.url)
+	if got.code != exitSystem || !strings.Contains(got.stdout, "fetch | one\n") {
+		t.Errorf("%+v", got)
+	}
+	golden(t, "runs-logs-missing", got.stderr)
+}
