@@ -43,7 +43,11 @@ func (c action) command(sys *system) *cobra.Command {
 	}
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		run, task := args[0], ""
+		run, err := sys.ownRun(a.url, args[0])
+		if err != nil {
+			return err
+		}
+		task := ""
 		if len(args) > 1 {
 			task = args[1]
 		}

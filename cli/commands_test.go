@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,7 +43,7 @@ func TestRunsList(t *testing.T) {
 		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", CreatedAt: after(-86400), CompletedAt: after(-86000)},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--name", "b", "--limit", "7", "--page-token", "x")
+		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x")
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
@@ -94,7 +96,7 @@ func TestRunsLogs(t *testing.T) {
 	if want := "fetch | <fetched>\n"; got.stdout != want {
 		t.Errorf("stdout %q, want %q", got.stdout, want)
 	}
-	if want := "build | main.go:3: unused\nbuild | main.go:9: shadowed\n"; got.stderr != want {
+	if want := "the last run is nightly-4g5h6jkm\nbuild | main.go:3: unused\nbuild | main.go:9: shadowed\n"; got.stderr != want {
 		t.Errorf("stderr %q, want %q", got.stderr, want)
 	}
 	// "last" is settled once.
@@ -103,7 +105,7 @@ func TestRunsLogs(t *testing.T) {
 	}
 
 	f.logs = []*v1.LogEntry{{Task: "fetch", Stream: "stdout", Data: []byte("a\x00\r\xff")}, {Task: "fetch", Stream: "stderr", Data: []byte("b")}}
-	got = run(t, "runs", "logs", "last", "fetch", "-f", "--attempt", "2", "--stderr", "--gateway", f.url)
+	got = run(t, "runs", "logs", "nightly", "fetch", "-f", "--attempt", "2", "--stderr", "--gateway", f.url)
 	if got.stdout != "a\x00\r\xff" || got.stderr != "b" {
 		t.Errorf("bytes of one task come as %q and %q", got.stdout, got.stderr)
 	}
@@ -138,7 +140,15 @@ func TestExitCodes(t *testing.T) {
 		{"unknown subcommand", []string{"runs", "lits"}, exitUsage, `no command "runs lits"`},
 		{"unknown flag", []string{"run", "--frob"}, exitUsage, "see `switchyard run --help`"},
 		{"missing argument", []string{"run"}, exitUsage, "FILE is missing"},
-		{"one argument too many", []string{"runs", "get", "a", "b"}, exitUsage, `"b" is one argument too many`},
+		{"one argument too many", []string{"runs", "get", "a", "b", "c"}, exitUsage, `"c" is one argument too many`},
+		{"a command one level up", []string{"logs", "last"}, exitUsage, "did you mean runs logs?"},
+		{"empty argument", []string{"runs", "get", ""}, exitUsage, "RUN must not be empty"},
+		{"task and definition", []string{"runs", "get", "r", "t", "--definition"}, exitUsage, "not both"},
+		{"logs without an end as a document", []string{"runs", "logs", "r", "-f", "-o", "json"}, exitUsage, "jsonl"},
+		{"raw JSON", []string{"runs", "logs", "r", "--raw", "-o", "json"}, exitUsage, "--raw"},
+		{"since", []string{"runs", "logs", "r", "--since", "yesterday"}, exitUsage, "10m"},
+		{"detached and local", []string{"run", good, "--detach"}, exitUsage, "--gateway"},
+		{"detached with logs", []string{"run", good, "--detach", "--logs", "--gateway", "h:1"}, exitUsage, "runs logs -f"},
 		{"format", []string{"run", good, "-o", "yaml"}, exitUsage, "text, json, jsonl"},
 		{"log level", []string{"dev", "--log-level", "loud"}, exitUsage, "debug, info, warn, error"},
 		{"input", []string{"run", good, "--input", "x"}, exitUsage, "key=value"},
@@ -209,7 +219,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestHelpGoesToStandardOutput(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"runs"}, {"run", "--help"}, {"help", "dev"}, {"completion", "bash"}, {"version"}, {"schema"}, {"workflows"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"runs"}, {"run", "--help"}, {"help", "dev"}, {"completion", "bash"}, {"version"}, {"--version"}, {"schema"}, {"workflows"}} {
 		if got := run(t, args...); got.code != 0 || got.stdout == "" || got.stderr != "" {
 			t.Errorf("%v: exit code %d, %d bytes on stdout, stderr %q", args, got.code, len(got.stdout), got.stderr)
 		}
@@ -221,6 +231,27 @@ func TestValidate(t *testing.T) {
 	got := runWith(t, nil, `{"name":"two","tasks":{"a":{"type":"shell","spec":{"command":"true"}},"b":{"type":"shell","spec":{"command":"true"}}}}`, "validate", one, "-")
 	if want := one + ": OK (1 task)\n-: OK (2 tasks)\n"; got.code != 0 || got.stdout != want {
 		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
+	good := write(t, "good.yaml", hello)
+	dir := t.TempDir()
+	bad := dir + "/bad.yaml"
+	must(t, os.WriteFile(bad, []byte("name: x\ntasks:\n  a: { type: shel }\n"), 0o600))
+	got := run(t, "validate", good, bad, dir+"/nowhere.yaml", "-o", "json")
+	if got.code != exitUsage {
+		t.Errorf("%+v", got)
+	}
+	golden(t, "validate-json", strings.NewReplacer(dir, "DIR", filepath.Dir(good), "DIR").Replace(got.stdout))
+	golden(t, "graph-file-json", run(t, "runs", "graph", "--file", good, "-o", "json").stdout)
+	var versions map[string]string
+	must(t, json.Unmarshal([]byte(run(t, "version", "-o", "json").stdout), &versions))
+	if versions["switchyard"] == "" || versions["temporalServer"] == "" {
+		t.Errorf("%v", versions)
+	}
+	if got := run(t, "--version"); got.stdout != "switchyard version "+versions["switchyard"]+"\n" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -236,6 +267,7 @@ func TestNotFoundHint(t *testing.T) {
 	noRun.AddDetail(detail)
 	for want, refused := range map[bool]error{false: noTask, true: noRun} {
 		f := fake(t)
+		nightly(f)
 		f.fail = refused
 		got := run(t, "runs", "logs", "r", "x", "--gateway", f.url)
 		if got.code != exitUsage || strings.Contains(got.stderr, hint) != want {

@@ -146,7 +146,11 @@ func (c *configFile) set(f *pflag.Flag, s setting) (done bool) {
 	case s.value.Tag == "!!null":
 		return false
 	case s.value.Kind == yaml.ScalarNode && isList:
-		err = list.Replace([]string{s.value.Value})
+		texts := []string{s.value.Value}
+		if f.Value.Type() == "stringSlice" {
+			texts = strings.Split(s.value.Value, ",")
+		}
+		err = list.Replace(texts)
 	case s.value.Kind == yaml.ScalarNode:
 		err = f.Value.Set(s.value.Value)
 	case !isList:

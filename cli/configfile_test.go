@@ -44,7 +44,7 @@ func settled(t *testing.T, config string, env map[string]string, args ...string)
 	list := &cobra.Command{Use: "list", RunE: show}
 	list.Flags().String("gateway", "", "")
 	list.Flags().Int("limit", 100, "")
-	list.Flags().StringArray("label", nil, "")
+	list.Flags().StringSlice("label", nil, "")
 	list.Flags().Int("max-parallel", 0, "")
 	runs.AddCommand(list)
 	root.AddCommand(gateway, runs)
@@ -96,7 +96,7 @@ runs:
 			map[string]string{"SWITCHYARD_LABEL": "e,f", "SWITCHYARD_MAX_PARALLEL": "5"}, append(list, "--label", "g", "--limit", "11"),
 		},
 		{"an alias", "limit: &n 5\nmax-parallel: *n\n", "gateway= label=[] limit=5 max-parallel=5", "limit c.yaml:1, max-parallel c.yaml:2", nil, list},
-		{"one of a list", "label: \"a,b\"\n", "gateway= label=[\"a,b\"] limit=100 max-parallel=0", "label c.yaml:1", nil, list},
+		{"one of a list", "label: \"a,b\"\n", "gateway= label=[a,b] limit=100 max-parallel=0", "label c.yaml:1", nil, list},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			values, origins, err := settled(t, test.file, test.env, test.args...)

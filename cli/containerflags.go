@@ -23,11 +23,11 @@ type containerFlags struct {
 }
 
 func (c *containerFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
+	f.StringSliceVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
 	f.BoolVar(&c.privileged, "allow-privileged", false, "let containers be privileged: they can do to this machine what they like")
 	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "let containers use the network of this machine")
-	f.StringArrayVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
-	f.StringArrayVar(&c.auths, "registry-auth", nil, "credentials for registries as NAME=FILE, where the file has {\"username\": ..., \"password\": ...}, or is a Docker config.json; may be repeated")
+	f.StringSliceVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
+	f.StringSliceVar(&c.auths, "registry-auth", nil, "credentials for registries as NAME=FILE, where the file has {\"username\": ..., \"password\": ...}, or is a Docker config.json; may be repeated")
 }
 
 // containerConfig is what the flags come to.

@@ -11,7 +11,8 @@ func newDLQ(sys *system) *cobra.Command {
 		Long: `List dead letters, put them back, or drop them. A dead letter is a task whose
 retries are spent.
 
-RUN is the id of a run, a prefix that only one run has, or "last".`,
+RUN is the id of a run, a prefix that only one run has, or "last": the one that you
+submitted last, from this machine to this gateway.`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -22,6 +22,9 @@ func newDLQPurge(sys *system) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if run, err = sys.ownRun(a.url, run); err != nil {
+			return err
+		}
 		res, err := call(ctx, a, a.calls.PurgeDeadLetter, &v1.PurgeDeadLetterRequest{Run: run, Task: task})
 		if err != nil {
 			return err

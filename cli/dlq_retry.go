@@ -22,6 +22,9 @@ func newDLQRetry(sys *system) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if run, err = sys.ownRun(a.url, run); err != nil {
+			return err
+		}
 		res, err := call(ctx, a, a.calls.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: run, Task: task})
 		if err != nil {
 			return err

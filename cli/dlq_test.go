@@ -42,10 +42,10 @@ func TestDLQRetryAndPurge(t *testing.T) {
 		asked  proto.Message
 		stderr string
 	}{
-		{[]string{"retry", "last", "build"}, &v1.RetryDeadLetterRequest{Run: "last", Task: "build"}, "run nightly-4g5h6jkm goes on with build, test\n"},
-		{[]string{"retry", "last", "--all"}, &v1.RetryDeadLetterRequest{Run: "last"}, "run nightly-4g5h6jkm goes on with build, test\n"},
-		{[]string{"purge", "last", "build"}, &v1.PurgeDeadLetterRequest{Run: "last", Task: "build"}, "purged build of run nightly-4g5h6jkm\n"},
-		{[]string{"purge", "last", "--all"}, &v1.PurgeDeadLetterRequest{Run: "last"}, "purged build of run nightly-4g5h6jkm\n"},
+		{[]string{"retry", "night", "build"}, &v1.RetryDeadLetterRequest{Run: "night", Task: "build"}, "run nightly-4g5h6jkm goes on with build, test\n"},
+		{[]string{"retry", "night", "--all"}, &v1.RetryDeadLetterRequest{Run: "night"}, "run nightly-4g5h6jkm goes on with build, test\n"},
+		{[]string{"purge", "night", "build"}, &v1.PurgeDeadLetterRequest{Run: "night", Task: "build"}, "purged build of run nightly-4g5h6jkm\n"},
+		{[]string{"purge", "night", "--all"}, &v1.PurgeDeadLetterRequest{Run: "night"}, "purged build of run nightly-4g5h6jkm\n"},
 	} {
 		f.yard.asked = nil
 		got := run(t, append(append([]string{"dlq"}, test.args...), "--gateway", f.url)...)
@@ -56,17 +56,17 @@ func TestDLQRetryAndPurge(t *testing.T) {
 			t.Errorf("%v: asked %v", test.args, f.yard.asked)
 		}
 	}
-	got := run(t, "dlq", "retry", "last", "--all", "-o", "json", "--gateway", f.url)
+	got := run(t, "dlq", "retry", "night", "--all", "-o", "json", "--gateway", f.url)
 	if want := "{\n  \"run\": \"nightly-4g5h6jkm\",\n  \"tasks\": [\n    \"build\",\n    \"test\"\n  ],\n  \"generation\": 1\n}\n"; got.stdout != want {
 		t.Errorf("%+v", got)
 	}
-	for _, args := range [][]string{{"retry", "last"}, {"purge", "last"}, {"retry", "last", "build", "--all"}, {"retry"}} {
+	for _, args := range [][]string{{"retry", "night"}, {"purge", "night"}, {"retry", "night", "build", "--all"}, {"retry"}} {
 		if got := run(t, append([]string{"dlq"}, args...)...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
 	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
-	if got := run(t, "dlq", "retry", "last", "build", "--gateway", f.url); got.code != exitNotDone {
+	if got := run(t, "dlq", "retry", "night", "build", "--gateway", f.url); got.code != exitNotDone {
 		t.Errorf("%+v", got)
 	}
 }

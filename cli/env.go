@@ -32,12 +32,17 @@ func fromEnvironment(cmd *cobra.Command, sys *system) error {
 	var err error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		text := sys.getenv(variable(f.Name))
-		if err != nil || f.Changed || text == "" || f.Name == "help" {
+		if err != nil || f.Changed || text == "" || f.Name == "help" || f.Name == "version" {
 			return
 		}
 		var bad error
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			bad = list.Replace(strings.Split(text, ","))
+			// As on the command line: values with commas in them, of the input, are not split there.
+			separator := ","
+			if f.Value.Type() == "stringArray" {
+				separator = "\n"
+			}
+			bad = list.Replace(strings.Split(text, separator))
 		} else {
 			bad = f.Value.Set(text)
 		}

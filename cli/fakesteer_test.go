@@ -61,7 +61,7 @@ func (f *fakeGateway) RetryRun(_ context.Context, req *connect.Request[v1.RetryR
 }
 
 func (f *fakeGateway) RerunRun(_ context.Context, req *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
-	return answer(f, req, &v1.RerunRunResponse{Id: "nightly-7n8p9qrs"})
+	return answer(f, req, &v1.RerunRunResponse{Id: "nightly-7n8p9qrs", Name: "nightly"})
 }
 
 func (f *fakeGateway) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
@@ -72,6 +72,7 @@ func (f *fakeGateway) PlanRun(_ context.Context, req *connect.Request[v1.PlanRun
 func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	all := f.yard.instances[req.Msg.GetTask()]
 	from, _ := strconv.Atoi(req.Msg.GetPageToken())
+	from = min(max(from, int(req.Msg.GetFirst())), len(all))
 	to := min(from+min(int(req.Msg.GetPageSize()), f.yard.page), len(all))
 	res := &v1.ListInstancesResponse{Items: all[from:to]}
 	if to < len(all) {

@@ -207,3 +207,35 @@ func TestCancelThatFailsEndsTheRun(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// The end of the terminal leaves a run on a gateway alone; --detach does not even follow it.
+func TestHangUpLeavesARunOnAGatewayAlone(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+	c.stderr.await(t, "running")
+	c.interrupt(errHungUp)
+	if code := c.wait(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if len(f.cancelled) != 0 || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm goes on") {
+		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
+	}
+}
+
+func TestRunDetached(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel = true
+	file := write(t, "f.yaml", hello)
+	if got := run(t, "run", file, "--gateway", f.url, "--detach"); got.code != exitDone || got.stdout != "nightly-4g5h6jkm\n" || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "run", file, "--gateway", f.url, "--detach", "-o", "json"); got.stdout != "{\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\"\n}\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "run", file, "--detach"); got.code != exitUsage || !strings.Contains(got.stderr, "--gateway") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -41,6 +41,9 @@ func (l *listing) check() error {
 func writeList[Item any](sys *system, l *listing, items []Item, next string, table func(io.Writer) error) error {
 	switch l.output.value {
 	case formatJSON:
+		if items == nil {
+			items = []Item{} // never null
+		}
 		return writeJSON(sys.stdout, struct {
 			Items         []Item `json:"items"`
 			NextPageToken string `json:"nextPageToken"`

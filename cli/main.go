@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,9 +65,10 @@ func newRoot(sys *system) *cobra.Command {
 		Long: `Runs tasks, and graphs of tasks, across machines, and loses none.
 
 Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARALLEL.
-Lists are separated by commas there. The exceptions are those that every task finds
-in its environment for itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is
-SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
+A flag that may be repeated takes several values with commas between them, too; only
+those of --input may have commas in them, and stand on lines of their own in the
+environment. Other names have those that every task finds in its environment for
+itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
 SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
 
 A file in YAML (--config) holds settings too: names of flags, with dashes or in
@@ -75,6 +77,7 @@ that one. Flags go over the environment, that over the file, and that over defau
 
 Exit codes: 0 done, 1 the run did not complete, 2 bad usage or definition, 3 the
 system could not be reached or broke, 4 not allowed, 130 interrupted.`,
+		Version:           version(),
 		Args:              subcommands,
 		RunE:              help,
 		SilenceUsage:      true,
@@ -91,6 +94,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 		newSubmit(sys), newRuns(sys), newWorkflows(sys), newNodes(sys), newDLQ(sys),
 		newValidate(sys), newSchema(sys), newVersion(sys),
 	)
+	addCompletions(sys, root)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
 }
@@ -108,7 +112,13 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	near := cmd.SuggestionsFor(args[0])
+	for _, group := range cmd.Commands() {
+		if sub, _, err := group.Find(args[:1]); err == nil && sub != group && len(near) == 0 {
+			near = append(near, group.Name()+" "+sub.Name())
+		}
+	}
+	if len(near) > 0 {
 		f.hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return f
@@ -123,6 +133,8 @@ func arguments(low, high int, what string) cobra.PositionalArgs {
 			return usageError("%s is missing", what)
 		case high >= 0 && len(args) > high:
 			return usageError("%q is one argument too many", args[high])
+		case slices.Contains(args, ""):
+			return usageError("%s must not be empty", what)
 		}
 		return nil
 	}

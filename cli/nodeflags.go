@@ -34,8 +34,8 @@ type nodeFlags struct {
 // addOne adds the flags of a command that runs one node.
 func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringVar(&n.name, "name", "", "name of the node, unique in the fleet: at most 63 of [a-z0-9.-]")
-	f.StringArrayVar(&n.labels, "label", nil, "label of the node; may be repeated")
-	f.StringArrayVar(&n.capabilities, "capability", nil, "capability of the node as key=value; may be repeated")
+	f.StringSliceVar(&n.labels, "label", nil, "label of the node; may be repeated")
+	f.StringSliceVar(&n.capabilities, "capability", nil, "capability of the node as key=value; may be repeated")
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")

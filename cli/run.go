@@ -20,6 +20,7 @@ type runFlags struct {
 	nodes    nodeFlags
 	input    inputFlags
 	logs     bool
+	detach   bool
 	store    string
 	gateway  *string
 	settings runOptions
@@ -38,7 +39,8 @@ Without a gateway, everything that it takes runs in this process: a Temporal ser
 (or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
 for standard input. The first Ctrl-C cancels the run, the second one ends it by force,
 the third one quits at once. A run that has not ended 11 s after the first one is ended
-by force, too.
+by force, too. A run on a gateway goes on when its terminal goes away; with --detach it
+is only started, and its id is printed.
 
 ` + fanRule,
 		Args: arguments(1, 1, "FILE"),
@@ -47,6 +49,7 @@ by force, too.
 	flags := cmd.Flags()
 	f.input.add(flags)
 	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
+	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id, and leave it to itself")
 	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
@@ -70,6 +73,14 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	}
 	req := &v1.SubmitRunRequest{}
 	local, unless := *f.gateway == "", time.Duration(0)
+	switch {
+	case f.detach && local:
+		return usageError("--detach is for a run on a gateway (--gateway, SWITCHYARD_GATEWAY); a run in this process ends with it")
+	case f.detach && f.logs:
+		return usageError("--detach follows nothing that --logs could show; `switchyard runs logs -f RUN` does")
+	case f.detach && f.output.value == formatJSONL:
+		return usageError("--detach follows nothing that -o jsonl could tell; -o json prints the id")
+	}
 	if local {
 		unless = localPlacementTimeout
 	}
@@ -126,6 +137,12 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	res, err := call(submitting, a, a.calls.SubmitRun, req)
 	if err != nil {
 		return err
+	}
+	if !local {
+		sys.noteRun(a.url, res.GetId())
+	}
+	if f.detach {
+		return startedRun(cmd.Context(), sys, a, res, f.output, false, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	}
 	w := &watching{sys: sys, api: a, id: res.GetId(), output: f.output.value, logs: f.logs, own: true, local: local, stopWithin: stopWithin}
 	return w.watch(cmd.Context())

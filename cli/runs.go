@@ -8,8 +8,10 @@ func newRuns(sys *system) *cobra.Command {
 		Short: "List, show, watch, steer and repeat runs, and read their logs and events",
 		Long: `List, show, watch, steer and repeat runs, and read their logs and events.
 
-RUN is the id of a run, a prefix that only one run has, or "last". TASK is a task,
-or an instance of a fanned-out one such as "each[3]".`,
+RUN is the id of a run, a prefix that only one run has, or "last". To commands that
+show something that is the run that anybody submitted last; to those that change
+something, the one that you did, from this machine to this gateway. TASK is a task, or
+an instance of a fanned-out one such as "each[3]".`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -25,7 +25,11 @@ func newRunsEvents(sys *system) *cobra.Command {
 		if err := list.check(); err != nil {
 			return err
 		}
-		req.Id, req.PageSize, req.PageToken = args[0], list.limit, list.token
+		run, err := sys.shownRun(ctx, a, args[0])
+		if err != nil {
+			return err
+		}
+		req.Id, req.PageSize, req.PageToken = run, list.limit, list.token
 		page, err := call(ctx, a, a.calls.ListRunEvents, req)
 		if err != nil {
 			return err

@@ -18,13 +18,13 @@ func TestRunsEvents(t *testing.T) {
 		{At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "runs", "events", "last", "--task", "build", "--gateway", f.url, "-o", format)
+		got := run(t, "runs", "events", "nightly", "--task", "build", "--gateway", f.url, "-o", format)
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
 		golden(t, "runs-events-"+format, got.stdout)
 	}
-	if want := (&v1.ListRunEventsRequest{Id: "last", Task: "build", PageSize: 1000}); !proto.Equal(f.yard.asked[0], want) {
+	if want := (&v1.ListRunEventsRequest{Id: "nightly", Task: "build", PageSize: 1000}); !proto.Equal(f.yard.asked[0], want) {
 		t.Errorf("asked for %v", f.yard.asked[0])
 	}
 }
@@ -39,17 +39,17 @@ func TestRunsExplain(t *testing.T) {
 		},
 	}
 	for _, format := range []string{"text", "json"} {
-		got := run(t, "runs", "explain", "last", "train", "--gateway", f.url, "-o", format)
+		got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url, "-o", format)
 		if got.code != 0 || got.stderr != "" {
 			t.Errorf("%+v", got)
 		}
 		golden(t, "runs-explain-"+format, got.stdout)
 	}
 	f.yard.explained = &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"}
-	if got := run(t, "runs", "explain", "last", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
+	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, "runs", "explain", "last"); got.code != exitUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
+	if got := run(t, "runs", "explain", "nightly"); got.code != exitUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
 		t.Errorf("%+v", got)
 	}
 }

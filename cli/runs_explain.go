@@ -21,7 +21,11 @@ func newRunsExplain(sys *system) *cobra.Command {
 	}
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		res, err := call(ctx, a, a.calls.ExplainTask, &v1.ExplainTaskRequest{Id: args[0], Task: args[1]})
+		run, err := sys.shownRun(ctx, a, args[0])
+		if err != nil {
+			return err
+		}
+		res, err := call(ctx, a, a.calls.ExplainTask, &v1.ExplainTaskRequest{Id: run, Task: args[1]})
 		if err != nil {
 			return err
 		}

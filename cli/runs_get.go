@@ -15,13 +15,31 @@ import (
 )
 
 func newRunsGet(sys *system) *cobra.Command {
+	var definition bool
 	cmd := &cobra.Command{
-		Use:   "get RUN",
-		Short: "Show a run and its tasks",
-		Args:  arguments(1, 1, "RUN"),
+		Use:   "get RUN [TASK]",
+		Short: "Show a run and its tasks, or one task with its attempts and what it left, or the run's definition",
+		Long: `Shows a run and its tasks; or one task, with its attempts, its output and the end of
+what it printed. TASK may be an instance: "each[3]". --definition prints the
+definition that the run was started with, in JSON, as every command that takes a FILE
+reads it.`,
+		Args: arguments(1, 2, "RUN"),
 	}
+	cmd.Flags().BoolVar(&definition, "definition", false, "print the definition that the run was started with")
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+		switch {
+		case definition && len(args) > 1:
+			return usageError("name a TASK or --definition, not both")
+		case definition:
+			res, err := call(ctx, a, a.calls.GetRunDefinition, &v1.GetRunDefinitionRequest{Id: args[0]})
+			if err != nil {
+				return err
+			}
+			return writeDefinition(sys.stdout, res.GetDefinition())
+		case len(args) > 1:
+			return a.getTask(ctx, sys, args[0], args[1], output.value)
+		}
 		switch output.value {
 		case formatJSON:
 			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout})

@@ -39,10 +39,12 @@ Graphviz.
 	}
 	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
 	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatMermaid, formatDOT)
+	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatMermaid, formatDOT)
 	draw := func(name, heading string, nodes []tui.Node) error {
 		var lines []string
 		switch output.value {
+		case formatJSON:
+			return writeJSON(sys.stdout, graphItem{name, graphNodes(nodes)})
 		case formatMermaid:
 			lines = mermaid(nodes)
 		case formatDOT:
@@ -81,6 +83,28 @@ Graphviz.
 		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), count(len(nodes), "task")), nodes)
 	}
 	return cmd
+}
+
+// graphItem is a graph in JSON.
+type graphItem struct {
+	Name  string      `json:"name"`
+	Nodes []graphNode `json:"nodes"`
+}
+
+type graphNode struct {
+	Task      string   `json:"task"`
+	State     string   `json:"state"`
+	DependsOn []string `json:"dependsOn"`
+	FansOut   bool     `json:"fansOut"`
+	Note      string   `json:"note"`
+}
+
+func graphNodes(nodes []tui.Node) []graphNode {
+	items := make([]graphNode, 0, len(nodes))
+	for _, n := range nodes {
+		items = append(items, graphNode{n.Name, n.State, append([]string{}, n.After...), n.Many, n.Note})
+	}
+	return items
 }
 
 // definedNodes are the tasks of a definition, with what decides on them.

@@ -23,9 +23,13 @@ func newRunsInstances(sys *system) *cobra.Command {
 		if err := list.check(); err != nil {
 			return err
 		}
-		page, err := call(ctx, a, a.calls.ListInstances, &v1.ListInstancesRequest{Id: args[0], Task: args[1], PageSize: list.limit, PageToken: list.token})
+		run, err := sys.shownRun(ctx, a, args[0])
 		if err != nil {
-			return withRemedy(err, func() string { return "`switchyard runs get " + args[0] + "` shows which tasks have fanned out" })
+			return err
+		}
+		page, err := a.instanceList(ctx, &v1.ListInstancesRequest{Id: run, Task: args[1], PageSize: list.limit, PageToken: list.token})
+		if err != nil {
+			return withRemedy(err, func() string { return "`switchyard runs get " + run + "` shows which tasks have fanned out" })
 		}
 		items := make([]json.RawMessage, 0, len(page.GetItems()))
 		for _, i := range page.GetItems() {
@@ -60,6 +64,23 @@ func (a *api) instances(ctx context.Context, run, task string, take func([]*v1.I
 		}
 		if req.PageToken = page.GetNextPageToken(); req.PageToken == "" {
 			return nil
+		}
+	}
+}
+
+// instanceList returns as many instances as a request has a limit for, or all that
+// there are. The gateway cuts its pages by their size, too.
+func (a *api) instanceList(ctx context.Context, req *v1.ListInstancesRequest) (*v1.ListInstancesResponse, error) {
+	all := &v1.ListInstancesResponse{}
+	for limit := req.GetPageSize(); ; {
+		page, err := call(ctx, a, a.calls.ListInstances, req)
+		if err != nil {
+			return nil, err
+		}
+		all.Items, all.NextPageToken = append(all.Items, page.GetItems()...), page.GetNextPageToken()
+		req.PageSize, req.PageToken, req.First = limit-int32(len(all.Items)), page.GetNextPageToken(), 0
+		if all.NextPageToken == "" || req.PageSize <= 0 {
+			return all, nil
 		}
 	}
 }

@@ -30,7 +30,7 @@ func newRunsList(sys *system) *cobra.Command {
 	}
 	state := &choice{allowed: []string{"pending", "pending_approval", "running", "paused", "completed", "failed", "cancelled", "rejected"}}
 	cmd.Flags().Var(state, "state", "only runs in this state")
-	cmd.Flags().StringVar(&req.Name, "name", "", "only runs of this workflow")
+	cmd.Flags().StringVar(&req.Name, "workflow", "", "only runs of this workflow")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
 		if err := list.check(); err != nil {

@@ -30,10 +30,14 @@ id. The input is that of the other run, but for the values that are given here.`
 		if err != nil {
 			return err
 		}
-		req := &v1.RerunRunRequest{Id: args[0]}
+		run, err := sys.ownRun(a.url, args[0])
+		if err != nil {
+			return err
+		}
+		req := &v1.RerunRunRequest{Id: run}
 		if given != nil {
 			// What the other run had under a name says how a value is read.
-			page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
+			page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: run, PageSize: 1})
 			if err != nil {
 				return err
 			}
@@ -42,11 +46,12 @@ id. The input is that of the other run, but for the values that are given here.`
 				return err
 			}
 		}
-		id, err := answered(ctx, a, a.calls.RerunRun, req)
+		res, err := call(ctx, a, a.calls.RerunRun, req)
 		if err != nil {
 			return err
 		}
-		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: id}, output, watch, map[string]any{"id": id})
+		sys.noteRun(a.url, res.GetId())
+		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: res.GetId()}, output, watch, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	})
 	return cmd
 }

@@ -28,13 +28,17 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
 	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		res, err := call(ctx, a, a.calls.RetryRun, &v1.RetryRunRequest{Id: args[0], From: from})
+		run, err := sys.ownRun(a.url, args[0])
+		if err != nil {
+			return err
+		}
+		res, err := call(ctx, a, a.calls.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
 		if err != nil {
 			return withRemedy(err, func() string {
-				if a.hasEnded(ctx, args[0]) {
-					return fmt.Sprintf("--from TASK does that task and all below it again; `switchyard runs rerun %s` starts a new run", args[0])
+				if a.hasEnded(ctx, run) {
+					return fmt.Sprintf("--from TASK does that task and all below it again; `switchyard runs rerun %s` starts a new run", run)
 				}
-				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", args[0])
+				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", run)
 			})
 		}
 		if output.value == formatJSON {

@@ -28,7 +28,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		{
 			"flags",
 			map[string]string{"SWITCHYARD_NODES": "3", "SWITCHYARD_LABEL": "a,b", "SWITCHYARD_LOGS": "true"},
-			[]string{"--nodes", "2", "--label", "c,d", "--logs=false"}, "nodes 2, labels [c,d], logs false, output text",
+			[]string{"--nodes", "2", "--label", "c,d", "--label", "e", "--logs=false"}, "nodes 2, labels [c d e], logs false, output text",
 		},
 		{
 			"what a task finds", map[string]string{"SWITCHYARD_OUTPUT": "/tmp/output", "SWITCHYARD_INPUT": "/tmp/input", "SWITCHYARD_NODES": ""},

@@ -117,7 +117,7 @@ func TestRerun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.run.Input, _ = structpb.NewStruct(map[string]any{"version": "1.10", "n": 1.0})
-	got := run(t, "runs", "rerun", "last", "--input", "version=3", "--input", "n=4", "--input", "list=[1]", "--gateway", f.url)
+	got := run(t, "runs", "rerun", "night", "--input", "version=3", "--input", "n=4", "--input", "list=[1]", "--gateway", f.url)
 	if got.code != 0 || got.stdout != "nightly-7n8p9qrs\n" {
 		t.Errorf("%+v", got)
 	}
@@ -126,7 +126,7 @@ func TestRerun(t *testing.T) {
 	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.yard.asked[0], want) {
 		t.Errorf("asked %v", f.yard.asked[0])
 	}
-	if got := run(t, "runs", "rerun", "last", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"id\": \"nightly-7n8p9qrs\"\n}\n" {
+	if got := run(t, "runs", "rerun", "night", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"id\": \"nightly-7n8p9qrs\",\n  \"name\": \"nightly\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
 }

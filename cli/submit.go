@@ -89,6 +89,7 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 	if err != nil {
 		return withRemedy(err, func() string { return "submit another definition or input under a key of its own" })
 	}
+	sys.noteRun(a.url, res.GetId())
 	document := map[string]any{"id": res.GetId(), "name": res.GetName()}
 	if f.key != "" {
 		document["existed"] = res.GetExisted()

@@ -1,35 +1,81 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"switchyard/workflows/definition"
 )
 
 func newValidate(sys *system) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check definitions and list every problem",
 		Args:  arguments(1, -1, "FILE"),
-		RunE: func(_ *cobra.Command, files []string) error {
-			bad := false
-			for _, file := range files {
-				d, err := readDocument(sys, file)
-				if err != nil {
-					bad = true
-					fmt.Fprintln(sys.screen, message(err))
-					continue
-				}
-				if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, count(len(d.def.GetTasks()), "task")); err != nil {
-					return err
-				}
-			}
-			if bad {
-				return silent(exitUsage)
-			}
-			return nil
-		},
 	}
+	output := outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = func(_ *cobra.Command, files []string) error {
+		bad, items := false, make([]validated, 0, len(files))
+		for _, file := range files {
+			d, err := readDocument(sys, file)
+			if err != nil {
+				bad = true
+				fmt.Fprintln(sys.screen, message(err))
+				items = append(items, validated{File: file, Problems: problemItems(err)})
+				continue
+			}
+			items = append(items, validated{File: file, Valid: true, Name: d.def.GetName(), Tasks: len(d.def.GetTasks()), Problems: []problemItem{}})
+			if output.value == formatJSON {
+				continue
+			}
+			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, count(len(d.def.GetTasks()), "task")); err != nil {
+				return err
+			}
+		}
+		if output.value == formatJSON {
+			if err := writeJSON(sys.stdout, map[string]any{"items": items, "nextPageToken": ""}); err != nil {
+				return err
+			}
+		}
+		if bad {
+			return silent(exitUsage)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// validated is a checked file in JSON.
+type validated struct {
+	File     string        `json:"file"`
+	Valid    bool          `json:"valid"`
+	Name     string        `json:"name"`
+	Tasks    int           `json:"tasks"`
+	Problems []problemItem `json:"problems"`
+}
+
+// problemItem is a fault of a definition in JSON.
+type problemItem struct {
+	Line    int32  `json:"line"`
+	Column  int32  `json:"column"`
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// problemItems are the faults that an error tells, or itself where it tells none.
+func problemItems(err error) []problemItem {
+	found, ok := errors.AsType[definition.Problems](err)
+	if !ok {
+		return []problemItem{{Message: err.Error()}}
+	}
+	items := make([]problemItem, 0, len(found))
+	for _, p := range found {
+		items = append(items, problemItem{p.GetLine(), p.GetColumn(), p.GetPath(), p.GetMessage(), p.GetHint()})
+	}
+	return items
 }
 
 // count is a number of things in words: "1 task", "3 tasks".

@@ -10,25 +10,35 @@ import (
 )
 
 func newVersion(sys *system) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of what it is built on",
 		Args:  arguments(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			info, ok := debug.ReadBuildInfo()
-			if !ok {
-				info = &debug.BuildInfo{}
-			}
-			_, err := fmt.Fprint(sys.stdout, versions(info))
-			return err
-		},
 	}
+	output := outputFlag(cmd, formatText, formatJSON)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		info, ok := debug.ReadBuildInfo()
+		if !ok {
+			info = &debug.BuildInfo{}
+		}
+		if output.value == formatJSON {
+			return writeJSON(sys.stdout, map[string]string{
+				"switchyard": versionOf(info), "go": goVersion(info), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				"temporalSdk": dependency(info, "go.temporal.io/sdk"), "temporalServer": dependency(info, "go.temporal.io/server"),
+			})
+		}
+		_, err := fmt.Fprint(sys.stdout, versions(info))
+		return err
+	}
+	return cmd
 }
+
+func goVersion(info *debug.BuildInfo) string { return cmp.Or(info.GoVersion, runtime.Version()) }
 
 // versions lists what a build is made of.
 func versions(info *debug.BuildInfo) string {
 	return fmt.Sprintf("switchyard       %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
-		versionOf(info), cmp.Or(info.GoVersion, runtime.Version()), runtime.GOOS, runtime.GOARCH,
+		versionOf(info), goVersion(info), runtime.GOOS, runtime.GOARCH,
 		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"))
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -16,17 +17,23 @@ func newWorkflowsGet(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "NAME"),
 	}
 	gateway := clientFlag(cmd)
+	outputFlag(cmd, formatJSON) // the one form that there is
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
 		res, err := call(ctx, a, a.workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: args[0]})
 		if err != nil {
 			return err
 		}
-		text, err := protojson.Marshal(res.GetDefinition())
-		if err != nil {
-			return err
-		}
-		_, err = sys.stdout.Write(append(indented(text, ""), '\n'))
-		return err
+		return writeDefinition(sys.stdout, res.GetDefinition())
 	})
 	return cmd
+}
+
+// writeDefinition writes a definition as commands that take a FILE read it.
+func writeDefinition(w io.Writer, d *v1.Definition) error {
+	text, err := protojson.Marshal(d)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(indented(text, ""), '\n'))
+	return err
 }

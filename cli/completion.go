@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// completionTimeout bounds what a shell waits for when Tab is pressed.
+	completionTimeout = time.Second
+	// maxCompletions is how many runs, tasks, nodes or workflows a shell is offered.
+	maxCompletions = 200
+)
+
+// completer lists what may stand in a place, each as "word\tdescription". args are
+// the arguments before it.
+type completer func(ctx context.Context, a *api, args []string) ([]string, error)
+
+// completers are for the words of usage lines, and for flags by their names.
+var completers = map[string]completer{
+	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows,
+	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--node": completeNodes, "--workflow": completeWorkflows,
+}
+
+// addCompletions has all commands complete their arguments and flags.
+func addCompletions(sys *system, cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		addCompletions(sys, sub)
+	}
+	var places []completer
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		word = strings.Trim(strings.Split(word, "|")[0], "[].")
+		if word == "NAME" && cmd.Parent() != nil {
+			word = cmd.Parent().Name() + " " + word
+		}
+		if c := completers[word]; c != nil {
+			places = append(places, c)
+		}
+	}
+	if len(places) > 0 {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) >= len(places) {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return complete(sys, cmd, args, places[len(args)])
+		}
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if words, ok := f.Value.(*choice); ok {
+			// The error is that outputFlag has done so.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.allowed, cobra.ShellCompDirectiveNoFileComp))
+		}
+		if c := completers["--"+f.Name]; c != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				return complete(sys, cmd, args, c)
+			})
+		}
+	})
+}
+
+// complete asks the gateway of a command; without an answer nothing is offered.
+func complete(sys *system, cmd *cobra.Command, args []string, c completer) ([]string, cobra.ShellCompDirective) {
+	gateway := cmd.Flags().Lookup("gateway")
+	if gateway == nil || settle(cmd, sys) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a, err := connectTo(gateway.Value.String())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	words, err := c(ctx, a, args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+func completeRuns(ctx context.Context, a *api, _ []string) ([]string, error) {
+	page, err := call(ctx, a, a.calls.ListRuns, &v1.ListRunsRequest{PageSize: maxCompletions})
+	words := []string{lastRun}
+	for _, run := range page.GetItems() {
+		words = append(words, run.GetId()+"\t"+run.GetState())
+	}
+	return words, err
+}
+
+func completeTasks(ctx context.Context, a *api, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: maxCompletions, Brief: true})
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(page.GetRun().GetTasks())) {
+		words = append(words, name+"\t"+page.GetRun().GetTasks()[name].GetState())
+	}
+	return words, err
+}
+
+func completeNodes(ctx context.Context, a *api, _ []string) ([]string, error) {
+	page, err := call(ctx, a, a.nodes.ListNodes, &v1.ListNodesRequest{PageSize: maxCompletions})
+	var words []string
+	for _, n := range page.GetItems() {
+		words = append(words, n.GetName()+"\t"+n.GetState())
+	}
+	return words, err
+}
+
+func completeWorkflows(ctx context.Context, a *api, _ []string) ([]string, error) {
+	page, err := call(ctx, a, a.workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: maxCompletions})
+	var words []string
+	for _, w := range page.GetItems() {
+		words = append(words, w.GetName())
+	}
+	return words, err
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestCompletion(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.list = &v1.ListRunsResponse{Items: []*v1.Run{{Id: "nightly-4g5h6jkm", State: "running"}}}
+	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{{Name: "gpu-1", State: "active"}}}
+	f.shelf.stored = map[string]*v1.Definition{"elt": {Name: "elt"}}
+	env := map[string]string{"SWITCHYARD_GATEWAY": f.url}
+	runs, tasks := []string{"last", "nightly-4g5h6jkm\trunning"}, []string{"build\tdead_letter", "deploy\tskipped"}
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"runs get ", runs},
+		{"runs logs nightly ", tasks},
+		{"runs cancel ", runs},
+		{"runs retry nightly --from ", tasks},
+		{"runs events nightly --task ", tasks},
+		{"runs get nightly build ", nil},
+		{"dlq retry ", runs},
+		{"dlq list --run ", runs},
+		{"dlq list --node ", []string{"gpu-1\tactive"}},
+		{"nodes drain ", []string{"gpu-1\tactive"}},
+		{"nodes list --state ", []string{"active", "stale", "draining", "offline"}},
+		{"workflows get ", []string{"elt"}},
+		{"submit --workflow ", []string{"elt"}},
+		{"runs list --workflow ", []string{"elt"}},
+	} {
+		got := runWith(t, env, "", append([]string{"__complete"}, strings.Split(test.line, " ")...)...)
+		lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+		if words := lines[:len(lines)-1]; !slices.Equal(words, test.want) {
+			t.Errorf("%q offers %q, want %q", test.line, words, test.want)
+		}
+	}
+}
+
+// Where no gateway answers, nothing is offered and nothing said.
+func TestCompletionWithoutAGatewayIsSilent(t *testing.T) {
+	got := runWith(t, map[string]string{"SWITCHYARD_GATEWAY": "127.0.0.1:1"}, "", "__complete", "runs", "get", "")
+	if got.code != exitDone || got.stdout != ":36\n" && got.stdout != ":4\n" || strings.Contains(got.stderr, "127.0.0.1") {
+		t.Errorf("%+v", got)
+	}
+}

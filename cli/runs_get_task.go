@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// getTask shows one task or instance of a run.
+func (a *api) getTask(ctx context.Context, sys *system, run, name, format string) error {
+	id, task, err := a.task(ctx, run, name)
+	if err != nil {
+		return err
+	}
+	if format == formatText {
+		return describeTask(sys.stdout, id, name, task, sys)
+	}
+	text, err := taskJSON(task)
+	if err != nil {
+		return err
+	}
+	if format == formatJSON {
+		text = indented(text, "")
+	}
+	_, err = sys.stdout.Write(append(text, '\n'))
+	return err
+}
+
+// task returns a task of a run, or an instance as the task that it would be by
+// itself, and the id of the run.
+func (a *api) task(ctx context.Context, run, name string) (id string, task *v1.Task, err error) {
+	of, index, instance := names.ParseInstanceName(name)
+	if !instance {
+		of = name
+	}
+	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{of}, Brief: instance})
+	if err != nil {
+		return "", nil, err
+	}
+	id, task = page.GetRun().GetId(), page.GetRun().GetTasks()[of]
+	switch {
+	case task == nil:
+		return "", nil, &failure{code: exitUsage, err: fmt.Errorf("run %s has no task %q", id, of), hint: "`switchyard runs get " + id + "` shows its tasks"}
+	case !instance:
+		return id, task, nil
+	}
+	list, err := call(ctx, a, a.calls.ListInstances, &v1.ListInstancesRequest{Id: id, Task: of, PageSize: 1, First: int32(index)})
+	if err != nil {
+		return "", nil, err
+	}
+	if len(list.GetItems()) == 0 {
+		return "", nil, &failure{code: exitUsage, err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
+	}
+	return id, tui.InstanceTask(task, list.GetItems()[0]), nil
+}
+
+// describeTask writes a task, its attempts and what it left for people.
+func describeTask(w io.Writer, run, name string, t *v1.Task, sys *system) error {
+	tried, took, about := tui.Columns(t, sys.now())
+	rows := [][]string{{"task", name}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
+		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
+		{"assigned", sys.at(t.GetAssignedAt())}, {"started", sys.at(t.GetStartedAt())}, {"ended", sys.at(t.GetCompletedAt())}, {"elapsed", took}}
+	r := t.GetResult()
+	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {
+		rows = append(rows, []string{"exit code", strings.TrimSpace(strconv.Itoa(int(r.GetExitCode())) + " " + r.GetSignal())})
+	}
+	if r.GetCpuSeconds() > 0 || r.GetPeakMemoryMb() > 0 {
+		rows = append(rows, []string{"used", fmt.Sprintf("%.1f s of CPU, %.0f MiB at most", r.GetCpuSeconds(), r.GetPeakMemoryMb())})
+	}
+	said := rows[:0]
+	for _, row := range rows {
+		if row[1] = tui.OneLine(row[1]); row[1] != "" {
+			said = append(said, row)
+		}
+	}
+	if err := writeTable(w, said); err != nil {
+		return err
+	}
+	if err := describeAttempts(w, t.GetAttempts(), sys); err != nil {
+		return err
+	}
+	var lines []string
+	if len(r.GetOutput().GetFields()) > 0 {
+		output, err := json.MarshalIndent(r.GetOutput().AsMap(), "  ", "  ")
+		if err != nil {
+			return err
+		}
+		lines = append(lines, "", "output", "  "+string(output))
+	}
+	for _, stream := range []struct {
+		name, text string
+		cut        bool
+	}{{"standard output", r.GetStdout(), r.GetStdoutTruncated()}, {"standard error", r.GetStderr(), r.GetStderrTruncated()}} {
+		if stream.text == "" {
+			continue
+		}
+		heading := stream.name
+		if stream.cut {
+			heading = "end of " + heading + fmt.Sprintf(" (all of it: switchyard runs logs %s %s)", run, shellWord(name))
+		}
+		lines = append(lines, "", heading)
+		for line := range strings.Lines(stream.text) {
+			lines = append(lines, "  "+tui.Plain(line))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// describeAttempts lists attempts that have ended.
+func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	rows := [][]string{{}, {"ATTEMPT", "STATE", "NODE", "STARTED", "ELAPSED", "EXIT CODE", "NOTE"}}
+	for _, a := range attempts {
+		took, exit := "", ""
+		if a.GetStartedAt() != nil && a.GetCompletedAt() != nil {
+			took = tui.Duration(max(0, a.GetCompletedAt().AsTime().Sub(a.GetStartedAt().AsTime()).Round(time.Millisecond)))
+		}
+		if a.GetExitCode() >= 0 {
+			exit = strconv.Itoa(int(a.GetExitCode()))
+		}
+		about := tui.OneLine(a.GetError())
+		if about == "" {
+			about = a.GetReason()
+		}
+		rows = append(rows, []string{strconv.Itoa(int(a.GetAttempt())), a.GetState(), a.GetNode(), sys.at(a.GetStartedAt()), took, exit, about})
+	}
+	return writeTable(w, rows)
+}

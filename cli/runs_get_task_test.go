@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func (f *fakeGateway) GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
+	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: fakeRun, Definition: &v1.Definition{
+		Name: "nightly", Tasks: map[string]*v1.TaskDefinition{"fetch": {Type: "shell"}},
+	}}), nil
+}
+
+func TestRunsGetTask(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	output, _ := structpb.NewStruct(map[string]any{"files": []any{"a", "b"}})
+	build := f.run.Tasks["build"]
+	build.Result.Stdout, build.Result.StdoutTruncated, build.Result.Output, build.Result.PeakMemoryMb = "\x1b[2Jok\n", true, output, 12
+	build.Attempts = []*v1.Attempt{
+		{Node: "local-1", State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1, AssignedAt: after(2.1), StartedAt: after(2.2), CompletedAt: after(5)},
+		{Attempt: 1, Node: "local-2", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},
+	}
+	delete(f.run.Tasks, "deploy") // the fake tells two tasks a page
+	count := int32(2)
+	f.run.Tasks["each"] = &v1.Task{State: "completed", Type: "shell", Count: &count}
+	f.yard.page, f.yard.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
+	for name, args := range map[string][]string{
+		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-definition": {"--definition"},
+	} {
+		got := run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, args...)...)
+		if got.code != exitDone || got.stderr != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+		golden(t, name, got.stdout)
+	}
+	for _, name := range []string{"nope", "each[2]"} {
+		if got := run(t, "runs", "get", "nightly", name, "--gateway", f.url); got.code != exitUsage || !strings.Contains(got.stderr, "has no") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
