@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/logs"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -118,6 +119,90 @@ func TestDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 		}
 	}
 	replay(t, "detach-dead-node", limits, h.history(""))
+}
+
+// At the last bound nothing is admitted any more, and the node that is away is asked again until its attempt can be
+// detached.
+func TestLastHistoryBound(t *testing.T) {
+	t.Parallel()
+	limits := detachLimits()
+	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents, 12*time.Second
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c.start("n")
+	l := c.distant("far")
+	def := chainBeside(14, map[string]*v1.TaskDefinition{"near": shellTask(), "far": shellTask()})
+	for _, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+	}
+	def.Tasks["far"].Constraints.TargetNode, def.Tasks["far"].HeartbeatTimeout = c.name("far"), "10m"
+	h := c.submit(c.inputOf(def))
+	for _, task := range []string{"near", "far", "t05"} {
+		c.running(task)
+	}
+	l.cut()
+	c.fake.Release("t05")
+	queue := names.NodeQueue(c.name("far"), names.ControlLane)
+	eventually(t, "its node is asked again", func() bool { return h.detaches()[queue] >= 2 })
+	if last := h.status(&v1.StatusRequest{}).GetRun().GetTasks()["t13"]; last.GetState() != "pending" || len(h.executions()) != 1 {
+		t.Errorf("t13 is %s in execution %d", last.GetState(), len(h.executions()))
+	}
+	l.mend()
+	h.until("t13", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.fake.Release("near")
+	c.fake.Release("far")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"near": "completed", "far": "completed"})
+	for _, task := range []string{"near", "far"} {
+		if n, attempt := c.calls()[task], run.GetTasks()[task].GetAttempt(); n != 1 || attempt != 0 {
+			t.Errorf("%s ran %d times, attempt %d", task, n, attempt)
+		}
+	}
+	if n := len(h.executions()); n < 2 {
+		t.Errorf("%d executions", n)
+	}
+}
+
+// A child run that is slow to stop, which the next execution could not take over, holds up nothing else of its parent.
+func TestChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	limits := detachLimits()
+	limits.DetachedLease = 12 * time.Second
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"long": {{Block: true}}, "slow": {{Block: true}}, "t02": {{Block: true}}})
+	c.start("n")
+	l := c.distant("far")
+	inner := fmt.Sprintf(`{name: inner, tasks: {slow: {type: shell, spec: {command: x}, heartbeatTimeout: 10m, resources: {cores: 0}, constraints: {targetNode: %s}}}}`, c.name("far"))
+	def, err := definition.Parse("parent.yaml", []byte(fmt.Sprintf(`{name: parent, tasks: {child: {type: run, spec: {definition: %s}}}}`, inner)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, task := range chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask()}).GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.name("n")}
+		def.Tasks[name] = task
+	}
+	h := c.submit(c.inputOf(def))
+	for _, task := range []string{"long", "slow", "t02"} {
+		c.running(task)
+	}
+	h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" })
+	l.cut()
+	if err := h.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+		t.Fatal(err)
+	}
+	c.fake.Release("t02")
+	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, events := len(h.executions()), len(h.history("")); n != 1 || events <= limits.HardHistoryEvents {
+		t.Errorf("%d executions, %d events", n, events)
+	}
+	l.mend()
+	h.until("child", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
+	c.fake.Release("long")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"long": "completed", "child": "cancelled"})
+	if n, attempt := c.calls()["long"], run.GetTasks()["long"].GetAttempt(); n != 1 || attempt != 0 {
+		t.Errorf("long ran %d times, attempt %d", n, attempt)
+	}
 }
 
 // A long task runs once while its run goes through several executions, and what it

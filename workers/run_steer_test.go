@@ -236,7 +236,7 @@ func TestKillRacesTheEnd(t *testing.T) {
 
 // What a person has suspended stays so from one execution of the run to the next, and
 // what is killed ends so, whenever that comes.
-func TestSteeringOfHandedOver(t *testing.T) {
+func TestSteeringOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"long": {{Block: true}}, "doomed": {{Block: true}}})

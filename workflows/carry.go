@@ -33,18 +33,15 @@ func (r *run) continueAsNew() error {
 	}
 	carry := r.carry()
 	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
-		options := stateOptions("save the state")
-		if len(r.detaching.detached) > 0 { // they cannot wait for the store
-			options.ScheduleToCloseTimeout = r.limits.DetachedLease / leaseShare
-		}
-		ctx := workflow.WithLocalActivityOptions(r.ctx, options)
-		var stored v1.RunCarry
-		err := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.self, r.in.GetGeneration(), carry).Get(ctx, &stored)
-		if err != nil && len(r.detaching.detached) > 0 {
-			workflow.GetLogger(r.ctx).Warn("the state of the run could not be saved, its attempts are reattached", "error", err)
+		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("save the state"))
+		saved := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.self, r.in.GetGeneration(), carry)
+		// The only error is a cancelled context, and ctx is never cancelled.
+		_ = workflow.Await(r.ctx, func() bool { return saved.IsReady() || r.detaching.isOverdue() })
+		if !saved.IsReady() {
 			return nil
 		}
-		if err != nil {
+		var stored v1.RunCarry
+		if err := saved.Get(ctx, &stored); err != nil {
 			return fmt.Errorf("save the state of the run: %w", err)
 		}
 		if r.isOvertaken() {

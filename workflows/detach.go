@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -42,10 +43,13 @@ const (
 type detaching struct {
 	bound    historySize // past which nothing is admitted
 	begun    bool        // a round has: short attempts may end
-	asking   bool        // nodes are asked to detach attempts
 	round    int
-	detached []*attempt // in the order in which they were
+	over     workflow.Future // ready when the time to continue as new is over; nil unless nodes are asked
+	detached []*attempt      // in the order in which they were
 }
+
+// isOverdue reports whether the attempts that are detached cannot wait any longer for the run to continue as new.
+func (d *detaching) isOverdue() bool { return d.over != nil && d.over.IsReady() }
 
 // limitHistory decides whether anything is admitted in this round of the loop.
 func (r *run) limitHistory() {
@@ -54,7 +58,7 @@ func (r *run) limitHistory() {
 	if full && !d.begun {
 		d.begun = true
 		wait := r.limits.DetachWait
-		if d.bound == r.limits.last() {
+		if size.exceeds(r.limits.last()) {
 			wait = r.limits.DetachedLease // the events that are left are for what runs
 		}
 		r.after(wait, "let short attempts end", r.beginDetaching)
@@ -78,9 +82,10 @@ func (r *run) isQuiet() bool {
 // beginDetaching begins to ask nodes. If the run has not continued as new in time, it admits again.
 func (r *run) beginDetaching() {
 	d := &r.detaching
-	d.asking, d.round = true, d.round+1
-	r.after(r.limits.DetachedLease/leaseShare, "reattach what is detached", func() {
-		d.begun, d.asking = false, false
+	d.round++
+	d.over = workflow.NewTimerWithOptions(r.ctx, r.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
+	r.fly(d.over, func(workflow.Future) {
+		d.begun, d.over = false, nil
 		d.bound = d.bound.raised(r.historySize(), r.limits.step(), r.limits.last())
 		r.poke()
 	})
@@ -90,7 +95,7 @@ func (r *run) beginDetaching() {
 // that were asked for in vain, it asks only for these: to detach the others would be in vain, too.
 func (r *run) detach() {
 	d := &r.detaching
-	if !d.asking || !r.canDetach() {
+	if d.over == nil || !r.canDetach() {
 		return
 	}
 	for len(r.assignments) > 0 { // not sent to their nodes yet
@@ -136,7 +141,7 @@ func (r *run) detach() {
 // attempt where that is longer, too.
 func (r *run) detachedLease(att *attempt) time.Duration {
 	own, all := definition.HeartbeatTimeout(r.core.Definition(att.task)), r.in.GetOptions().GetHeartbeatTimeout().AsDuration()
-	return max(r.limits.DetachedLease, own, all)
+	return max(r.limits.DetachedLease, cmp.Or(own, all, heartbeatTimeout))
 }
 
 // outlives reports whether an attempt runs, or may run, although its activity has ended, and sees to what follows.
@@ -178,7 +183,7 @@ func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
 // that receives a request late detaches attempts in a later round, or in the next execution.
 func (r *run) reattachDetached() {
 	for _, att := range slices.Clone(r.detaching.detached) {
-		if !r.detaching.asking || att.stopped != nil {
+		if r.detaching.over == nil || att.stopped != nil {
 			r.reattach(att)
 		}
 	}
