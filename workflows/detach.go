@@ -104,6 +104,7 @@ func (r *run) detach() {
 		r.giveBack(a, reasonContinued, "the run continues as new")
 	}
 	var attached, slow []*attempt
+	//workflowcheck:ignore (sorted)
 	for _, i := range slices.Sorted(maps.Keys(r.attempts)) {
 		att := r.attempts[i]
 		if att.members[0] != i || att.detached {
@@ -130,6 +131,7 @@ func (r *run) detach() {
 		req := requests[att.node]
 		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: r.core.Name(first), Claim: r.core.Task(first).Claim})
 	}
+	//workflowcheck:ignore (sorted)
 	for _, node := range slices.Sorted(maps.Keys(requests)) {
 		options := detachOptions(node, r.limits.DetachedLease/leaseShare)
 		// The attempts' own activities have the answer.
