@@ -119,23 +119,28 @@ func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
 	res.ContextUpdate = update
 }
 
-// maxErrorLine bounds what of a task's own last words goes into its error.
-const maxErrorLine = 500
+// maxErrorTail bounds, in characters, what of a task's own last words goes into its error.
+const maxErrorTail = 500
 
-// explain adds the last line that a failed task wrote to standard error.
+// explain adds the end of what a failed task wrote to standard error: the last line first,
+// which lists show alone, and below what came before it.
 func explain(res *v1.ExecuteResponse) {
 	if res.State != "failed" || res.Reason != "exit_code" && res.Reason != "signal" {
 		return
 	}
-	text := strings.TrimRight(res.GetResult().GetStderr(), "\r\n\t ")
-	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	text := strings.TrimSpace(res.GetResult().GetStderr())
+	if runes := []rune(text); len(runes) > maxErrorTail {
+		text = "..." + string(runes[len(runes)-maxErrorTail:])
+	}
+	end := strings.LastIndexByte(text, '\n') + 1
+	line, before := strings.TrimSpace(text[end:]), strings.TrimSpace(text[:end])
 	if line == "" {
 		return
 	}
-	if runes := []rune(line); len(runes) > maxErrorLine {
-		line = string(runes[:maxErrorLine]) + "..."
-	}
 	res.Error += ": " + line
+	if before != "" {
+		res.Error += "\nstandard error before that:\n" + before
+	}
 }
 
 // cutFront keeps the last n bytes of s, from the start of a character on.

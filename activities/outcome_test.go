@@ -86,10 +86,12 @@ func TestInterpretKeepsFigures(t *testing.T) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ state, reason, stderr, want string }{
-		"last line":        {"failed", "exit_code", "first\nno such host\n", "E: no such host"},
+		"one line":         {"failed", "exit_code", "no such host\n", "E: no such host"},
+		"last line first":  {"failed", "exit_code", "first\r\n  second\n\tno such host\n", "E: no such host\nstandard error before that:\nfirst\r\n  second"},
 		"blank at the end": {"failed", "signal", "why\n \r\n\t\n", "E: why"},
 		"nothing said":     {"failed", "exit_code", " \n", "E"},
-		"long":             {"failed", "exit_code", strings.Repeat("é", 600), "E: " + strings.Repeat("é", 500) + "..."},
+		"long":             {"failed", "exit_code", "first\n" + strings.Repeat("é", 600), "E: ..." + strings.Repeat("é", 500)},
+		"many lines":       {"failed", "exit_code", strings.Repeat("é", 600) + "\nend", "E: end\nstandard error before that:\n..." + strings.Repeat("é", 496)},
 		"timeout":          {"failed", "timeout", "why", "E"},
 		"completed":        {"completed", "", "a warning", "E"},
 	} {

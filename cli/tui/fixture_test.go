@@ -56,7 +56,7 @@ func nightly() *v1.Run {
 			},
 			"build": {State: "running", Node: "local-2", Attempt: 1, Error: "exit code 1", DependsOn: []string{"fetch"}, AssignedAt: after(4), StartedAt: after(4.1)},
 			"lint": {
-				State: "failed", Reason: "exit_code", Error: "exit code 2: \x1b[31mbad\x1b[0m\nstyle", Node: "local-1", DependsOn: []string{"fetch"},
+				State: "failed", Reason: "exit_code", Error: "exit code 2: \x1b[31mbad\x1b[0m\tstyle\nstandard error before that:\nlint 1.2", Node: "local-1", DependsOn: []string{"fetch"},
 				AssignedAt: after(2.6), StartedAt: after(2.7), CompletedAt: after(3),
 				Result: &v1.TaskResult{ExitCode: 2, Stdout: "checking\n", Stderr: "main.go:3: unused\nmain.go:9: \x1b[31mshadowed\x1b[0m\r\n\n"},
 			},

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -19,7 +20,8 @@ const (
 
 // note is what there is to say about a task beyond its state, in one line.
 func note(t *v1.Task, now time.Time) string {
-	text := OneLine(t.GetError())
+	text, _, _ := strings.Cut(t.GetError(), "\n")
+	text = OneLine(text)
 	if t.GetHeld() && !dag.Terminal(t.GetState()) {
 		return joinNote("held", text)
 	}

@@ -67,7 +67,8 @@ func Failures(b *Board, style Style, more func(task string) string) []string {
 		if t.GetNode() != "" {
 			where = fmt.Sprintf(" on %s, attempt %d", t.GetNode(), t.GetAttempt())
 		}
-		what := OneLine(t.GetError())
+		what, _, _ := strings.Cut(t.GetError(), "\n") // what is below it has been printed
+		what = OneLine(what)
 		if what == "" {
 			what = t.GetReason()
 		}
