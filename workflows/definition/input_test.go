@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,6 +68,22 @@ input.who: input who is missing
 	}
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestManyUnknownInputs would compare every name with every other.
+func TestManyUnknownInputs(t *testing.T) {
+	const n = 20_000
+	def := &v1.Definition{Inputs: map[string]*v1.InputDefinition{}}
+	given := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for i := range n {
+		def.Inputs["input-"+strconv.Itoa(i)] = &v1.InputDefinition{}
+		given.Fields["given-"+strconv.Itoa(i)] = structpb.NewStringValue("x")
+	}
+	given.Fields["Input_7"] = structpb.NewStringValue("x")
+	_, err := Input(def, given)
+	if err == nil || !strings.Contains(err.Error(), "did you mean input-7?") || !strings.Contains(err.Error(), "more problems") {
+		t.Errorf("%.500v", err)
 	}
 }
 

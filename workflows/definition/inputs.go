@@ -15,6 +15,10 @@ import (
 // maxEnum bounds the values that an input may be one of.
 const maxEnum = 1000
 
+// maxInputsCompared bounds how often the names of inputs are compared to find what was
+// meant: what is given may hold many thousands.
+const maxInputsCompared = 100_000
+
 // Input returns the input of a run: what is given, and the defaults of what is
 // not. A null counts as not given. Where the definition declares no inputs,
 // anything may be given. The error is Problems, all of them, with paths such as
@@ -72,7 +76,10 @@ func isNull(v *structpb.Value) bool {
 }
 
 func (d *decoder) unknownInput(name string, declared []string, p *path) {
-	hint := didYouMean(name, declared)
+	hint := ""
+	if d.compared += len(declared); d.compared <= maxInputsCompared {
+		hint = didYouMean(name, declared)
+	}
 	if hint == "" {
 		hint = "there are: " + shortList(declared)
 	}

@@ -60,6 +60,8 @@ type report struct {
 	// failed are the paths whose values could not be read or were answered
 	// for already; rules about them would only repeat that.
 	failed map[string]bool
+	// compared counts the comparisons of names of inputs.
+	compared int
 }
 
 // add reports a problem. The same words about the same place are said once: an
