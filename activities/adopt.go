@@ -86,6 +86,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		n.Logger.Warn("attempts that an earlier worker has left are not gone on with", "error", err)
 	}
 	r.left = left
+	r.answerClaims()
 	var workspaces []string
 	for _, l := range left {
 		workspaces = append(workspaces, l.kept.Workspace)

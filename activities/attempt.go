@@ -75,6 +75,9 @@ type attempt struct {
 	released bool
 	// keepsake is for a worker after this one; nil: the attempt would not outlive this one.
 	keepsake *keepsake
+
+	// claimFile is for a worker after this one, too; nil: there is none.
+	claimFile *claimFile
 }
 
 // delivery is how an attempt came from the server.
@@ -99,6 +102,7 @@ func deliveryOf(ctx context.Context) delivery {
 // returns ends when the attempt must.
 func (n *Node) takeUp(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
 	a := n.newAttempt(d, req)
+	a.claimFile = n.writeClaim(a, d)
 	return n.begin(ctx, a, d.stopping), a
 }
 

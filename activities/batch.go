@@ -83,6 +83,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	if a.confirm(ctx) != nil || !n.attempts.start(a) {
 		return stopped(ctx, nil), nil
 	}
+	a.claimFile.start()
 	b := n.newBatch(a)
 	w := &work{
 		node: n, attempt: a, supplies: s, gpus: n.gpus(a),

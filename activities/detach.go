@@ -136,6 +136,7 @@ func (a *attempt) through(ctx context.Context) {
 	}
 	a.node.measure(a.req.GetType(), res)
 	a.silence()
+	a.claimFile.remove()
 	a.mu.Lock()
 	a.res, a.err = res, err
 	close(a.done)

@@ -191,6 +191,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	if a.confirm(ctx) != nil || !n.attempts.start(a) {
 		return stopped(ctx, nil), nil
 	}
+	a.claimFile.start()
 	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
 	s.say(w.log)
 	if n.survivor(req.GetType()) != nil {

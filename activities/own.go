@@ -46,6 +46,9 @@ type Ownership struct {
 	Store string
 	// PrivateStore says that the store goes with the process.
 	PrivateStore bool
+	// Lock takes the machine's lock for the owner and returns the machine, or "" where
+	// the lock is not to be had; nil: there is none. release gives the lock back.
+	Lock func() (machine string, release func())
 	// Begin starts a term with a placement queue of that epoch. valid tells whether
 	// the term still holds: between the checks of Own time may have passed that the
 	// process did not see, as when it was frozen.
@@ -60,6 +63,11 @@ func (o *Ownership) Own(ctx context.Context) error {
 	token := activity.GetInfo(ctx).TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
 	beat := &v1.OwnerBeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
+	if o.Lock != nil {
+		machine, release := o.Lock()
+		defer release()
+		beat.Machine = machine
+	}
 	lease := newLeaseClock(ownLease)
 	if acknowledged, err := o.beat(ctx, token, beat, lease); !acknowledged {
 		return given("NotConfirmed", "the ownership was not confirmed", err)

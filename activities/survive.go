@@ -91,6 +91,7 @@ func (n *Node) CloseState() error {
 	err := n.lasting().Close()
 	// Neither goes while there is something in it.
 	_ = os.Remove(filepath.Join(n.StateDir, survivorsFolder))
+	_ = os.Remove(filepath.Join(n.StateDir, claimsFolder))
 	_ = os.Remove(n.StateDir)
 	return err
 }
@@ -121,6 +122,7 @@ func (a *attempt) keepFor(id string, spec *structpb.Struct, ws *workspace.Worksp
 		return fmt.Errorf("note what a later worker needs of %s: %w", id, err)
 	}
 	a.keepsake = k
+	a.claimFile.remove()
 	return nil
 }
 

@@ -39,7 +39,7 @@ type work struct {
 
 // id marks what a member leaves on the machine.
 func (w *work) id(m *member) string {
-	return fmt.Sprintf("%s/%s/c%d", w.attempt.req.GetRunId(), m.name, m.claim)
+	return attemptID(w.attempt.req, m)
 }
 
 // prepare makes the workspace that of a member. A response says that the member has

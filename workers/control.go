@@ -55,6 +55,7 @@ type ControlConfig struct {
 	registrar     workflows.Registrar
 	locker        workflows.Locker
 	sweepInterval time.Duration
+	lockDir       string // another than the machine's
 }
 
 func (c ControlConfig) validate() error {
@@ -117,7 +118,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 			cancel()
 			return nil, err
 		}
-		own := &activities.Ownership{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Begin: c.begin, Logger: cfg.Logger}
+		own := &activities.Ownership{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockOwner, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(own.Own, activity.RegisterOptions{Name: names.OwnActivity})
 	}
 	if err := c.election.Start(); err != nil {
@@ -158,6 +159,9 @@ func (c *Control) elect(ctx context.Context) {
 			StaticSummary:            "who owns the placement queue",
 		}, names.OwnerWorkflow, &v1.OwnerInput{})
 		cancel()
+		if err == nil {
+			c.cfg.relieve(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			c.cfg.Logger.Warn("the owner of the placement queue could not be looked up", "error", err)
 		}

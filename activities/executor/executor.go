@@ -83,6 +83,16 @@ type Survivor interface {
 	Remove(ctx context.Context, l Leftover) error
 }
 
+// LeftoverEnder is an Executor whose attempts may outlive a worker that was killed, if
+// only for moments.
+type LeftoverEnder interface {
+	Executor
+
+	// EndLeftover ends what a worker that is dead has left of the attempt with an id, and
+	// returns when nothing is.
+	EndLeftover(ctx context.Context, id string) error
+}
+
 // Leftover is an attempt that a worker has left on the node.
 type Leftover struct {
 	// ID is that of the Attempt.

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -157,6 +158,31 @@ func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) 
 // LastOwner is Owner, and between two owners the beat of the one that has ended.
 func (r *Registry) LastOwner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
 	return r.ownerBeat(ctx, func(enumspb.PendingActivityState) bool { return true })
+}
+
+// RelieveOwner ends the ownership of the placement queue of an owner that is known to be
+// dead, whose newest heartbeat is given, so that another process gets it at once. It
+// does nothing when another owner has followed.
+func (r *Registry) RelieveOwner(ctx context.Context, namespace string, dead *v1.OwnerBeat) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := r.client.DescribeWorkflowExecution(ctx, names.OwnerWorkflowID, "")
+	if err != nil {
+		return fmt.Errorf("read who owns the placement queue: %w", err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		var beat v1.OwnerBeat
+		if a.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || decode(a.GetHeartbeatDetails().GetPayloads(), &beat) != nil || beat.GetEpoch() != dead.GetEpoch() {
+			continue
+		}
+		exec := d.GetWorkflowExecutionInfo().GetExecution()
+		err := r.client.CompleteActivityByID(ctx, namespace, exec.GetWorkflowId(), exec.GetRunId(), a.GetActivityId(), nil,
+			temporal.NewApplicationErrorWithOptions("the owner is dead", "OwnerDied", temporal.ApplicationErrorOptions{Category: temporal.ApplicationErrorCategoryBenign}))
+		if err != nil {
+			return fmt.Errorf("relieve the owner of the placement queue: %w", err)
+		}
+	}
+	return nil
 }
 
 func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*v1.OwnerBeat, time.Time, error) {

@@ -84,7 +84,7 @@ func TestInterruptCancelsTheRun(t *testing.T) {
 	}
 }
 
-func TestSecondInterruptQuitsAtOnce(t *testing.T) {
+func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
 	t.Parallel()
 	definition, dir := stubborn(t)
 	p := start(t, "run", definition)
