@@ -255,6 +255,15 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	}
 }
 
+// A task type that nothing can run yet is allowed, and said.
+func TestValidateWarnsOfTypesWithoutExecutor(t *testing.T) {
+	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: vps, spec: { image: x } } }\n")
+	got := run(t, "validate", file)
+	if want := file + ": warning: tasks.a.type: no node can run tasks of type vps yet"; got.code != 0 || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
 // TestNotFoundHint holds that only a missing run sends people to the list of runs.
 func TestNotFoundHint(t *testing.T) {
 	const hint = "runs list"

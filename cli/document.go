@@ -46,6 +46,13 @@ func readDocument(sys *system, path string) (*document, error) {
 	return d, nil
 }
 
+// printWarnings tells a person what a definition that is allowed will hardly do as meant.
+func printWarnings(sys *system, file string, warnings definition.Problems) {
+	for _, w := range warnings {
+		fmt.Fprintf(sys.screen, "%s: warning: %s\n", file, definition.Problems{w}.Error())
+	}
+}
+
 // into makes a request be about the definition.
 func (d *document) into(req *v1.SubmitRunRequest) {
 	req.Source, req.File = &v1.SubmitRunRequest_Document{Document: string(d.text)}, d.file

@@ -138,6 +138,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if err != nil {
 		return err
 	}
+	printWarnings(sys, res.GetName(), res.GetWarnings())
 	if !local {
 		sys.noteRun(a.url, res.GetId())
 	}

@@ -83,6 +83,7 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 		if f.output.value == formatJSON {
 			return writeMessage(sys.stdout, plan)
 		}
+		printWarnings(sys, plan.GetName(), plan.GetWarnings())
 		return describePlan(sys.stdout, plan)
 	}
 	res, err := call(ctx, a, a.calls.SubmitRun, req)
@@ -90,7 +91,11 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 		return withRemedy(err, func() string { return "submit another definition or input under a key of its own" })
 	}
 	sys.noteRun(a.url, res.GetId())
+	printWarnings(sys, res.GetName(), res.GetWarnings())
 	document := map[string]any{"id": res.GetId(), "name": res.GetName()}
+	if len(res.GetWarnings()) > 0 {
+		document["warnings"] = res.GetWarnings()
+	}
 	if f.key != "" {
 		document["existed"] = res.GetExisted()
 	}

@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -37,6 +40,42 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
+// claimSettled is after which time a run that is not there will not be started any more
+// by the request that has claimed its key.
+const claimSettled = time.Minute
+
+// claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
+// stands for a run of another workflow.
+func (g *Gateway) claim(ctx context.Context, key, id string) error {
+	at, now := store.RequestKey(key), g.config.Now()
+	note := []byte(id + " " + now.UTC().Format(time.RFC3339Nano))
+	existed, err := g.store.PutIfAbsent(ctx, at, note)
+	if err != nil || !existed {
+		return err
+	}
+	before, err := g.store.Get(ctx, at)
+	if err != nil {
+		return err
+	}
+	first, since, _ := strings.Cut(string(before), " ")
+	if first == id {
+		return nil
+	}
+	_, err = g.reader.describe(ctx, first)
+	if claimed, bad := time.Parse(time.RFC3339Nano, since); codeOf(err) == connect.CodeNotFound && (bad != nil || now.Sub(claimed) > claimSettled) {
+		return g.store.Put(ctx, at, note) // the server has forgotten the run, or it never began
+	}
+	if err != nil && codeOf(err) != connect.CodeNotFound {
+		return err
+	}
+	return otherRequest(key, first)
+}
+
+func otherRequest(key, first string) error {
+	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(
+		"the idempotency key %q has started run %s with another definition or input; use another key, or submit the same", key, first))
+}
+
 // sameRequest says whether the run that is there under an idempotency key was started by the same request:
 // AlreadyExists if not.
 func (g *Gateway) sameRequest(ctx context.Context, id, key, print string) error {
@@ -45,8 +84,7 @@ func (g *Gateway) sameRequest(ctx context.Context, id, key, print string) error 
 		return err
 	}
 	if memoText(desc.GetWorkflowExecutionInfo(), names.RequestMemo) != print {
-		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(
-			"the idempotency key %q has started run %s with another definition or input; use another key, or submit the same", key, id))
+		return otherRequest(key, id)
 	}
 	return nil
 }

@@ -4,10 +4,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -41,6 +43,11 @@ func TestIdempotencyKey(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), first.GetId()) {
 			t.Errorf("%s: the error does not name the run: %v", when, err)
 		}
+		_, err = submit(document("renamed", "a"), input, "k")
+		wantCode(t, when+", another workflow", err, connect.CodeAlreadyExists)
+		if err == nil || !strings.Contains(err.Error(), first.GetId()) {
+			t.Errorf("%s: the error does not name the run: %v", when, err)
+		}
 		_, err = submit(document("keyed", "a"), other, "k")
 		wantCode(t, when+", another input", err, connect.CodeAlreadyExists)
 	}
@@ -68,9 +75,20 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("another key: %v, %v", second, err)
 	}
 	end(t, second.GetId(), "completed")
-	elsewhere, err := submit(document("keyed-too", "a"), input, "k")
+
+	// What a key stood for that never began may be claimed again, but not at once.
+	if err := f.claim(t.Context(), "k3", "gone-12345678"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = submit(document("keyed-too", "a"), input, "k3")
+	wantCode(t, "a claim that is fresh", err, connect.CodeAlreadyExists)
+	old := time.Now().Add(-2 * claimSettled).UTC().Format(time.RFC3339Nano)
+	if err := f.store.Put(t.Context(), store.RequestKey("k3"), []byte("gone-12345678 "+old)); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := submit(document("keyed-too", "a"), input, "k3")
 	if err != nil || elsewhere.GetExisted() {
-		t.Errorf("another workflow: %v, %v", elsewhere, err)
+		t.Fatalf("an old claim of a run that is not there: %v, %v", elsewhere, err)
 	}
 	end(t, elsewhere.GetId(), "completed")
 }

@@ -34,7 +34,7 @@ func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRe
 		return nil, err
 	}
 	def := in.GetDefinition()
-	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput()}
+	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput(), Warnings: definition.Warnings(def)}
 	levels := map[string]int32{}
 	for _, name := range definition.Order(def) {
 		task := def.GetTasks()[name]

@@ -54,7 +54,7 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed}), nil
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: definition.Warnings(in.GetDefinition())}), nil
 }
 
 // prepare checks a request and returns what its run is started with.
@@ -180,6 +180,9 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, key string) (id st
 	attempts := idAttempts
 	if key != "" {
 		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
+			return "", false, err
+		}
+		if err := g.claim(ctx, key, names.KeyedRunID(name, key)); err != nil {
 			return "", false, err
 		}
 		attempts = 1

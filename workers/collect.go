@@ -118,6 +118,9 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	if results > 0 {
 		c.log.Info("old cached results are removed", "results", results, "retention", c.retention)
 	}
+	if _, err := c.store.DeleteRequests(ctx, c.now().Add(-c.retention)); err != nil {
+		return 0, err
+	}
 	runs, err := c.next(ctx)
 	if err != nil {
 		return 0, err

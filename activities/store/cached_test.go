@@ -51,6 +51,37 @@ func TestDeleteCached(t *testing.T) {
 	}
 }
 
+// An idempotency key is forgotten on its own, with its age.
+func TestDeleteRequests(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	key := RequestKey("../k")
+	if existed, err := s.PutIfAbsent(t.Context(), key, []byte("a")); existed || err != nil {
+		t.Fatalf("%t, %v", existed, err)
+	}
+	if existed, err := s.PutIfAbsent(t.Context(), key, []byte("b")); !existed || err != nil {
+		t.Errorf("a second time: %t, %v", existed, err)
+	}
+	if value, err := s.Get(t.Context(), key); string(value) != "a" || err != nil {
+		t.Errorf("it stands for %q, %v", value, err)
+	}
+	for _, step := range []struct {
+		before  time.Time
+		removed int
+	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}} {
+		if removed, err := s.DeleteRequests(t.Context(), step.before); removed != step.removed || err != nil {
+			t.Errorf("%d removed, %v, want %d", removed, err, step.removed)
+		}
+	}
+	if CheckKey(key) == nil {
+		t.Error("a client reaches what idempotency keys stand for")
+	}
+}
+
 // What a run keeps of lists and reused results goes with it; cached results are
 // nobody's business but that of control processes.
 func TestKeysOfListsAndCachedResults(t *testing.T) {

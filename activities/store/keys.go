@@ -31,6 +31,10 @@ import (
 //
 //	cached/<workflow>/<task>/<digest>            the newest result under a key
 //
+// and the ids of runs that were submitted under idempotency keys:
+//
+//	requests/<digest>
+//
 // Run ids hold no slash, task names neither slash nor dot. An instance such as
 // each[3] stands in a key as each.3. Results lie side by
 // side because in a folder a directory for each costs as much as the record;
@@ -161,6 +165,11 @@ const cachedPrefix = "cached/"
 func CachedKey(workflow, task, key string) string {
 	return cachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(key))
 }
+
+const requestsPrefix = "requests/"
+
+// RequestKey is the key of the run that was submitted first under an idempotency key.
+func RequestKey(key string) string { return requestsPrefix + Digest([]byte(key)) }
 
 // Digest names bytes by what they are.
 func Digest(b []byte) string {

@@ -140,6 +140,15 @@ func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int
 	return removed, nil
 }
 
+// DeleteRequests removes what idempotency keys stood for before a time, and says how
+// many. It costs a look at each. A gateway does not delete.
+func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed int, err error) {
+	if removed, err = s.backend.deleteOlder(ctx, requestsPrefix, before); err != nil {
+		return removed, fmt.Errorf("delete old idempotency keys: %w", err)
+	}
+	return removed, nil
+}
+
 // Location is what Open opens this store by, from another process too unless it
 // is mem://.
 func (s *Store) Location() string { return s.backend.location() }

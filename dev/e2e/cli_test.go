@@ -100,7 +100,8 @@ func TestSchema(t *testing.T) {
 }
 
 // TestReadme holds the README to its word: its first two commands are in its
-// first 20 lines, its definition is valid, and every command that it names exists.
+// first 20 lines, its definition runs as it stands in any folder, and every command
+// that it names exists.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
@@ -116,8 +117,24 @@ func TestReadme(t *testing.T) {
 	if definition == nil {
 		t.Fatal("no definition")
 	}
-	if code, _, stderr := run(t, "validate", write(t, string(definition[1]))); code != 0 {
-		t.Errorf("the definition is not valid: %s", stderr)
+	code, stdout, stderr := run(t, "run", write(t, string(definition[1])), "-o", "json")
+	var nightly struct {
+		State string
+		Tasks map[string]struct {
+			State  string
+			Result struct{ Stdout string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &nightly); code != 0 || err != nil || nightly.State != "completed" {
+		t.Fatalf("the definition ends with exit code %d: %v, %s", code, err, stderr)
+	}
+	for task, want := range map[string]string{"test": "completed", "build": "completed", "deploy": "completed", "notify-failure": "skipped"} {
+		if nightly.Tasks[task].State != want {
+			t.Errorf("%s is %s, want %s", task, nightly.Tasks[task].State, want)
+		}
+	}
+	if text := nightly.Tasks["deploy"].Result.Stdout; !strings.HasPrefix(text, "version 1.") {
+		t.Errorf("deploy has printed %q", text)
 	}
 	for _, command := range regexp.MustCompile("`switchyard ([a-z]+)").FindAllSubmatch(text, -1) {
 		if code, _, stderr := run(t, string(command[1]), "--help"); code != 0 {

@@ -15,6 +15,17 @@ import (
 // withoutExamples are messages of executors that nothing can run yet.
 var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "ClaudeRelaySpec"}
 
+// Each task type that nothing can run has its warning, and no other has one.
+func TestWarnings(t *testing.T) {
+	for _, taskType := range rulesOf((&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")).in {
+		warnings := Warnings(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {Type: taskType}}})
+		spec := newSpec(taskType).ProtoReflect().Descriptor().Name()
+		if warned := len(warnings) == 1; warned != slices.Contains(withoutExamples, spec) {
+			t.Errorf("%s: %v", taskType, warnings)
+		}
+	}
+}
+
 // TestExamplesUseEverything holds that the examples, which are run and compared
 // with what is expected of them, have every field of the model, and that each of
 // them is accepted.

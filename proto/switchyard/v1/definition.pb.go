@@ -942,7 +942,9 @@ type Resources struct {
 	// NUMA node to run on; absent: any.
 	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Most processes and threads of a container or a sandbox; 0: 4,096.
-	MaxProcesses  int32 `protobuf:"varint,5,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
+	MaxProcesses int32 `protobuf:"varint,5,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
+	// Most output in MiB that the log of an attempt keeps; 0, or more than the node keeps: what the node does.
+	MaxOutputMb   int32 `protobuf:"varint,6,opt,name=max_output_mb,json=maxOutputMb,proto3" json:"max_output_mb,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1008,6 +1010,13 @@ func (x *Resources) GetNumaNode() int32 {
 func (x *Resources) GetMaxProcesses() int32 {
 	if x != nil {
 		return x.MaxProcesses
+	}
+	return 0
+}
+
+func (x *Resources) GetMaxOutputMb() int32 {
+	if x != nil {
+		return x.MaxOutputMb
 	}
 	return 0
 }
@@ -1216,13 +1225,14 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x15max_parallel_per_node\x18\f \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x12maxParallelPerNode\x1aG\n" +
 	"\x19RequiresCapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x02\n" +
 	"\tResources\x122\n" +
 	"\x05cores\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xb0@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x05cores\x88\x01\x01\x12$\n" +
 	"\tmemory_mb\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmemoryMb\x12\x1d\n" +
 	"\x04gpus\x18\x03 \x01(\x05B\t\xbaH\x06\x1a\x04\x18@(\x00R\x04gpus\x12)\n" +
 	"\tnuma_node\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\bnumaNode\x88\x01\x01\x12,\n" +
-	"\rmax_processes\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\fmaxProcessesB\b\n" +
+	"\rmax_processes\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\fmaxProcesses\x12+\n" +
+	"\rmax_output_mb\x18\x06 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxOutputMbB\b\n" +
 	"\x06_coresB\f\n" +
 	"\n" +
 	"_numa_node\"\xfb\x02\n" +

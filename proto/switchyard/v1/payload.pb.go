@@ -6671,7 +6671,14 @@ type OwnerBeat struct {
 	// When it became the owner.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Until when benched nodes get nothing, by name; see Node.benched_until.
-	Benched       map[string]*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=benched,proto3" json:"benched,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Benched map[string]*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=benched,proto3" json:"benched,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Identity of its store. Only nodes with the same store get tasks.
+	Store string `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
+	// The store goes with the process, as that of `run`: it is not the fleet's.
+	PrivateStore bool `protobuf:"varint,6,opt,name=private_store,json=privateStore,proto3" json:"private_store,omitempty"`
+	// Machine that it is on, if it holds the machine's lock for the owner: another process there that gets the lock
+	// knows that it is dead. Empty: it does not.
+	Machine       string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6732,6 +6739,27 @@ func (x *OwnerBeat) GetBenched() map[string]*timestamppb.Timestamp {
 		return x.Benched
 	}
 	return nil
+}
+
+func (x *OwnerBeat) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *OwnerBeat) GetPrivateStore() bool {
+	if x != nil {
+		return x.PrivateStore
+	}
+	return false
+}
+
+func (x *OwnerBeat) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
 }
 
 // ExplainRequest asks the placement queue about a task.
@@ -7499,12 +7527,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
 	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\f\n" +
 	"\n" +
-	"OwnerInput\"\x88\x02\n" +
+	"OwnerInput\"\xdd\x02\n" +
 	"\tOwnerBeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12?\n" +
-	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x1aV\n" +
+	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x12\x14\n" +
+	"\x05store\x18\x05 \x01(\tR\x05store\x12#\n" +
+	"\rprivate_store\x18\x06 \x01(\bR\fprivateStore\x12\x18\n" +
+	"\amachine\x18\a \x01(\tR\amachine\x1aV\n" +
 	"\fBenchedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
 	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"\x8d\x01\n" +

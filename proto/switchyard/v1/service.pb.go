@@ -12,6 +12,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1621,7 +1622,9 @@ type SubmitRunResponse struct {
 	// Name of the workflow.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The run was there before: an earlier request with the same idempotency key has started it.
-	Existed       bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
+	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
+	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1675,6 +1678,13 @@ func (x *SubmitRunResponse) GetExisted() bool {
 		return x.Existed
 	}
 	return false
+}
+
+func (x *SubmitRunResponse) GetWarnings() []*Problem {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // PlanRunRequest asks what a run would do.
@@ -1731,7 +1741,9 @@ type PlanRunResponse struct {
 	// The input with its defaults.
 	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// The tasks in an order in which they could run.
-	Tasks         []*PlannedTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks []*PlannedTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1783,6 +1795,13 @@ func (x *PlanRunResponse) GetInput() *structpb.Struct {
 func (x *PlanRunResponse) GetTasks() []*PlannedTask {
 	if x != nil {
 		return x.Tasks
+	}
+	return nil
+}
+
+func (x *PlanRunResponse) GetWarnings() []*Problem {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -2065,7 +2084,9 @@ func (x *RerunRunRequest) GetInput() *structpb.Struct {
 type RerunRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the new run.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of its workflow.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2103,6 +2124,13 @@ func (*RerunRunResponse) Descriptor() ([]byte, []int) {
 func (x *RerunRunResponse) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *RerunRunResponse) GetName() string {
+	if x != nil {
+		return x.Name
 	}
 	return ""
 }
@@ -3172,7 +3200,9 @@ type ListInstancesRequest struct {
 	// Most instances a page holds; 0: 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: `next_page_token` of the page before.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Number of the instance that the first page begins with.
+	First         int32 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3233,6 +3263,13 @@ func (x *ListInstancesRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListInstancesRequest) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
 }
 
 // ListInstancesResponse is a page of the instances of a task.
@@ -3945,6 +3982,107 @@ func (x *GetRunResponse) GetNextPageToken() string {
 	return ""
 }
 
+// GetRunDefinitionRequest asks for the definition of a run.
+type GetRunDefinitionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run whose definition it is.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunDefinitionRequest) Reset() {
+	*x = GetRunDefinitionRequest{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunDefinitionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunDefinitionRequest) ProtoMessage() {}
+
+func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunDefinitionRequest.ProtoReflect.Descriptor instead.
+func (*GetRunDefinitionRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *GetRunDefinitionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// GetRunDefinitionResponse has the definition of a run.
+type GetRunDefinitionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The definition, with the defaults in its tasks.
+	Definition    *Definition `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunDefinitionResponse) Reset() {
+	*x = GetRunDefinitionResponse{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunDefinitionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunDefinitionResponse) ProtoMessage() {}
+
+func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunDefinitionResponse.ProtoReflect.Descriptor instead.
+func (*GetRunDefinitionResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *GetRunDefinitionResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *GetRunDefinitionResponse) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
 // ListRunsRequest asks for a list of runs.
 type ListRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3962,7 +4100,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4112,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4125,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -4031,7 +4169,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4181,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4194,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -4084,7 +4222,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4096,7 +4234,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4109,7 +4247,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -4134,7 +4272,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4146,7 +4284,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4159,7 +4297,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -4199,7 +4337,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[72]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4349,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[72]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4362,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -4263,7 +4401,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[73]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4275,7 +4413,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[73]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4288,7 +4426,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -4324,14 +4462,18 @@ type StreamRunLogsRequest struct {
 	// Only this attempt; absent: the newest of each task, and those that come.
 	Attempt *int32 `protobuf:"varint,4,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
 	// Only this stream; empty: both.
-	Stream        string `protobuf:"bytes,5,opt,name=stream,proto3" json:"stream,omitempty"`
+	Stream string `protobuf:"bytes,5,opt,name=stream,proto3" json:"stream,omitempty"`
+	// Only what was printed at this time or later; absent: all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// How far an earlier stream of the same request came: this one continues from there. Empty: it is the first.
+	Resume        []*LogPosition `protobuf:"bytes,7,rep,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamRunLogsRequest) Reset() {
 	*x = StreamRunLogsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[74]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4485,7 @@ func (x *StreamRunLogsRequest) String() string {
 func (*StreamRunLogsRequest) ProtoMessage() {}
 
 func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[74]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4498,7 @@ func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *StreamRunLogsRequest) GetId() string {
@@ -4394,18 +4536,36 @@ func (x *StreamRunLogsRequest) GetStream() string {
 	return ""
 }
 
+func (x *StreamRunLogsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *StreamRunLogsRequest) GetResume() []*LogPosition {
+	if x != nil {
+		return x.Resume
+	}
+	return nil
+}
+
 // StreamRunLogsResponse is a piece of what the tasks of a run printed.
 type StreamRunLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Entries, in the order in which each task printed them.
-	Entries       []*LogEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Entries of one log, in the order in which they were printed.
+	Entries []*LogEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Where that log continues after the entries.
+	Position *LogPosition `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// A log that should be there and is not; then there are no entries.
+	Missing       *MissingLog `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamRunLogsResponse) Reset() {
 	*x = StreamRunLogsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[75]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4577,7 @@ func (x *StreamRunLogsResponse) String() string {
 func (*StreamRunLogsResponse) ProtoMessage() {}
 
 func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[75]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4430,7 +4590,7 @@ func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
@@ -4438,6 +4598,157 @@ func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
 		return x.Entries
 	}
 	return nil
+}
+
+func (x *StreamRunLogsResponse) GetPosition() *LogPosition {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *StreamRunLogsResponse) GetMissing() *MissingLog {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+// LogPosition is a place in the log of one dispatch.
+type LogPosition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task, instance or batch whose log it is.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Its attempt; of a batch, that of its first instance.
+	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Number of the dispatch.
+	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Number of the next chunk to read.
+	Next          int64 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogPosition) Reset() {
+	*x = LogPosition{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogPosition) ProtoMessage() {}
+
+func (x *LogPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogPosition.ProtoReflect.Descriptor instead.
+func (*LogPosition) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *LogPosition) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *LogPosition) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogPosition) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *LogPosition) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+// MissingLog is the log of an attempt that printed something, of which the gateway's store has nothing.
+type MissingLog struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task or instance that printed it.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Attempt that printed it.
+	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Node that ran the attempt, and may have the log.
+	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MissingLog) Reset() {
+	*x = MissingLog{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MissingLog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MissingLog) ProtoMessage() {}
+
+func (x *MissingLog) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MissingLog.ProtoReflect.Descriptor instead.
+func (*MissingLog) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *MissingLog) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *MissingLog) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *MissingLog) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 // ValidationFailure is the detail of an InvalidArgument error about a definition.
@@ -4451,7 +4762,7 @@ type ValidationFailure struct {
 
 func (x *ValidationFailure) Reset() {
 	*x = ValidationFailure{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[76]
+	mi := &file_switchyard_v1_service_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4463,7 +4774,7 @@ func (x *ValidationFailure) String() string {
 func (*ValidationFailure) ProtoMessage() {}
 
 func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[76]
+	mi := &file_switchyard_v1_service_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4787,7 @@ func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationFailure.ProtoReflect.Descriptor instead.
 func (*ValidationFailure) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ValidationFailure) GetProblems() []*Problem {
@@ -4509,7 +4820,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[77]
+	mi := &file_switchyard_v1_service_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4521,7 +4832,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[77]
+	mi := &file_switchyard_v1_service_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4534,7 +4845,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Problem) GetFile() string {
@@ -4590,7 +4901,7 @@ var File_switchyard_v1_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\x8b\x01\n" +
+	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\x8b\x01\n" +
 	"\x14ListRunEventsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12'\n" +
@@ -4694,17 +5005,19 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\x123\n" +
 	"\aoptions\x18\x05 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
 	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKeyB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"Q\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"\x85\x01\n" +
 	"\x11SubmitRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aexisted\x18\x03 \x01(\bR\aexisted\"Q\n" +
+	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"Q\n" +
 	"\x0ePlanRunRequest\x12?\n" +
-	"\x06submit\x18\x01 \x01(\v2\x1f.switchyard.v1.SubmitRunRequestB\x06\xbaH\x03\xc8\x01\x01R\x06submit\"\x86\x01\n" +
+	"\x06submit\x18\x01 \x01(\v2\x1f.switchyard.v1.SubmitRunRequestB\x06\xbaH\x03\xc8\x01\x01R\x06submit\"\xba\x01\n" +
 	"\x0fPlanRunResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\x120\n" +
-	"\x05tasks\x18\x03 \x03(\v2\x1a.switchyard.v1.PlannedTaskR\x05tasks\"\xf9\x01\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x1a.switchyard.v1.PlannedTaskR\x05tasks\x122\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xf9\x01\n" +
 	"\vPlannedTask\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -4726,9 +5039,10 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"generation\"Y\n" +
 	"\x0fRerunRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12-\n" +
-	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\"\"\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\"6\n" +
 	"\x10RerunRunResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"B\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"B\n" +
 	"\x0fPauseRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\"\n" +
@@ -4783,14 +5097,15 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"$\n" +
 	"\x12RejectTaskResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x94\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xb3\x01\n" +
 	"\x14ListInstancesRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"n\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x1d\n" +
+	"\x05first\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05first\"n\n" +
 	"\x15ListInstancesResponse\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xae\x01\n" +
@@ -4839,7 +5154,14 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x05tasks\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tasks\"^\n" +
 	"\x0eGetRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe0\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x17GetRunDefinitionRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"e\n" +
+	"\x18GetRunDefinitionResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
+	"definition\"\xe0\x01\n" +
 	"\x0fListRunsRequest\x12q\n" +
 	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
@@ -4867,17 +5189,31 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts\"\xc0\x01\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts\"\xa6\x02\n" +
 	"\x14StreamRunLogsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\x12&\n" +
 	"\aattempt\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x00R\aattempt\x88\x01\x01\x12/\n" +
-	"\x06stream\x18\x05 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x06stdoutR\x06stderrR\x06streamB\n" +
+	"\x06stream\x18\x05 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x06stdoutR\x06stderrR\x06stream\x120\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x122\n" +
+	"\x06resume\x18\a \x03(\v2\x1a.switchyard.v1.LogPositionR\x06resumeB\n" +
 	"\n" +
-	"\b_attempt\"J\n" +
+	"\b_attempt\"\xb7\x01\n" +
 	"\x15StreamRunLogsResponse\x121\n" +
-	"\aentries\x18\x01 \x03(\v2\x17.switchyard.v1.LogEntryR\aentries\"G\n" +
+	"\aentries\x18\x01 \x03(\v2\x17.switchyard.v1.LogEntryR\aentries\x126\n" +
+	"\bposition\x18\x02 \x01(\v2\x1a.switchyard.v1.LogPositionR\bposition\x123\n" +
+	"\amissing\x18\x03 \x01(\v2\x19.switchyard.v1.MissingLogR\amissing\"e\n" +
+	"\vLogPosition\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x03R\x04next\"N\n" +
+	"\n" +
+	"MissingLog\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"G\n" +
 	"\x11ValidationFailure\x122\n" +
 	"\bproblems\x18\x01 \x03(\v2\x16.switchyard.v1.ProblemR\bproblems\"\xa5\x01\n" +
 	"\aProblem\x12\x12\n" +
@@ -4887,11 +5223,12 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x12\n" +
 	"\x04hint\x18\x06 \x01(\tR\x04hint\x12\x18\n" +
-	"\asnippet\x18\a \x01(\tR\asnippet2\xca\x10\n" +
+	"\asnippet\x18\a \x01(\tR\asnippet2\xb4\x11\n" +
 	"\n" +
 	"RunService\x12N\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\x12J\n" +
-	"\x06GetRun\x12\x1c.switchyard.v1.GetRunRequest\x1a\x1d.switchyard.v1.GetRunResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\x06GetRun\x12\x1c.switchyard.v1.GetRunRequest\x1a\x1d.switchyard.v1.GetRunResponse\"\x03\x90\x02\x01\x12h\n" +
+	"\x10GetRunDefinition\x12&.switchyard.v1.GetRunDefinitionRequest\x1a'.switchyard.v1.GetRunDefinitionResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse0\x01\x12N\n" +
 	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\x12\\\n" +
@@ -4947,205 +5284,219 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_switchyard_v1_service_proto_goTypes = []any{
-	(*ListRunEventsRequest)(nil),    // 0: switchyard.v1.ListRunEventsRequest
-	(*ListRunEventsResponse)(nil),   // 1: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskRequest)(nil),      // 2: switchyard.v1.ExplainTaskRequest
-	(*ExplainTaskResponse)(nil),     // 3: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersRequest)(nil),  // 4: switchyard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil), // 5: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterRequest)(nil),  // 6: switchyard.v1.RetryDeadLetterRequest
-	(*RetryDeadLetterResponse)(nil), // 7: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterRequest)(nil),  // 8: switchyard.v1.PurgeDeadLetterRequest
-	(*PurgeDeadLetterResponse)(nil), // 9: switchyard.v1.PurgeDeadLetterResponse
-	(*ListNodesRequest)(nil),        // 10: switchyard.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),       // 11: switchyard.v1.ListNodesResponse
-	(*GetNodeRequest)(nil),          // 12: switchyard.v1.GetNodeRequest
-	(*GetNodeResponse)(nil),         // 13: switchyard.v1.GetNodeResponse
-	(*DrainNodeRequest)(nil),        // 14: switchyard.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),       // 15: switchyard.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),      // 16: switchyard.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),     // 17: switchyard.v1.UndrainNodeResponse
-	(*RemoveNodeRequest)(nil),       // 18: switchyard.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),      // 19: switchyard.v1.RemoveNodeResponse
-	(*PutBlobRequest)(nil),          // 20: switchyard.v1.PutBlobRequest
-	(*PutBlobResponse)(nil),         // 21: switchyard.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),          // 22: switchyard.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),         // 23: switchyard.v1.GetBlobResponse
-	(*ListBlobsRequest)(nil),        // 24: switchyard.v1.ListBlobsRequest
-	(*ListBlobsResponse)(nil),       // 25: switchyard.v1.ListBlobsResponse
-	(*SubmitRunRequest)(nil),        // 26: switchyard.v1.SubmitRunRequest
-	(*SubmitRunResponse)(nil),       // 27: switchyard.v1.SubmitRunResponse
-	(*PlanRunRequest)(nil),          // 28: switchyard.v1.PlanRunRequest
-	(*PlanRunResponse)(nil),         // 29: switchyard.v1.PlanRunResponse
-	(*PlannedTask)(nil),             // 30: switchyard.v1.PlannedTask
-	(*RetryRunRequest)(nil),         // 31: switchyard.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),        // 32: switchyard.v1.RetryRunResponse
-	(*RerunRunRequest)(nil),         // 33: switchyard.v1.RerunRunRequest
-	(*RerunRunResponse)(nil),        // 34: switchyard.v1.RerunRunResponse
-	(*PauseRunRequest)(nil),         // 35: switchyard.v1.PauseRunRequest
-	(*PauseRunResponse)(nil),        // 36: switchyard.v1.PauseRunResponse
-	(*ResumeRunRequest)(nil),        // 37: switchyard.v1.ResumeRunRequest
-	(*ResumeRunResponse)(nil),       // 38: switchyard.v1.ResumeRunResponse
-	(*HoldTaskRequest)(nil),         // 39: switchyard.v1.HoldTaskRequest
-	(*HoldTaskResponse)(nil),        // 40: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskRequest)(nil),      // 41: switchyard.v1.ReleaseTaskRequest
-	(*ReleaseTaskResponse)(nil),     // 42: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskRequest)(nil),       // 43: switchyard.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),      // 44: switchyard.v1.CancelTaskResponse
-	(*PauseTaskRequest)(nil),        // 45: switchyard.v1.PauseTaskRequest
-	(*PauseTaskResponse)(nil),       // 46: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskRequest)(nil),       // 47: switchyard.v1.ResumeTaskRequest
-	(*ResumeTaskResponse)(nil),      // 48: switchyard.v1.ResumeTaskResponse
-	(*KillTaskRequest)(nil),         // 49: switchyard.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),        // 50: switchyard.v1.KillTaskResponse
-	(*ApproveTaskRequest)(nil),      // 51: switchyard.v1.ApproveTaskRequest
-	(*ApproveTaskResponse)(nil),     // 52: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskRequest)(nil),       // 53: switchyard.v1.RejectTaskRequest
-	(*RejectTaskResponse)(nil),      // 54: switchyard.v1.RejectTaskResponse
-	(*ListInstancesRequest)(nil),    // 55: switchyard.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil),   // 56: switchyard.v1.ListInstancesResponse
-	(*PutWorkflowRequest)(nil),      // 57: switchyard.v1.PutWorkflowRequest
-	(*PutWorkflowResponse)(nil),     // 58: switchyard.v1.PutWorkflowResponse
-	(*GetWorkflowRequest)(nil),      // 59: switchyard.v1.GetWorkflowRequest
-	(*GetWorkflowResponse)(nil),     // 60: switchyard.v1.GetWorkflowResponse
-	(*ListWorkflowsRequest)(nil),    // 61: switchyard.v1.ListWorkflowsRequest
-	(*ListWorkflowsResponse)(nil),   // 62: switchyard.v1.ListWorkflowsResponse
-	(*StoredWorkflow)(nil),          // 63: switchyard.v1.StoredWorkflow
-	(*DeleteWorkflowRequest)(nil),   // 64: switchyard.v1.DeleteWorkflowRequest
-	(*DeleteWorkflowResponse)(nil),  // 65: switchyard.v1.DeleteWorkflowResponse
-	(*GetRunRequest)(nil),           // 66: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),          // 67: switchyard.v1.GetRunResponse
-	(*ListRunsRequest)(nil),         // 68: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),        // 69: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),         // 70: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),        // 71: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),        // 72: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),       // 73: switchyard.v1.CancelRunResponse
-	(*StreamRunLogsRequest)(nil),    // 74: switchyard.v1.StreamRunLogsRequest
-	(*StreamRunLogsResponse)(nil),   // 75: switchyard.v1.StreamRunLogsResponse
-	(*ValidationFailure)(nil),       // 76: switchyard.v1.ValidationFailure
-	(*Problem)(nil),                 // 77: switchyard.v1.Problem
-	nil,                             // 78: switchyard.v1.WatchRunResponse.CountsEntry
-	(*Event)(nil),                   // 79: switchyard.v1.Event
-	(*NodeVerdict)(nil),             // 80: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),              // 81: switchyard.v1.DeadLetter
-	(*Node)(nil),                    // 82: switchyard.v1.Node
-	(*durationpb.Duration)(nil),     // 83: google.protobuf.Duration
-	(*Definition)(nil),              // 84: switchyard.v1.Definition
-	(*structpb.Struct)(nil),         // 85: google.protobuf.Struct
-	(*RunOptions)(nil),              // 86: switchyard.v1.RunOptions
-	(*Instance)(nil),                // 87: switchyard.v1.Instance
-	(*Run)(nil),                     // 88: switchyard.v1.Run
-	(*LogEntry)(nil),                // 89: switchyard.v1.LogEntry
+	(*ListRunEventsRequest)(nil),     // 0: switchyard.v1.ListRunEventsRequest
+	(*ListRunEventsResponse)(nil),    // 1: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskRequest)(nil),       // 2: switchyard.v1.ExplainTaskRequest
+	(*ExplainTaskResponse)(nil),      // 3: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersRequest)(nil),   // 4: switchyard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 5: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterRequest)(nil),   // 6: switchyard.v1.RetryDeadLetterRequest
+	(*RetryDeadLetterResponse)(nil),  // 7: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterRequest)(nil),   // 8: switchyard.v1.PurgeDeadLetterRequest
+	(*PurgeDeadLetterResponse)(nil),  // 9: switchyard.v1.PurgeDeadLetterResponse
+	(*ListNodesRequest)(nil),         // 10: switchyard.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),        // 11: switchyard.v1.ListNodesResponse
+	(*GetNodeRequest)(nil),           // 12: switchyard.v1.GetNodeRequest
+	(*GetNodeResponse)(nil),          // 13: switchyard.v1.GetNodeResponse
+	(*DrainNodeRequest)(nil),         // 14: switchyard.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),        // 15: switchyard.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),       // 16: switchyard.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),      // 17: switchyard.v1.UndrainNodeResponse
+	(*RemoveNodeRequest)(nil),        // 18: switchyard.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),       // 19: switchyard.v1.RemoveNodeResponse
+	(*PutBlobRequest)(nil),           // 20: switchyard.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),          // 21: switchyard.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),           // 22: switchyard.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),          // 23: switchyard.v1.GetBlobResponse
+	(*ListBlobsRequest)(nil),         // 24: switchyard.v1.ListBlobsRequest
+	(*ListBlobsResponse)(nil),        // 25: switchyard.v1.ListBlobsResponse
+	(*SubmitRunRequest)(nil),         // 26: switchyard.v1.SubmitRunRequest
+	(*SubmitRunResponse)(nil),        // 27: switchyard.v1.SubmitRunResponse
+	(*PlanRunRequest)(nil),           // 28: switchyard.v1.PlanRunRequest
+	(*PlanRunResponse)(nil),          // 29: switchyard.v1.PlanRunResponse
+	(*PlannedTask)(nil),              // 30: switchyard.v1.PlannedTask
+	(*RetryRunRequest)(nil),          // 31: switchyard.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),         // 32: switchyard.v1.RetryRunResponse
+	(*RerunRunRequest)(nil),          // 33: switchyard.v1.RerunRunRequest
+	(*RerunRunResponse)(nil),         // 34: switchyard.v1.RerunRunResponse
+	(*PauseRunRequest)(nil),          // 35: switchyard.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),         // 36: switchyard.v1.PauseRunResponse
+	(*ResumeRunRequest)(nil),         // 37: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),        // 38: switchyard.v1.ResumeRunResponse
+	(*HoldTaskRequest)(nil),          // 39: switchyard.v1.HoldTaskRequest
+	(*HoldTaskResponse)(nil),         // 40: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskRequest)(nil),       // 41: switchyard.v1.ReleaseTaskRequest
+	(*ReleaseTaskResponse)(nil),      // 42: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskRequest)(nil),        // 43: switchyard.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),       // 44: switchyard.v1.CancelTaskResponse
+	(*PauseTaskRequest)(nil),         // 45: switchyard.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),        // 46: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskRequest)(nil),        // 47: switchyard.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),       // 48: switchyard.v1.ResumeTaskResponse
+	(*KillTaskRequest)(nil),          // 49: switchyard.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),         // 50: switchyard.v1.KillTaskResponse
+	(*ApproveTaskRequest)(nil),       // 51: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),      // 52: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),        // 53: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),       // 54: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),     // 55: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),    // 56: switchyard.v1.ListInstancesResponse
+	(*PutWorkflowRequest)(nil),       // 57: switchyard.v1.PutWorkflowRequest
+	(*PutWorkflowResponse)(nil),      // 58: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),       // 59: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),      // 60: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),     // 61: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),    // 62: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),           // 63: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),    // 64: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),   // 65: switchyard.v1.DeleteWorkflowResponse
+	(*GetRunRequest)(nil),            // 66: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),           // 67: switchyard.v1.GetRunResponse
+	(*GetRunDefinitionRequest)(nil),  // 68: switchyard.v1.GetRunDefinitionRequest
+	(*GetRunDefinitionResponse)(nil), // 69: switchyard.v1.GetRunDefinitionResponse
+	(*ListRunsRequest)(nil),          // 70: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 71: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 72: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 73: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 74: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 75: switchyard.v1.CancelRunResponse
+	(*StreamRunLogsRequest)(nil),     // 76: switchyard.v1.StreamRunLogsRequest
+	(*StreamRunLogsResponse)(nil),    // 77: switchyard.v1.StreamRunLogsResponse
+	(*LogPosition)(nil),              // 78: switchyard.v1.LogPosition
+	(*MissingLog)(nil),               // 79: switchyard.v1.MissingLog
+	(*ValidationFailure)(nil),        // 80: switchyard.v1.ValidationFailure
+	(*Problem)(nil),                  // 81: switchyard.v1.Problem
+	nil,                              // 82: switchyard.v1.WatchRunResponse.CountsEntry
+	(*Event)(nil),                    // 83: switchyard.v1.Event
+	(*NodeVerdict)(nil),              // 84: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),               // 85: switchyard.v1.DeadLetter
+	(*Node)(nil),                     // 86: switchyard.v1.Node
+	(*durationpb.Duration)(nil),      // 87: google.protobuf.Duration
+	(*Definition)(nil),               // 88: switchyard.v1.Definition
+	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
+	(*RunOptions)(nil),               // 90: switchyard.v1.RunOptions
+	(*Instance)(nil),                 // 91: switchyard.v1.Instance
+	(*Run)(nil),                      // 92: switchyard.v1.Run
+	(*timestamppb.Timestamp)(nil),    // 93: google.protobuf.Timestamp
+	(*LogEntry)(nil),                 // 94: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	79, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	80, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	81, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	82, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	82, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	83, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	82, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	82, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	84, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	85, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	86, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	26, // 11: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	85, // 12: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
-	30, // 13: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	80, // 14: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	85, // 15: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	87, // 16: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	84, // 17: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	84, // 18: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	63, // 19: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	88, // 20: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	88, // 21: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	88, // 22: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	78, // 23: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	89, // 24: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	77, // 25: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 26: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 27: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 28: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	70, // 29: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	72, // 30: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	74, // 31: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 32: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 33: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 34: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 35: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 36: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 37: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 38: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 39: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 40: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 41: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 42: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 43: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 44: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 45: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 46: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 47: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 48: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 49: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 50: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 51: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 52: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 53: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 54: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 55: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 56: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 57: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 58: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 59: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 60: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 61: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 62: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 63: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 64: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 65: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	71, // 66: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	73, // 67: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	75, // 68: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 69: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 70: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 71: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 72: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 73: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 74: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 75: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 76: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 77: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 78: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 79: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 80: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 81: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 82: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 83: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 84: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 85: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 86: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 87: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 88: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 89: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 90: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 91: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 92: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 93: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 94: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 95: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 96: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 97: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 98: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 99: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	63, // [63:100] is the sub-list for method output_type
-	26, // [26:63] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	83, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	84, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	85, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	86, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	86, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	87, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	86, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	86, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	88, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	89, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	90, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	81, // 11: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
+	26, // 12: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	89, // 13: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	30, // 14: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	81, // 15: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
+	84, // 16: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	89, // 17: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	91, // 18: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	88, // 19: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	88, // 20: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	63, // 21: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	92, // 22: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	88, // 23: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	92, // 24: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	92, // 25: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 26: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	93, // 27: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	78, // 28: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	94, // 29: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	78, // 30: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	79, // 31: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	81, // 32: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 33: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	66, // 34: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 35: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	70, // 36: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	72, // 37: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	74, // 38: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	76, // 39: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 40: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 41: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 42: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 43: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 44: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 45: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 46: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 47: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 48: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 49: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 50: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 51: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 52: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 53: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 54: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 55: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 56: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 57: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 58: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 59: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 60: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 61: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 62: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 63: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 64: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 65: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 66: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 67: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 68: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 69: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 70: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 71: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 72: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 73: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	71, // 74: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	73, // 75: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	75, // 76: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	77, // 77: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 78: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 79: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 80: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 81: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 82: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 83: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 84: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 85: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 86: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 87: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 88: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 89: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 90: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 91: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 92: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 93: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 94: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 95: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 96: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 97: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 98: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 99: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 100: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 101: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 102: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 103: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 104: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 105: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 106: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 107: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 108: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	71, // [71:109] is the sub-list for method output_type
+	33, // [33:71] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }
@@ -5166,14 +5517,14 @@ func file_switchyard_v1_service_proto_init() {
 		(*PutWorkflowRequest_Document)(nil),
 		(*PutWorkflowRequest_Definition)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[74].OneofWrappers = []any{}
+	file_switchyard_v1_service_proto_msgTypes[76].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   79,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
