@@ -168,7 +168,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 			}
 		}
 	}
-	res, err := n.vanished(r.ctx, a)
+	res, err := n.orphan(r.ctx, a.heartbeat, a.req)
 	n.Logger.Info("an attempt of an earlier worker has ended with it", "run", req.GetRunId(), "task", a.members[0].name, "state", cmp.Or(res.GetState(), "unknown"))
 	n.complete(a, c.Token, res, err)
 }

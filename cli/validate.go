@@ -23,12 +23,12 @@ func newValidate(sys *system) *cobra.Command {
 			if err != nil {
 				bad = true
 				fmt.Fprintln(sys.screen, message(err))
-				items = append(items, validated{File: file, Problems: problemItems(err), Warnings: []string{}})
+				items = append(items, validated{File: file, Problems: problemItems(err), Warnings: []problemItem{}})
 				continue
 			}
 			items = append(items, validated{File: file, Valid: true, Name: d.def.GetName(), Tasks: len(d.def.GetTasks()), Problems: []problemItem{}})
 			warnings := definition.Warnings(d.def)
-			items[len(items)-1].Warnings = append([]string{}, warnings...)
+			items[len(items)-1].Warnings = problemItems(warnings)
 			printWarnings(sys, file, warnings)
 			if output.value == formatJSON {
 				continue
@@ -57,7 +57,7 @@ type validated struct {
 	Name     string        `json:"name"`
 	Tasks    int           `json:"tasks"`
 	Problems []problemItem `json:"problems"`
-	Warnings []string      `json:"warnings"`
+	Warnings []problemItem `json:"warnings"`
 }
 
 // problemItem is a fault of a definition in JSON.
