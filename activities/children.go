@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -93,7 +94,7 @@ func (c *Children) stored(ctx context.Context, id string, in *v1.RunInput) (*v1.
 // LoadInput returns the input of a workflow that Prepare has stored, packed when it is large.
 func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, error) {
 	var in v1.RunInput
-	if err := c.load(ctx, key, &in); err != nil {
+	if err := load(ctx, c.Store, key, &in); err != nil {
 		return nil, err
 	}
 	return &in, definition.Pack(&in)
@@ -167,10 +168,10 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 	res := &v1.ChildRunEndsResponse{}
 	for _, child := range req.GetChildren() {
 		answer, err := c.end(ctx, child)
-		if errors.Is(err, store.ErrNotFound) {
+		if gone, ok := errors.AsType[*temporal.ApplicationError](err); ok && gone.NonRetryable() {
 			answer, err = &v1.ExecuteResponse{
 				State: dag.StateFailed, Reason: dag.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
-				Error: fmt.Sprintf("run %s has completed, but its status is not in the store", child.GetChild()),
+				Error: fmt.Sprintf("run %s completed, but what it has left cannot be read: %s", child.GetChild(), gone.Message()),
 			}, nil
 		}
 		if err != nil {
@@ -183,8 +184,8 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 
 func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.ExecuteResponse, error) {
 	var status v1.StatusResponse
-	if err := c.Store.GetMessage(ctx, store.StatusKey(req.GetChild(), req.GetChildGeneration()), &status); err != nil {
-		return nil, fmt.Errorf("read the status of run %s: %w", req.GetChild(), err)
+	if err := load(ctx, c.Store, store.StatusKey(req.GetChild(), req.GetChildGeneration()), &status); err != nil {
+		return nil, err
 	}
 	run := status.GetRun()
 	res := &v1.ExecuteResponse{

@@ -28,13 +28,19 @@ const (
 // Collect puts the outputs of the instances of a task into one list, null where an
 // instance did not complete. The list is in the answer when it is small, in the
 // store when it is not, and absent when every instance completed and left nothing.
-// Where it would be too large, or a result is missing, the answer says so; a store
-// that cannot be read or written is an error.
+// Where it would be too large, or a result is missing or cannot be read, the answer says
+// so; a store that is away is an error.
 func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanOutView, error) {
-	view := &v1.FanOutView{}
-	values, plain, err := c.collect(ctx, req, view)
-	if broken, ok := errors.AsType[storeError](err); ok && !errors.Is(err, store.ErrNotFound) {
-		return nil, broken
+	var view *v1.FanOutView
+	var values []*structpb.Value
+	var plain bool
+	err := c.insist(ctx, req.GetRunId(), func() (err error) {
+		view = &v1.FanOutView{}
+		values, plain, err = c.collect(ctx, req, view)
+		return err
+	})
+	if away, ok := errors.AsType[awayError](err); ok {
+		return nil, away
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -74,6 +74,11 @@ func (c *Control) count(run *v1.Run) {
 	}
 }
 
+// ProbeStore returns nil when the store takes and gives values of a run.
+func (c *Control) ProbeStore(ctx context.Context, run string) error {
+	return c.Store.Probe(ctx, run)
+}
+
 // SaveEvents stores a part of a run's events.
 func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) error {
 	if len(req.GetEvents()) == 0 {
@@ -117,7 +122,7 @@ func (c *Control) SaveCarry(ctx context.Context, run string, generation int32, c
 // one workflow task, and as JSON the state of 10,000 tasks is more than that may hold.
 func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
 	var part v1.RunCarry
-	if err := c.load(ctx, req.GetKey(), &part); err != nil {
+	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
 	packed, err := definition.PackMessage(&part)

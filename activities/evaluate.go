@@ -43,7 +43,8 @@ const (
 // Evaluate answers conditions and the other questions about expressions, in order,
 // for as long as its time budget lasts; at least one is answered. An expression
 // that cannot be evaluated is an answer, and so is a result that is not in the
-// store; a store that cannot be read or written is an error.
+// store, or is there and cannot be read. While the store is away the other questions have
+// no answer, and the response says why.
 func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
 	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
 	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
@@ -54,23 +55,21 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 			break
 		}
 		began := time.Now()
-		item, err := c.see(ctx, &view, req, cond, patience)
+		answer, err := c.question(ctx, &view, req, cond, patience)
 		if errors.Is(err, store.ErrNotFound) {
 			// Waiting for what is missing is no evaluation, and is done once for all.
 			deadline, patience = deadline.Add(time.Since(began)), 0
 		}
-		answer := &v1.ConditionAnswer{}
-		if err == nil {
-			answer, err = c.answer(ctx, cond, item, view)
-		}
-		if broken, ok := errors.AsType[storeError](err); ok && !errors.Is(err, store.ErrNotFound) {
-			return nil, broken // tried again
-		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if away, ok := errors.AsType[awayError](err); ok {
+			res.Away = away.Error()
+			break
+		}
 		if err != nil {
-			answer = &v1.ConditionAnswer{Error: err.Error(), Broken: errors.Is(err, store.ErrNotFound)}
+			_, broken := errors.AsType[storeError](err)
+			answer = &v1.ConditionAnswer{Error: err.Error(), Broken: broken}
 		}
 		answer.Task = cond.GetTask()
 		if size += proto.Size(answer); size > maxAnswersBytes && len(res.GetAnswers()) > 0 {
@@ -85,6 +84,53 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
+
+// awayError is that of a store that answers nothing, as opposed to one that cannot give a value.
+type awayError struct{ error }
+
+func (e awayError) Unwrap() error { return e.error }
+
+const (
+	// storeTries is how often a value is read that the store cannot give, although it
+	// answers otherwise; after that the value cannot be read.
+	storeTries = 3
+	storePause = 100 * time.Millisecond
+)
+
+// insist calls f until it succeeds or fails for good. A store that does not answer a probe
+// either gives an awayError.
+func (c *Control) insist(ctx context.Context, run string, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		broken, ok := errors.AsType[storeError](err)
+		if !ok || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
+			return err
+		}
+		if c.Store.Probe(ctx, run) != nil {
+			return awayError{broken}
+		}
+		if try == storeTries {
+			return err
+		}
+		select {
+		case <-time.After(storePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// question answers one question.
+func (c *Control) question(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (answer *v1.ConditionAnswer, err error) {
+	err = c.insist(ctx, view.Workflow.GetRunId(), func() error {
+		item, err := c.see(ctx, view, req, cond, patience)
+		if err == nil {
+			answer, err = c.answer(ctx, cond, item, *view)
+		}
+		return err
+	})
+	return answer, err
+}
 
 // see puts the ancestors that a question reads into the view, whole, the input of
 // the task, and the attempt that the question is about; it returns the item of an

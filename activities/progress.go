@@ -10,7 +10,7 @@ import (
 // that the last heartbeat names.
 func (c *Control) LoadProgress(ctx context.Context, key string) (*v1.ExecuteResponse, error) {
 	var res v1.ExecuteResponse
-	if err := c.load(ctx, key, &res); err != nil {
+	if err := load(ctx, c.Store, key, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil

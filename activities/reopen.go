@@ -19,7 +19,7 @@ import (
 // from outside, it counts as cancelled.
 func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
 	var status v1.StatusResponse
-	if err := c.load(ctx, store.StatusKey(req.GetRunId(), req.GetGeneration()-1), &status); err != nil {
+	if err := load(ctx, c.Store, store.StatusKey(req.GetRunId(), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -73,11 +73,14 @@ func instanceTask(i *v1.Instance) *v1.Task {
 	return t
 }
 
-// load reads a message from the store. That it is not there is for good.
-func (c *Control) load(ctx context.Context, key string, m proto.Message) error {
-	err := c.Store.GetMessage(ctx, key, m)
-	if errors.Is(err, store.ErrNotFound) {
+// load reads a message from the store. That it is not there, or cannot be read, is for good.
+func load(ctx context.Context, s *store.Store, key string, m proto.Message) error {
+	err := s.AwaitMessage(ctx, key, m, store.Arrival)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not in the store", key), "not_found", err)
+	case errors.Is(err, store.ErrUnreadable):
+		return temporal.NewNonRetryableApplicationError(err.Error(), "unreadable", err)
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 		Reason:      reasonOf(info.GetStatus()),
 		CreatedAt:   submittedAt(info),
 		CompletedAt: info.GetCloseTime(),
-		Problem:     reportedProblem(info),
+		Problem:     listedProblem(info),
 	}
 }
 

@@ -71,6 +71,15 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	return "its workflow task fails again and again; `runs get` says how"
 }
 
+// listedProblem returns why an open run makes no progress, as lists show it: its workflow task fails, or it says itself
+// what it waits for.
+func listedProblem(info *workflowpb.WorkflowExecutionInfo) string {
+	if problem := reportedProblem(info); problem != "" || !isOpen(info.GetStatus()) {
+		return problem
+	}
+	return memoText(info, names.ProblemMemo)
+}
+
 // stuck returns what is known of an open run that does not answer because of a problem.
 func (r *reader) stuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*v1.StatusResponse, error) {
 	exec := info.GetExecution()

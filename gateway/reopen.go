@@ -149,6 +149,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 	}
 	memo := &commonpb.Memo{Fields: maps.Clone(info.GetMemo().GetFields())}
 	delete(memo.Fields, names.StateMemo) // of the generation before
+	delete(memo.Fields, names.ProblemMemo)
 	started, err := g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:                g.config.Namespace,
 		WorkflowId:               info.GetExecution().GetWorkflowId(),

@@ -83,6 +83,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveSharedActivity:     control.SaveShared,
 		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
+		names.ProbeStoreActivity:     control.ProbeStore,
 		names.CollectActivity:        control.Collect,
 		names.SaveCachedActivity:     control.SaveCached,
 		names.AskLocksActivity:       locks.Ask,

@@ -88,8 +88,7 @@ func (r *run) lastProgress(err error) *v1.ExecuteResponse {
 	beat := lastBeat(timeout)
 	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
 	if key := beat.GetRecord(); key != "" {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load what has ended of a batch"))
-		if err := workflow.ExecuteLocalActivity(ctx, names.LoadProgressActivity, key).Get(ctx, res); err != nil {
+		if err := r.mustNow("load what has ended of a batch", names.LoadProgressActivity, res, key); err != nil {
 			workflow.GetLogger(r.ctx).Warn("what had ended of a batch could not be read", "record", key, "error", err)
 		}
 	}

@@ -415,8 +415,8 @@ func (b *board) setContext(context *structpb.Struct) {
 	b.contextRevision = b.revision
 }
 
-// end shows how the run ended.
-func (b *board) end(end *dag.End, now time.Time) {
-	b.run.State, b.run.Reason, b.run.Error = end.State, end.Reason, end.Error
-	b.run.CompletedAt = timestamppb.New(now)
+// endRun shows how a run ended.
+func endRun(run *v1.Run, end *dag.End, now time.Time) {
+	run.State, run.Reason, run.Error, run.Problem = end.State, end.Reason, end.Error, ""
+	run.CompletedAt = timestamppb.New(now)
 }

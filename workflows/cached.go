@@ -80,7 +80,7 @@ func (r *run) saveCached() {
 	if len(r.completed) == 0 {
 		return
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("keep results for later runs"))
+	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions("keep results for later runs"))
 	var saved []workflow.Future
 	for _, end := range r.completed {
 		i := end.ended.Task

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,22 +27,21 @@ func (r *run) continueAsNew() error {
 	if r.isOvertaken() || r.leavePlacement() {
 		return nil
 	}
-	r.flushEvents()
+	if r.flushEvents() != nil {
+		return nil
+	}
 	r.leaveLocks()
 	if r.isOvertaken() {
 		return nil
 	}
 	carry := r.carry()
 	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("save the state"))
-		saved := workflow.ExecuteLocalActivity(ctx, names.SaveCarryActivity, r.self, r.in.GetGeneration(), carry)
-		// The only error is a cancelled context, and ctx is never cancelled.
-		_ = workflow.Await(r.ctx, func() bool { return saved.IsReady() || r.detaching.isOverdue() })
-		if !saved.IsReady() {
+		var stored v1.RunCarry
+		err := r.mustNow("save its state", names.SaveCarryActivity, &stored, r.self, r.in.GetGeneration(), carry)
+		if errors.Is(err, errInterrupted) {
 			return nil
 		}
-		var stored v1.RunCarry
-		if err := saved.Get(ctx, &stored); err != nil {
+		if err != nil {
 			return fmt.Errorf("save the state of the run: %w", err)
 		}
 		if r.isOvertaken() {
@@ -53,6 +53,7 @@ func (r *run) continueAsNew() error {
 	if r.isOvertaken() {
 		return nil
 	}
+	r.setProblem("")
 	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Carry: carry}
 	if next.Stored == "" {
 		next = r.nextInput(carry)
@@ -159,9 +160,8 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	}
 	take(carry)
 	for _, key := range carry.GetStored() {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state"))
 		var part v1.RunCarry
-		if err := workflow.ExecuteLocalActivity(ctx, names.LoadCarryActivity, &v1.LoadCarryRequest{Key: key}).Get(ctx, &part); err != nil {
+		if err := r.mustNow("load its state", names.LoadCarryActivity, &part, &v1.LoadCarryRequest{Key: key}); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {

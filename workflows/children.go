@@ -117,8 +117,7 @@ func (r *run) prepareChildren() {
 		req.Children = append(req.Children, w.request)
 	}
 	c.preparing = true
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("prepare children"))
-	r.fly(workflow.ExecuteLocalActivity(ctx, names.PrepareActivity, req), func(f workflow.Future) {
+	r.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
 		c.preparing = false
 		var res v1.PrepareResponse
 		err := f.Get(r.ctx, &res)
@@ -136,7 +135,7 @@ func (r *run) prepareChildren() {
 			}
 		}
 		r.poke() // there may be more
-	})
+	}, req)
 }
 
 // startChildWorkflow starts a prepared child.

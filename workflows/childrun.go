@@ -137,23 +137,28 @@ func (r *run) readChildResults() {
 		})
 	}
 	s.reading = true
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("read what child runs have left"))
-	r.fly(workflow.ExecuteLocalActivity(ctx, names.ChildRunEndsActivity, req), func(f workflow.Future) {
+	r.must("read what child runs have left", names.ChildRunEndsActivity, func(f workflow.Future) {
 		s.reading = false
 		s.results = s.results[len(now):]
 		var res v1.ChildRunEndsResponse
 		err := f.Get(r.ctx, &res)
 		for k, c := range now {
 			if err != nil {
-				r.endChild(c, childFailure(c.id, &v1.RunEnd{Error: err.Error()}), nil)
+				// It is done: another run would do it again.
+				r.endChild(c, dag.Ended{
+					State: dag.StateFailed, Reason: dag.ReasonSystem, NoRetry: true,
+					Error: "run " + c.id + " completed, but what it has left cannot be read: " + causeOf(err),
+				}, nil)
 				continue
 			}
 			answer := res.GetAnswers()[k]
 			r.charge(commandCharge + resultBytes(answer.GetResult()))
-			r.endChild(c, dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}, answer)
+			ended := dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}
+			ended.NoRetry = ended.State != dag.StateCompleted // likewise
+			r.endChild(c, ended, answer)
 		}
 		r.poke() // there may be more
-	})
+	}, req)
 }
 
 // endChild ends a task of type run. Without an answer there was no run, or one that did not complete.

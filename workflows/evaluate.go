@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -43,7 +44,7 @@ func (r *run) ask(q question) {
 
 // evaluate has the questions that are due answered, in one call. Those that the
 // call's time budget did not reach are asked again in a later round, so that
-// news and cancellation come between.
+// news and cancellation come between; those that the store is away for, when it is back.
 func (r *run) evaluate() {
 	if len(r.questions) == 0 {
 		return
@@ -51,9 +52,17 @@ func (r *run) evaluate() {
 	asked := r.questions
 	r.questions = nil
 	req := r.evaluateRequest(asked)
-	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("evaluate conditions"))
 	var res v1.EvaluateResponse
-	err := workflow.ExecuteLocalActivity(ctx, names.EvaluateActivity, req).Get(ctx, &res)
+	err := r.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(r.ctx, &res)
+	var away error
+	switch {
+	case err != nil && repeatable(err):
+		away, err = err, nil
+	case res.GetAway() != "":
+		away = errors.New(res.GetAway())
+	default:
+		r.succeeded()
+	}
 	answers := make(map[string]*v1.ConditionAnswer, len(res.GetAnswers()))
 	for _, a := range res.GetAnswers() {
 		answers[a.GetTask()] = a
@@ -69,14 +78,19 @@ func (r *run) evaluate() {
 			rest = append(rest, q)
 		}
 	}
-	if len(rest) > 0 {
-		r.after(time.Millisecond, "more conditions", func() {
-			for _, q := range rest {
-				if r.wanted(q) {
-					r.questions = append(r.questions, q)
-				}
+	again := func() {
+		for _, q := range rest {
+			if r.wanted(q) {
+				r.questions = append(r.questions, q)
 			}
-		})
+		}
+	}
+	switch {
+	case len(rest) == 0:
+	case away != nil:
+		r.fly(r.awaitStore("evaluate conditions", away), func(workflow.Future) { again() })
+	default:
+		r.after(time.Millisecond, "more conditions", again)
 	}
 }
 

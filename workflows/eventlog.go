@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -42,7 +41,7 @@ const (
 	// maxDetailBytes bounds the detail of an event.
 	maxDetailBytes = 300
 	// keptUnstored is how many times Limits.UnstoredEvents are kept while the store
-	// takes none; then the oldest go.
+	// takes none; then the run waits for it.
 	keptUnstored = 4
 )
 
@@ -119,30 +118,32 @@ func (l *eventLog) saved(n int) {
 	l.tryNext = 0
 }
 
-// saveEvents stores the events when there are many. When the store takes none,
-// it is tried again after some more.
+// saveEvents stores the events when there are many. Until there are too many to keep, the
+// run does not wait for a store that takes none: it tries again after some more.
 func (r *run) saveEvents() {
-	if n, limit := len(r.log.kept), r.limits.UnstoredEvents; n > limit && n > r.log.tryNext {
-		r.flushEvents()
+	n, limit := len(r.log.kept), r.limits.UnstoredEvents
+	switch {
+	case n <= limit:
+	case n > keptUnstored*limit:
+		_ = r.flushEvents() // a cancellation comes first
+	case n > r.log.tryNext:
+		if r.try("save events", names.SaveEventsActivity, nil, r.log.unstored(r.self, r.in.GetGeneration())) == nil {
+			r.log.saved(n)
+		} else {
+			r.log.tryNext = n + limit/4
+		}
 	}
 }
 
-// flushEvents stores the events that are not stored yet.
-func (r *run) flushEvents() {
+// flushEvents stores the events that are not stored yet. The error is that of mustNow.
+func (r *run) flushEvents() error {
 	n := len(r.log.kept)
 	if n == 0 {
-		return
+		return nil
 	}
-	limit := r.limits.UnstoredEvents
-	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save events"))
-	err := workflow.ExecuteLocalActivity(ctx, names.SaveEventsActivity, r.log.unstored(r.self, r.in.GetGeneration())).Get(ctx, nil)
+	err := r.mustNow("save its events", names.SaveEventsActivity, nil, r.log.unstored(r.self, r.in.GetGeneration()))
 	if err == nil {
 		r.log.saved(n)
-		return
 	}
-	workflow.GetLogger(r.ctx).Warn("events could not be stored", "events", n, "error", err)
-	r.log.tryNext = n + limit/4
-	if over := len(r.log.kept) - keptUnstored*limit; over > 0 {
-		r.log.kept = append([]happening(nil), r.log.kept[over:]...)
-	}
+	return err
 }

@@ -10,7 +10,7 @@ import (
 // Explain asks the placement queue what it thinks of a task. Only the owner of
 // the queue carries it, as it does every run.
 func Explain(ctx workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
-	ctx = workflow.WithLocalActivityOptions(ctx, localOptions("explain"))
+	ctx = workflow.WithLocalActivityOptions(ctx, tryOptions("explain"))
 	var res v1.ExplainResponse
 	if err := workflow.ExecuteLocalActivity(ctx, names.ExplainActivity, req).Get(ctx, &res); err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/workflow"
-
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
@@ -56,9 +54,8 @@ func (r *run) collect(task int, f *fan) (*v1.Items, string) {
 	if !some && f.counts[dag.StateCompleted]+f.counts[dag.StateStopped] == int32(max(f.count, len(req.Parts))) {
 		return nil, ""
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("collect the outputs of "+req.Task))
 	var res v1.FanOutView
-	if err := workflow.ExecuteLocalActivity(ctx, names.CollectActivity, req).Get(ctx, &res); err != nil {
+	if err := r.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
 		return nil, err.Error()
 	}
 	return res.GetOutputs(), res.GetError()

@@ -157,7 +157,7 @@ func (k *lock) look() {
 		return
 	}
 	k.looking, k.looked = true, now
-	ctx := workflow.WithLocalActivityOptions(k.ctx, localOptions("look whether the holders are there"))
+	ctx := workflow.WithLocalActivityOptions(k.ctx, tryOptions("look whether the holders are there"))
 	future := workflow.ExecuteLocalActivity(ctx, names.HoldersActivity, proto.CloneOf(&v1.HoldersRequest{Held: k.table.held}))
 	k.flights = append(k.flights, flight{future, func(f workflow.Future) {
 		k.looking = false

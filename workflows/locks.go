@@ -100,9 +100,7 @@ func (r *run) askLocks() {
 	}
 	req := &v1.LockRequests{Requests: r.locks.requests}
 	r.locks.requests = nil
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("ask for locks"))
-	if err := workflow.ExecuteLocalActivity(ctx, names.AskLocksActivity, req).Get(ctx, nil); err != nil {
-		// It goes on for as long as Temporal is away; what is left is an answer that makes no sense.
+	if err := r.mustNow("ask for locks", names.AskLocksActivity, nil, req); err != nil {
 		workflow.GetLogger(r.ctx).Error("the locks could not be asked", "error", err)
 	}
 }

@@ -54,7 +54,6 @@ func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 // strayPause is the wait before a Heartbeat is offered again that the wrong worker has taken.
 const strayPause = 200 * time.Millisecond
 
-
 // nodeEntry is the state of a workflow Node.
 type nodeEntry struct {
 	Registrar

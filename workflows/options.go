@@ -34,6 +34,10 @@ const (
 	steerTry     = 8 * time.Second
 	// placementPause is the wait before placement is asked again when it could not answer.
 	placementPause = time.Second
+	// mustTimeout is how long a local activity may take with all its tries, in the first round; what is on its way to
+	// the store is waited for in it. maxMustTimeout is the most in a later round.
+	mustTimeout    = 10 * time.Second
+	maxMustTimeout = 2 * time.Minute
 )
 
 // executeOptions are the options of one attempt of a task or instance of that name,
@@ -114,22 +118,32 @@ func awaitRunsOptions(runs int) workflow.ActivityOptions {
 	}
 }
 
-// localOptions are the options of the short local activities. They run in the
-// process that runs the workflow, so they fail only with it or with the store.
-func localOptions(summary string) workflow.LocalActivityOptions {
+// mustOptions are the options of a local activity that decides something. Its tries are few
+// and short, so that the run soon hears what else has happened; it waits for the store
+// elsewhere. Each round gives a slow store twice the time.
+func mustOptions(summary string, round int) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
-		StartToCloseTimeout: 30 * time.Second,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 5},
-		Summary:             summary,
+		ScheduleToCloseTimeout: min(mustTimeout<<min(round, 10), maxMustTimeout),
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 3},
+		Summary:                summary,
 	}
 }
 
-// stateOptions are the options of the local activities without which a run cannot
-// go on: while the store is away it waits.
-func stateOptions(summary string) workflow.LocalActivityOptions {
+// tryOptions are the options of a local activity that the run can do without.
+func tryOptions(summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
-		StartToCloseTimeout: 30 * time.Second,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
-		Summary:             summary,
+		ScheduleToCloseTimeout: mustTimeout,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 5},
+		Summary:                summary,
+	}
+}
+
+// probeOptions are the options of ProbeStore, which Temporal repeats until the store answers.
+func probeOptions() workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: mustTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
+		Summary:             "wait for the store",
 	}
 }

@@ -40,9 +40,9 @@ func (r *run) newCore() *dag.State {
 func (r *run) reopenPart() {
 	part, current := r.in.GetPart(), r.context
 	id := names.FanOutID(r.id, part.GetBefore(), part.GetTask(), int(part.GetFrom()))
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state of the part in the generation before"))
 	var carry v1.RunCarry
-	err := workflow.ExecuteLocalActivity(ctx, names.ReopenActivity, &v1.ReopenRequest{RunId: id, Generation: part.GetBefore() + 1}).Get(ctx, &carry)
+	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &carry,
+		&v1.ReopenRequest{RunId: id, Generation: part.GetBefore() + 1})
 	if err == nil {
 		err = r.restore(&carry)
 	}

@@ -89,7 +89,7 @@ func (r *run) place() {
 			req.Requests = append(req.Requests, r.taskRequest(i))
 		}
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("place"))
+	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions("place"))
 	var res v1.PlaceResponse
 	if err := workflow.ExecuteLocalActivity(ctx, names.PlaceActivity, req).Get(ctx, &res); err != nil {
 		workflow.GetLogger(r.ctx).Warn("placement did not answer", "error", err)

@@ -83,9 +83,8 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) {
 	}
 	version := r.claimsOf(req)
 	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("store what the ancestors of "+req.GetTask()+" have left"))
 		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
-		if err := workflow.ExecuteLocalActivity(ctx, names.SaveAncestorsActivity, r.self, all).Get(ctx, &key); err != nil {
+		if err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.self, all); err != nil {
 			workflow.GetLogger(r.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
 			return
 		}
@@ -159,11 +158,10 @@ func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) *
 	case proto.Size(object) <= maxInlineShared:
 		kept.shared = &v1.Shared{Value: object}
 	default:
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("store the "+what))
 		kept.shared = &v1.Shared{}
-		err := workflow.ExecuteLocalActivity(ctx, names.SaveSharedActivity, r.self, r.in.GetGeneration(), what, r.board.contextRevision, object).
-			Get(ctx, &kept.shared.Key)
-		if err != nil { // it goes on for as long as the store is away
+		err := r.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
+			r.self, r.in.GetGeneration(), what, r.board.contextRevision, object)
+		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not be stored", "what", what, "error", err)
 			kept.shared = &v1.Shared{Value: object}
 		}

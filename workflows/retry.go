@@ -16,7 +16,7 @@ import (
 func (r *run) handle() error {
 	err := workflow.SetQueryHandler(r.root, names.StatusQuery, func(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 		if r.board == nil {
-			return nil, errNotBegun
+			return r.notBegun()
 		}
 		res, err := r.board.answer(req)
 		if err == nil && req.GetSince() == 0 {
@@ -56,6 +56,16 @@ func (r *run) handle() error {
 		return err
 	}
 	return r.handleCommands()
+}
+
+// notBegun is what is known of a run while it waits for what it begins with.
+func (r *run) notBegun() (*v1.StatusResponse, error) {
+	if r.outage.problem == "" {
+		return nil, errNotBegun
+	}
+	return &v1.StatusResponse{Run: &v1.Run{
+		Id: r.self, Name: r.in.GetDefinition().GetName(), State: runPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
+	}}, nil
 }
 
 // retry puts a dead letter back with its attempts at 0.
@@ -125,10 +135,9 @@ func (r *run) startsWith() dag.Again {
 
 // reopen goes on from the status that the generation before has ended with.
 func (r *run) reopen() error {
-	ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load the state of the run that has ended"))
 	var carry v1.RunCarry
 	req := &v1.ReopenRequest{RunId: r.id, Generation: r.in.GetGeneration()}
-	if err := workflow.ExecuteLocalActivity(ctx, names.ReopenActivity, req).Get(ctx, &carry); err != nil {
+	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
 	carry.EventParts = 0 // those are of the generation before

@@ -60,6 +60,7 @@ type run struct {
 	deadlines   map[int]*deadline
 	deadlineAt  time.Time // of the run; zero: it has none
 
+	outage                     outage
 	sharedContext, sharedInput sharedObject
 	ancestors                  map[int]storedAncestors // by task
 	budget                     budget
@@ -137,9 +138,8 @@ func newRun(root workflow.Context, received *v1.RunInput, limits Limits) *run {
 func (r *run) readInput() error {
 	whole := r.received
 	if key := whole.GetStored(); key != "" {
-		ctx := workflow.WithLocalActivityOptions(r.ctx, stateOptions("load what the run was started with"))
 		whole = &v1.RunInput{}
-		if err := workflow.ExecuteLocalActivity(ctx, names.LoadInputActivity, key).Get(ctx, whole); err != nil {
+		if err := r.mustNow("load what it was started with", names.LoadInputActivity, whole, key); err != nil {
 			return fmt.Errorf("load what the run was started with: %w", err)
 		}
 		whole.Carry = r.received.GetCarry()
@@ -365,23 +365,23 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	if end.State == runRejected {
 		r.setState(runRejected)
 	}
-	r.board.end(end, now)
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
+	endRun(status.GetRun(), end, now)
 	status.Parts = r.allParts()
 	status.Items, status.EventParts = r.board.allItems(), r.log.parts
 	if len(r.log.kept) > 0 {
 		status.EventParts++
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, localOptions("save the status"))
 	var kept v1.StatusResponse
 	events := r.log.unstored(r.self, r.in.GetGeneration())
-	if err := workflow.ExecuteLocalActivity(ctx, names.SaveStatusActivity, status, events).Get(ctx, &kept); err != nil {
-		// The status could not be stored; what fits is kept in the history at least.
+	if err := r.mustNow("save its status", names.SaveStatusActivity, &kept, status, events); err != nil {
+		// The store takes no such status; what fits is kept in the history at least.
 		kept.Reset()
 		proto.Merge(&kept, status)
 		kept.Run.Tasks = nil
 	}
+	endRun(r.board.run, end, now) // not before it is kept: until then the run is open
 	r.lastReport()
 	r.leaveTurn()
 	r.closing = true

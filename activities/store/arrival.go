@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -40,8 +39,5 @@ func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, p
 	if err != nil {
 		return err
 	}
-	if err := proto.Unmarshal(value, m); err != nil {
-		return fmt.Errorf("read %s: %w", key, err)
-	}
-	return nil
+	return unmarshal(key, value, m)
 }

@@ -45,6 +45,10 @@ const (
 	fileMode = 0o600
 )
 
+// markerName is the file that tells the folder of a store from the empty one that is in
+// its place while its file system is away.
+const markerName = "~store"
+
 func openFolder(dir string) (*folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,11 +59,19 @@ func openFolder(dir string) (*folder, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	return &folder{dir: dir, appends: appendsWhole(dir)}, nil
+	f := &folder{dir: dir, appends: appendsWhole(dir)}
+	if err := f.mark(); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return f, nil
 }
 
+// put stores nothing in the place of a folder that is away.
 func (f *folder) put(ctx context.Context, key string, value []byte) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := f.present(); err != nil {
 		return err
 	}
 	path := f.path(key)
@@ -116,12 +128,46 @@ func withoutPath(err error) error {
 	return err
 }
 
-// get looks for a file first: what was put without a condition is newer than the
-// journal's.
+// mark writes the marker if there is none.
+func (f *folder) mark() error {
+	file, err := os.OpenFile(f.path(markerName), os.O_CREATE|os.O_WRONLY, fileMode)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// errFolderAway is the error of a folder without its marker. It is no ErrNotFound.
+var errFolderAway = errors.New("the folder is away: it has no file " + markerName)
+
+// present returns an error if the folder is not the store that was opened.
+func (f *folder) present() error {
+	switch _, err := os.Lstat(f.path(markerName)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return errFolderAway
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// get returns ErrNotFound only if the folder is there.
 func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	value, err := f.find(key)
+	if errors.Is(err, ErrNotFound) {
+		if away := f.present(); away != nil {
+			return nil, away
+		}
+	}
+	return value, err
+}
+
+// find looks for a file first: what was put without a condition is newer than the
+// journal's.
+func (f *folder) find(key string) ([]byte, error) {
 	value, err := readFile(f.path(key))
 	run, rest, keyErr := splitRun(key)
 	if !errors.Is(err, ErrNotFound) || keyErr != nil {
@@ -147,6 +193,9 @@ func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 // short tasks do.
 func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if err := f.present(); err != nil {
 		return false, err
 	}
 	if strings.HasPrefix(key, requestsPrefix) { // of no run, and so in no journal
@@ -216,6 +265,10 @@ func (f *folder) path(key string) string { return filepath.Join(f.dir, filepath.
 // before "a-b", in that of keys "a-b/" before "a/".
 func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		if err := f.present(); err != nil {
+			yield("", err)
+			return
+		}
 		dir := prefix[:strings.LastIndexByte(prefix, '/')+1]
 		if dir != "" && !filepath.IsLocal(filepath.FromSlash(dir)) {
 			yield("", fmt.Errorf("%q is outside of the store", prefix))
@@ -309,6 +362,10 @@ func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string
 // runs reads one directory.
 func (f *folder) runs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		if err := f.present(); err != nil {
+			yield("", err)
+			return
+		}
 		entries, err := os.ReadDir(f.path(runsPrefix))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield("", err)

@@ -26,6 +26,7 @@ import (
 //	ancestors/<digest>                           what the ancestors of a task have left, if that is large
 //	lists/<digest>                               a list that tasks read, named by what it holds
 //	reused/<digest>                              copy of a result that the run took over from the cache
+//	probe                                        what Probe writes
 //
 // Results that later runs may reuse lie outside of them:
 //
@@ -50,6 +51,9 @@ func RunPrefix(run string) string { return runsPrefix + run + "/" }
 func StatusKey(run string, generation int32) string {
 	return RunPrefix(run) + "status/" + itoa(generation)
 }
+
+// ProbeKey is the key of the value that Probe writes.
+func ProbeKey(run string) string { return RunPrefix(run) + "probe" }
 
 // CarryKey is the key of a v1.RunCarry: the state that the n-th execution of a
 // run left to the next.

@@ -15,6 +15,10 @@ import (
 // ErrNotFound is in the chain of the error of a Get whose key has no value.
 var ErrNotFound = errors.New("not found")
 
+// ErrUnreadable is in the chain of the error of a Get whose value is not what was
+// stored under the key, and never will be.
+var ErrUnreadable = errors.New("unreadable")
+
 // MaxValueBytes is the largest value that a gateway takes as a store.
 const MaxValueBytes = 12 << 20
 
@@ -56,7 +60,7 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, value []byte) (exis
 }
 
 // Get returns the value under key. Without one the error is ErrNotFound, and
-// that answer is cheap.
+// that answer is cheap. A store that is away gives another error.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	value, err := s.backend.get(ctx, key)
 	if err != nil {
@@ -90,8 +94,12 @@ func (s *Store) GetMessage(ctx context.Context, key string, m proto.Message) err
 	if err != nil {
 		return err
 	}
+	return unmarshal(key, value, m)
+}
+
+func unmarshal(key string, value []byte, m proto.Message) error {
 	if err := proto.Unmarshal(value, m); err != nil {
-		return fmt.Errorf("read %s: %w", key, err)
+		return fmt.Errorf("read %s: %w: %w", key, ErrUnreadable, err)
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ const (
 	SaveSharedActivity     = "SaveShared"
 	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
+	ProbeStoreActivity     = "ProbeStore"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
 )
@@ -135,6 +136,8 @@ const (
 	// StateMemo: state of an open run that Temporal does not know (paused, pending_approval, or running
 	// again after that), or "rejected" of one that has failed so; absent: what Temporal says.
 	StateMemo = "state"
+	// ProblemMemo: why the run cannot continue for now; absent or empty: it can.
+	ProblemMemo = "problem"
 	// RequestMemo: hash of the request that has started it under an idempotency key; absent: it had none.
 	RequestMemo = "request"
 )

@@ -4271,7 +4271,9 @@ func (x *WorkflowView) GetInput() *structpb.Struct {
 type EvaluateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Answers, in the order of the request.
-	Answers       []*ConditionAnswer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	Answers []*ConditionAnswer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	// Why the conditions without an answer wait: the store is away. Empty: it is not.
+	Away          string `protobuf:"bytes,2,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4311,6 +4313,13 @@ func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
 		return x.Answers
 	}
 	return nil
+}
+
+func (x *EvaluateResponse) GetAway() string {
+	if x != nil {
+		return x.Away
+	}
+	return ""
 }
 
 // ConditionAnswer is the answer to one condition.
@@ -7288,9 +7297,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x121\n" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
-	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"L\n" +
+	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"`\n" +
 	"\x10EvaluateResponse\x128\n" +
-	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\"\xa9\x02\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\x12\x12\n" +
+	"\x04away\x18\x02 \x01(\tR\x04away\"\xa9\x02\n" +
 	"\x0fConditionAnswer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\bR\x05value\x12\x14\n" +

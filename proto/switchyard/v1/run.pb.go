@@ -49,7 +49,8 @@ type Run struct {
 	Context *structpb.Struct `protobuf:"bytes,10,opt,name=context,proto3" json:"context,omitempty"`
 	// The input that the run was submitted with.
 	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	// Why an open run makes no progress, for people: its workflow task fails again and again. Empty when it does not.
+	// Why an open run makes no progress, in one line: what it waits for, or that its workflow task fails again and again.
+	// Empty when it does.
 	Problem       string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,105 @@
+package workers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+)
+
+// takeAway makes the store unreachable until the function that it returns is called.
+func (y *yard) takeAway(t *testing.T) (bringBack func()) {
+	t.Helper()
+	here, away := filepath.Join(y.dir, "store"), filepath.Join(y.dir, "away")
+	if err := os.Rename(here, away); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := os.Rename(away, here); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever a run is about to do when the store goes away, it waits, says why, and then
+// continues as if nothing had been: no task fails and none is done twice.
+func TestRunsWaitForStore(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 100}})
+	large := fmt.Sprintf(`{"word": "yes", "fill": %q}`, strings.Repeat("x", 40_000))
+	block := []fake.Step{{Block: true}}
+	c := y.crew(t, script{
+		"large": {{Output: large}}, "gate": block, "inner": block, "failing": {{Block: true, Result: fake.Exit(75).Result}, {}},
+		"cancelled-large": {{Output: large}}, "cancelled-gate": block,
+	})
+	c.start("n")
+	runs := map[string]*handle{
+		"condition": c.submit(c.input(`{name: condition, tasks: {
+			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			after: {type: shell, spec: {command: x}, dependsOn: [large, gate], condition: "parent.large.output.word == 'yes'"}}}`)),
+		"fan-out": c.submit(c.input(`{name: fan, tasks: {
+			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			each: {type: shell, spec: {command: x}, dependsOn: [large, gate], foreach: "[parent.large.output.word, 'no']"}}}`)),
+		"retry": c.submit(c.input(`{name: retry, tasks: {
+			failing: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1, when: "attempt.exitCode == 75"}}}}`)),
+		"child": c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
+			child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("child", "inner", "")))),
+		"cancel": c.submit(c.input(`{name: cancelled, tasks: {
+			cancelled-large: {type: shell, spec: {command: x}}, cancelled-gate: {type: shell, spec: {command: x}},
+			never: {type: shell, spec: {command: x}, dependsOn: [cancelled-large, cancelled-gate], condition: "parent['cancelled-large'].output.word == 'yes'"}}}`)),
+	}
+	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "cancel": "cancelled-large"} {
+		runs[name].until(task, func(t *v1.Task) bool { return t.GetState() == "completed" })
+	}
+	for _, task := range []string{"gate", "inner", "failing", "cancelled-gate"} {
+		c.running(task)
+	}
+	eventually(t, "both gates are closed", func() bool { return c.calls()["gate"] == 2 })
+
+	bringBack := y.takeAway(t)
+	for _, task := range []string{"gate", "inner", "failing", "cancelled-gate"} {
+		c.fake.Release(task)
+	}
+	problem := func(h *handle) string { return h.status(&v1.StatusRequest{}).GetRun().GetProblem() }
+	for name, wants := range map[string]string{
+		"condition": "waits to evaluate conditions: ", "fan-out": "waits to evaluate conditions: ",
+		"retry": "waits to save its status: ", "cancel": "waits to evaluate conditions: ",
+	} {
+		eventually(t, "the run of "+name+" says why it waits", func() bool { return strings.HasPrefix(problem(runs[name]), wants) })
+		if s := runs[name].status(&v1.StatusRequest{}).GetRun(); s.GetState() != "running" || !strings.Contains(s.GetProblem(), "the folder is away") {
+			t.Errorf("%s: %s, %q", name, s.GetState(), s.GetProblem())
+		}
+	}
+	child := &handle{crew: c, id: runs["child"].status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
+	eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
+	runs["cancel"].signal(nil)
+	runs["cancel"].until("never", func(t *v1.Task) bool { return t.GetState() == "cancelled" })
+	bringBack()
+
+	want(t, runs["condition"].wait(), "completed", map[string]string{"after": "completed"})
+	want(t, runs["fan-out"].wait(), "completed", map[string]string{"each": "completed"})
+	want(t, runs["retry"].wait(), "completed", map[string]string{"failing": "completed"})
+	want(t, runs["child"].wait(), "completed", map[string]string{"child": "completed"})
+	want(t, runs["cancel"].wait(), "cancelled", map[string]string{"never": "cancelled"})
+	for task, n := range map[string]int{"large": 2, "gate": 2, "after": 1, "each": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
+		if got := c.calls()[task]; got != n {
+			t.Errorf("%s ran %d times", task, got)
+		}
+	}
+	for name, h := range runs {
+		var kept v1.StatusResponse
+		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.id, 0), &kept); err != nil || kept.GetRun().GetProblem() != "" {
+			t.Errorf("%s: kept %q, %v", name, kept.GetRun().GetProblem(), err)
+		}
+		if n := len(h.history("")); n > 250 {
+			t.Errorf("%s: %d events", name, n)
+		}
+	}
+}
