@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // What a worker finds of attempts that an earlier one has left, it decides by an
@@ -335,7 +336,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		var err error
-		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: w.attempt.req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
+		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
 		if err == nil {
 			return nil
 		}

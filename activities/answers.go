@@ -8,6 +8,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // Pause between two tries to read records, doubling.
@@ -48,7 +49,7 @@ func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []me
 // ownAnswer looks into the records of the attempts of a member that ran alone.
 func (n *Node) ownAnswer(ctx context.Context, req *v1.ExecuteRequest, m *member) (answer, error) {
 	for _, attempt := range m.unheard {
-		key := store.ResultKey(req.GetRunId(), req.GetGeneration(), m.name, attempt)
+		key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt)
 		var record v1.ExecuteResponse
 		switch err := n.Store.GetMessage(ctx, key, &record); {
 		case errors.Is(err, store.ErrNotFound):
@@ -67,7 +68,7 @@ func (n *Node) batchAnswers(ctx context.Context, req *v1.ExecuteRequest, missing
 		return found, nil
 	}
 	own := batchKey(req)
-	for key, err := range n.Store.Keys(ctx, store.BatchesPrefix(req.GetRunId(), req.GetGeneration(), req.GetTask())) {
+	for key, err := range n.Store.Keys(ctx, store.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
 		if err != nil {
 			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
 		}

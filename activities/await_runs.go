@@ -149,20 +149,21 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 
 // endOf reads the last event of a run.
 func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
-	kept := func(payloads *commonpb.Payloads) *v1.Run {
+	kept := func(payloads *commonpb.Payloads) *v1.StatusResponse {
 		var status v1.StatusResponse
 		if converter.GetDefaultDataConverter().FromPayloads(payloads, &status) != nil {
 			return nil // what a workflow of another kind has left
 		}
-		return status.GetRun()
+		return &status
 	}
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		run := kept(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
-		return &v1.RunEnd{Status: "completed", State: run.GetState(), Generation: run.GetGeneration()}
+		status := kept(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		run := status.GetRun()
+		return &v1.RunEnd{Status: "completed", State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		run := kept(failure.GetApplicationFailureInfo().GetDetails())
+		run := kept(failure.GetApplicationFailureInfo().GetDetails()).GetRun()
 		end := &v1.RunEnd{Status: "failed", State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage()}
 		if end.State == "rejected" {
 			end.Error = run.GetError()

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -72,7 +73,7 @@ func batchKey(req *v1.ExecuteRequest) string {
 	if len(req.GetBatch()) == 0 {
 		return ""
 	}
-	return store.BatchKey(req.GetRunId(), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
+	return store.BatchKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
 }
 
 // runBatch runs the members of a batch, but for those that were answered before, one
@@ -87,7 +88,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	b := n.newBatch(a)
 	w := &work{
 		node: n, attempt: a, supplies: s, gpus: n.gpus(a),
-		log: logs.NewWriter(n.Store, logs.Attempt{Run: a.req.GetRunId(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
+		log: logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
 	}
 	defer w.close()
 	s.say(w.log)
@@ -196,7 +197,7 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 		b.append(b.result(m, cut(res, store.MemberReference(b.key, m.index), b.limit)), r, true)
 		return nil
 	}
-	key := store.ResultKey(b.req.GetRunId(), b.req.GetGeneration(), m.name, m.attempt)
+	key := store.ResultKey(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	first, err := b.node.record(ctx, key, res)

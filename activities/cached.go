@@ -31,10 +31,10 @@ func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
 
 // cached looks for a result that is young enough. One that is too large to travel is
 // copied into the run that asks, so that it lives as long as that.
-func (c *Control) cached(ctx context.Context, workflow *v1.WorkflowView, cond *v1.Condition, key string) (*v1.CachedResult, error) {
+func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
 	task, _, _ := store.ParseInstanceName(cond.GetTask())
 	var found v1.CachedResult
-	err := c.Store.GetMessage(ctx, store.CachedKey(workflow.GetName(), task, key), &found)
+	err := c.Store.GetMessage(ctx, store.CachedKey(workflow, task, key), &found)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
@@ -54,7 +54,7 @@ func (c *Control) cached(ctx context.Context, workflow *v1.WorkflowView, cond *v
 	if err != nil {
 		return nil, err
 	}
-	record := store.ReusedKey(workflow.GetRunId(), store.Digest(value))
+	record := store.ReusedKey(home, store.Digest(value))
 	if err := c.Store.Put(ctx, record, value); err != nil {
 		return nil, storeError{err}
 	}

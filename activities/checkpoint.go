@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -186,7 +187,7 @@ func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *me
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	key := store.CheckpointKey(req.GetRunId(), req.GetGeneration(), m.name, m.claim)
+	key := store.CheckpointKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
 	return &v1.Checkpoint{Key: key}, n.Store.Put(ctx, key, data)
 }
 

@@ -74,17 +74,21 @@ func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.Prepa
 	if len(text) <= definition.MaxInlineInput {
 		return prepared, nil
 	}
-	prepared.Input, err = c.stored(ctx, prepared.GetId(), prepared.GetInput())
+	home := names.Home(req.GetInput().GetPart().GetRunId(), req.GetInput().GetPart().GetChain())
+	if req.GetRun() != nil {
+		home = names.Home(req.GetRun().GetRunId(), req.GetRun().GetChain())
+	}
+	prepared.Input, err = c.stored(ctx, home, prepared.GetInput())
 	return prepared, err
 }
 
-// stored stores the input of a workflow and returns it by reference.
-func (c *Children) stored(ctx context.Context, id string, in *v1.RunInput) (*v1.RunInput, error) {
+// stored stores the input of a child of a run and returns it by reference.
+func (c *Children) stored(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(in)
 	if err != nil {
-		return nil, refused(fmt.Errorf("encode the input of %s: %w", id, err))
+		return nil, refused(fmt.Errorf("encode the input of a child of %s: %w", home, err))
 	}
-	key := store.InputKey(id, store.Digest(data))
+	key := store.InputKey(home, store.Digest(data))
 	if err := c.Store.PutMessage(ctx, key, in); err != nil {
 		return nil, err
 	}
@@ -134,7 +138,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	if text, err := protojson.Marshal(packed); err != nil || len(text) > maxChildBytes {
 		return nil, refused(errors.Join(fmt.Errorf("definition and input of workflow %s take %d bytes; a run may take %d", def.GetName(), len(text), maxChildBytes), err))
 	}
-	key := fmt.Sprintf("child\x00%s\x00%d\x00%s\x00%d", req.GetRunId(), req.GetGeneration(), req.GetTask(), req.GetClaim())
+	key := fmt.Sprintf("child\x00%s\x00%d\x00%s\x00%d", names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetClaim())
 	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
 }
 
@@ -184,7 +188,7 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 
 func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.ExecuteResponse, error) {
 	var status v1.StatusResponse
-	if err := load(ctx, c.Store, store.StatusKey(req.GetChild(), req.GetChildGeneration()), &status); err != nil {
+	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetChild(), req.GetChildChain()), req.GetChildGeneration()), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -195,7 +199,7 @@ func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.Exe
 	if fits(res, int(req.GetInlineLimit())) {
 		return res, nil
 	}
-	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), req.GetTask(), req.GetAttempt())
+	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetAttempt())
 	if err := c.Store.PutMessage(ctx, key, res); err != nil {
 		return nil, err
 	}

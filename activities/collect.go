@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -34,7 +35,7 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 	var view *v1.FanOutView
 	var values []*structpb.Value
 	var plain bool
-	err := c.insist(ctx, req.GetRunId(), func() (err error) {
+	err := c.insist(ctx, names.Home(req.GetRunId(), req.GetChain()), func() (err error) {
 		view = &v1.FanOutView{}
 		values, plain, err = c.collect(ctx, req, view)
 		return err
@@ -52,7 +53,7 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 	if plain {
 		return view, nil
 	}
-	view.Outputs, err = c.keepList(ctx, req.GetRunId(), &structpb.ListValue{Values: values}, req.GetStored())
+	view.Outputs, err = c.keepList(ctx, names.Home(req.GetRunId(), req.GetChain()), &structpb.ListValue{Values: values}, req.GetStored())
 	return view, err
 }
 

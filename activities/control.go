@@ -3,14 +3,18 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -43,7 +47,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 	if err := c.SaveEvents(ctx, events); err != nil {
 		return nil, err
 	}
-	if err := c.Store.PutMessage(ctx, store.StatusKey(run.GetId(), run.GetGeneration()), status); err != nil {
+	if err := c.Store.PutMessage(ctx, store.StatusKey(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
 		return nil, err
 	}
 	c.count(run)
@@ -57,6 +61,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 		},
 		Revision:  status.GetRevision(),
 		TaskCount: status.GetTaskCount(),
+		Chain:     status.GetChain(),
 	}, nil
 }
 
@@ -75,8 +80,8 @@ func (c *Control) count(run *v1.Run) {
 }
 
 // ProbeStore returns nil when the store takes and gives values of a run.
-func (c *Control) ProbeStore(ctx context.Context, run string) error {
-	return c.Store.Probe(ctx, run)
+func (c *Control) ProbeStore(ctx context.Context, home string) error {
+	return c.Store.Probe(ctx, home)
 }
 
 // SaveEvents stores a part of a run's events.
@@ -84,30 +89,38 @@ func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) err
 	if len(req.GetEvents()) == 0 {
 		return nil
 	}
-	key := store.EventsKey(req.GetRunId(), req.GetGeneration(), req.GetPart())
+	key := store.EventsKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetPart())
 	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
 }
 
-// SaveCarry stores the tasks and the context of a run's state in parts and
-// returns the state with the keys of the parts instead.
-func (c *Control) SaveCarry(ctx context.Context, run string, generation int32, carry *v1.RunCarry) (*v1.RunCarry, error) {
-	kept := &v1.RunCarry{
-		CreatedAt: carry.GetCreatedAt(), FirstFailure: carry.GetFirstFailure(),
-		Cancelled: carry.GetCancelled(), Revision: carry.GetRevision(), EventParts: carry.GetEventParts(),
-		Paused: carry.GetPaused(), Held: carry.GetHeld(), Doom: carry.GetDoom(), DeadlineAt: carry.GetDeadlineAt(),
-	}
+// SaveCarry stores the tasks and the context of the state that an execution leaves, in parts,
+// and returns the state with the keys of the parts instead. The same state gives the same
+// parts, and no other execution has their keys: a process that was suspended in the middle may
+// continue at any time.
+func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, execution string, carry *v1.RunCarry) (*v1.RunCarry, error) {
+	kept := &v1.RunCarry{}
+	carry.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if name := field.Name(); name != "tasks" && name != "context" {
+			kept.ProtoReflect().Set(field, value)
+		}
+		return true
+	})
 	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
 	flush := func() error {
-		key := store.CarryKey(run, generation, int32(len(kept.GetStored())))
+		key := store.CarryKey(home, generation, execution, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
-		err := c.Store.PutMessage(ctx, key, part)
+		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(part)
+		if err == nil {
+			err = c.Store.Put(ctx, key, value)
+		}
 		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0
 		return err
 	}
 	if err := flush(); err != nil {
 		return nil, err
 	}
-	for name, task := range carry.GetTasks() {
+	for _, name := range slices.Sorted(maps.Keys(carry.GetTasks())) {
+		task := carry.GetTasks()[name]
 		part.Tasks[name] = task
 		if size += proto.Size(task) + len(name); size >= carryPartBytes {
 			if err := flush(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -122,10 +123,10 @@ func (c *Control) insist(ctx context.Context, run string, f func() error) error 
 
 // question answers one question.
 func (c *Control) question(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (answer *v1.ConditionAnswer, err error) {
-	err = c.insist(ctx, view.Workflow.GetRunId(), func() error {
+	err = c.insist(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), func() error {
 		item, err := c.see(ctx, view, req, cond, patience)
 		if err == nil {
-			answer, err = c.answer(ctx, cond, item, *view)
+			answer, err = c.answer(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), cond, item, *view)
 		}
 		return err
 	})
@@ -183,8 +184,8 @@ func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value
 	return items[index], nil
 }
 
-// answer answers one question of a view.
-func (c *Control) answer(ctx context.Context, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
+// answer answers one question of a view. What it stores goes to home.
+func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
 	limited, cancel := context.WithTimeout(ctx, conditionBudget)
 	defer cancel()
 	answer = &v1.ConditionAnswer{}
@@ -203,7 +204,7 @@ func (c *Control) answer(ctx context.Context, cond *v1.Condition, item *structpb
 			return nil, problem
 		}
 		answer.Count = int32(len(list.GetValues()))
-		answer.Items, err = c.keepList(ctx, view.Workflow.GetRunId(), list, false)
+		answer.Items, err = c.keepList(ctx, home, list, false)
 	case kindTemplate:
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
 		if size := proto.Size(answer.GetRendered()); err == nil && size > maxRenderedBytes {
@@ -217,7 +218,7 @@ func (c *Control) answer(ctx context.Context, cond *v1.Condition, item *structpb
 		if len(answer.GetText()) > maxKeyBytes {
 			return nil, fmt.Errorf("the key of the cached result has %d bytes; at most %d may be", len(answer.GetText()), maxKeyBytes)
 		}
-		answer.Cached, err = c.cached(ctx, view.Workflow, cond, answer.GetText())
+		answer.Cached, err = c.cached(ctx, home, view.Workflow.GetName(), cond, answer.GetText())
 	default:
 		return nil, fmt.Errorf("there are no expressions of kind %q", kind)
 	}

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -192,7 +193,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 		return stopped(ctx, nil), nil
 	}
 	a.claimFile.start()
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: req.GetRunId(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
 	s.say(w.log)
 	if n.survivor(req.GetType()) != nil {
 		if err := a.keepFor(w.id(m), w.spec, w.ws); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // keepList returns a list as it may travel: here when it is small, else by its key
 // in the store; or there however small it is. Keeping it again gives the same.
-func (c *Control) keepList(ctx context.Context, run string, list *structpb.ListValue, stored bool) (*v1.Items, error) {
+func (c *Control) keepList(ctx context.Context, home string, list *structpb.ListValue, stored bool) (*v1.Items, error) {
 	if !stored && proto.Size(list) <= maxInlineOutput {
 		return &v1.Items{List: list}, nil
 	}
@@ -21,7 +21,7 @@ func (c *Control) keepList(ctx context.Context, run string, list *structpb.ListV
 	if err != nil {
 		return nil, err
 	}
-	key := store.ListKey(run, store.Digest(value))
+	key := store.ListKey(home, store.Digest(value))
 	if err := c.Store.Put(ctx, key, value); err != nil {
 		return nil, storeError{err}
 	}

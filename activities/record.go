@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // recordTimeout bounds how long the report of a completed attempt waits for its
@@ -48,7 +49,7 @@ func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, m *member, res 
 		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 	}
-	key := store.ResultKey(req.GetRunId(), req.GetGeneration(), m.name, m.attempt)
+	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
 	first, err := n.record(ctx, key, res)
 	switch {
 	case err == nil:

@@ -19,7 +19,7 @@ import (
 // from outside, it counts as cancelled.
 func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
 	var status v1.StatusResponse
-	if err := load(ctx, c.Store, store.StatusKey(req.GetRunId(), req.GetGeneration()-1), &status); err != nil {
+	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -47,7 +47,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	if proto.Size(carry) <= maxResultBytes {
 		return carry, nil
 	}
-	return c.SaveCarry(ctx, req.GetRunId(), req.GetGeneration(), carry)
+	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)
 }
 
 // carried is what goes on of a task of a run that has ended.

@@ -12,18 +12,18 @@ import (
 
 // SaveShared stores an object that many requests of a run carry by reference, such
 // as its context, and returns its key. Version tells one state of it from another.
-func (c *Control) SaveShared(ctx context.Context, run string, generation int32, what string, version int64, object *structpb.Struct) (string, error) {
-	key := store.SharedKey(run, generation, what, version)
+func (c *Control) SaveShared(ctx context.Context, home string, generation int32, what string, version int64, object *structpb.Struct) (string, error) {
+	key := store.SharedKey(home, generation, what, version)
 	return key, c.Store.PutMessage(ctx, key, object)
 }
 
 // SaveAncestors stores what the ancestors of a task have left, which requests of a run carry by reference, and returns
 // its key.
-func (c *Control) SaveAncestors(ctx context.Context, run string, all *v1.Ancestors) (string, error) {
+func (c *Control) SaveAncestors(ctx context.Context, home string, all *v1.Ancestors) (string, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(all)
 	if err != nil {
 		return "", err
 	}
-	key := store.AncestorsKey(run, store.Digest(data))
+	key := store.AncestorsKey(home, store.Digest(data))
 	return key, c.Store.PutMessage(ctx, key, all)
 }

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // An attempt of an executor.Survivor outlives its worker. What a later one needs to go on
@@ -289,5 +290,5 @@ func (l *legacy) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
 		return &v1.Checkpoint{Data: data}
 	}
 	// The worker before may not have stored it, which costs time only.
-	return &v1.Checkpoint{Key: store.CheckpointKey(l.req.GetRunId(), l.req.GetGeneration(), m.name, m.claim)}
+	return &v1.Checkpoint{Key: store.CheckpointKey(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
 }

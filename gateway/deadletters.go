@@ -181,7 +181,7 @@ func (g *Gateway) dead(ctx context.Context, v *view, tasks []string) ([]subject,
 // names the claim, so that the task, put back and dead-lettered again, is listed anew.
 func (g *Gateway) purged(ctx context.Context, v *view, about subject) (bool, error) {
 	var mark v1.ClaimRef
-	err := g.store.GetMessage(ctx, store.PurgedKey(v.run.GetId(), v.run.GetGeneration(), about.name), &mark)
+	err := g.store.GetMessage(ctx, store.PurgedKey(v.home(), v.run.GetGeneration(), about.name), &mark)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -248,7 +248,7 @@ func (g *Gateway) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.P
 	}
 	for _, about := range tasks {
 		mark := &v1.ClaimRef{Task: about.name, Claim: about.claim()}
-		if err := g.store.PutMessage(ctx, store.PurgedKey(id, v.run.GetGeneration(), about.name), mark); err != nil {
+		if err := g.store.PutMessage(ctx, store.PurgedKey(v.home(), v.run.GetGeneration(), about.name), mark); err != nil {
 			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", about.name, id, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // deadLetter shows a task of a scripted run dead-lettered on a node.
@@ -274,21 +275,23 @@ func TestRetryTerminated(t *testing.T) {
 	deadLetter(t, id, "a", 3, "n")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
 	f.get(t, id) // has the signals taken in
+	shot := temporalClient.GetWorkflow(t.Context(), id, "").GetRunID()
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
 		t.Fatal(err)
 	}
 	if res, err := f.retry(t, id, "a"); err != nil || res.GetGeneration() != 1 {
 		t.Fatalf("got %v, %v", res, err)
 	}
+	home := names.Home(id, shot)
 	var status v1.StatusResponse
-	if err := f.store.GetMessage(t.Context(), store.StatusKey(id, 0), &status); err != nil {
+	if err := f.store.GetMessage(t.Context(), store.StatusKey(home, 0), &status); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := status.GetRun().GetTasks()["a"], status.GetRun().GetTasks()["b"]; a.GetState() != "dead_letter" || b.GetState() != "cancelled" || status.GetClaims()["a"] != 3 {
 		t.Errorf("the stored status is %v", &status)
 	}
 	var part v1.EventPart
-	if err := f.store.GetMessage(t.Context(), store.EventsKey(id, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
+	if err := f.store.GetMessage(t.Context(), store.EventsKey(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
 		t.Errorf("the stored events are %v, %v", &part, err)
 	}
 }

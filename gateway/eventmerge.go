@@ -69,7 +69,7 @@ func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace
 	ended := runEnded(v.run.GetState())
 	outside := current && (v.run.GetReason() == "terminated" || v.run.GetReason() == "timeout")
 	m := &eventMerge{run: &eventSource{
-		id: id, generation: at.Generation, live: current && (!ended || outside), outside: outside, part: at.Part, offset: at.Offset,
+		id: id, home: v.home(), generation: at.Generation, live: current && (!ended || outside), outside: outside, part: at.Part, offset: at.Offset,
 		wanted: func(e *v1.Event) bool { return task == "" || concerns(e, task) },
 	}}
 	parts, err := g.partsOf(ctx, v, at.Generation)
@@ -82,7 +82,7 @@ func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace
 			k = len(m.groups)
 			m.groups = append(m.groups, &eventGroup{
 				task: p.GetTask(), next: at.Next[p.GetTask()],
-				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, outside || ended, task) },
+				sources: func(p *v1.PartReport) *eventSource { return childSource(id, v.chain, p, outside || ended, task) },
 			})
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)
@@ -172,7 +172,7 @@ func (g *Gateway) partsOf(ctx context.Context, v *view, generation int32) ([]*v1
 	}
 	var status v1.StatusResponse
 	if !current || runEnded(v.run.GetState()) {
-		err := g.store.GetMessage(ctx, store.StatusKey(v.run.GetId(), generation), &status)
+		err := g.store.GetMessage(ctx, store.StatusKey(v.home(), generation), &status)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return status.GetParts(), err
 		}

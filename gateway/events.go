@@ -103,7 +103,7 @@ func concerns(e *v1.Event, name string) bool {
 func (g *Gateway) eventPart(ctx context.Context, s *eventSource) ([]*v1.Event, error) {
 	for {
 		var stored v1.EventPart
-		err := g.store.GetMessage(ctx, store.EventsKey(s.id, s.generation, s.part), &stored)
+		err := g.store.GetMessage(ctx, store.EventsKey(s.home, s.generation, s.part), &stored)
 		if err == nil {
 			return append([]*v1.Event{}, stored.GetEvents()...), nil
 		}
@@ -126,7 +126,7 @@ func (g *Gateway) eventPart(ctx context.Context, s *eventSource) ([]*v1.Event, e
 			return nil, nil
 		}
 		// It has been stored in the meantime, unless it was lost.
-		if _, err := g.store.Get(ctx, store.EventsKey(s.id, s.generation, s.part)); err != nil {
+		if _, err := g.store.Get(ctx, store.EventsKey(s.home, s.generation, s.part)); err != nil {
 			return nil, err
 		}
 	}

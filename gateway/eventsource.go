@@ -11,7 +11,7 @@ import (
 // eventSource is one of the workflows that have kept events of a generation of a run: the run itself, or a child
 // that carries a part of a fan-out through. Of it, one part is in memory at a time.
 type eventSource struct {
-	id         string
+	id, home   string
 	generation int32
 	// live says that the workflow may hold events which are not stored. outside says that it was ended from outside and
 	// may not answer.
@@ -67,9 +67,10 @@ func (s *eventSource) begun() bool { return s.done || s.part > 0 || s.offset > 0
 
 // childSource are the events of the instances that a child carries through. What it says of itself and of the task
 // as a whole is the run's to tell.
-func childSource(run string, p *v1.PartReport, outside bool, task string) *eventSource {
+func childSource(run, chain string, p *v1.PartReport, outside bool, task string) *eventSource {
+	id := names.FanOutID(run, p.GetGeneration(), p.GetTask(), int(p.GetFrom()))
 	return &eventSource{
-		id: names.FanOutID(run, p.GetGeneration(), p.GetTask(), int(p.GetFrom())), generation: p.GetGeneration(),
+		id: id, home: names.Home(id, chain), generation: p.GetGeneration(),
 		live: !p.GetOver(), outside: outside,
 		wanted: func(e *v1.Event) bool {
 			_, _, ok := names.ParseInstanceName(e.GetTask())

@@ -81,9 +81,9 @@ func (f *follower) list(ctx context.Context, of *fan) error {
 	var found []logs.Attempt
 	var err error
 	if f.req.GetTask() == "" || f.req.GetTask() == of.task {
-		found, err = logs.Instances(ctx, f.store, f.run, of.task)
+		found, err = logs.Instances(ctx, f.store, f.home, of.task)
 	} else {
-		found, err = logs.Attempts(ctx, f.store, f.run, f.req.GetTask())
+		found, err = logs.Attempts(ctx, f.store, f.home, f.req.GetTask())
 	}
 	if err != nil {
 		return fmt.Errorf("list the logs of task %s: %w", of.task, err)

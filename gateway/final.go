@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,7 +171,7 @@ func (r *reader) event(ctx context.Context, id, runID string, filter enumspb.His
 	return event, nil
 }
 
-// input returns what an execution of a run was started with.
+// input returns what an execution of a run was started with, and its chain.
 func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*v1.RunInput, error) {
 	start, err := r.event(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err != nil {
@@ -193,7 +194,17 @@ func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	if err != nil {
 		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
 	}
+	whole = proto.CloneOf(whole)
+	whole.Chain = chainOf(exec.GetRunId(), start.GetWorkflowExecutionStartedEventAttributes(), in.GetChain())
 	return whole, nil
+}
+
+// chainOf returns the chain of an execution, as its workflow knows it: that of a reset is its own.
+func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAttributes, given string) string {
+	if original := start.GetOriginalExecutionRunId(); original != "" && original != execution {
+		return execution
+	}
+	return cmp.Or(given, start.GetFirstExecutionRunId())
 }
 
 // kept returns the status that the run left in the store, nil when there is none.
@@ -202,7 +213,7 @@ func (r *reader) kept(ctx context.Context, id string, header *v1.StatusResponse)
 		return nil, nil
 	}
 	var kept v1.StatusResponse
-	err := r.store.GetMessage(ctx, store.StatusKey(id, header.GetRun().GetGeneration()), &kept)
+	err := r.store.GetMessage(ctx, store.StatusKey(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
 	if errors.Is(err, store.ErrNotFound) {
 		r.log.Warn("the status of a run is missing in the store", "run", id)
 		return nil, nil
@@ -259,5 +270,5 @@ func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecution
 	for task, carry := range in.GetCarry().GetTasks() {
 		run.Tasks[task] = carry.GetTask()
 	}
-	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks))}, nil
+	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks)), Chain: in.GetChain()}, nil
 }

@@ -16,6 +16,7 @@ import (
 // the logs of tasks that have been given to a node.
 type follower struct {
 	run   string
+	home  string // where it keeps its logs
 	store *store.Store
 	req   *v1.StreamRunLogsRequest
 	send  func(*v1.StreamRunLogsResponse) error
@@ -140,7 +141,7 @@ func (f *follower) active() []*tail {
 
 // learn takes in what has changed in the run.
 func (f *follower) learn(ctx context.Context, n news) error {
-	f.seen = n.version
+	f.seen, f.home = n.version, n.home
 	for _, changed := range n.tasks {
 		only, _, instance := names.ParseInstanceName(f.req.GetTask())
 		if !instance {
@@ -180,11 +181,11 @@ func (f *follower) past(task *v1.Task) bool {
 // enqueue adds the attempts of a task that are new. Of those that lie before the
 // first look only the newest is wanted, unless the client has named one.
 func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error {
-	own := logs.Attempt{Run: f.run, Task: t.task, Attempt: changed.task.GetAttempt(), Claim: changed.claim}
+	own := logs.Attempt{Run: f.home, Task: t.task, Attempt: changed.task.GetAttempt(), Claim: changed.claim}
 	if t.known != nil && order(*t.known, own) >= 0 {
 		return nil
 	}
-	found, err := logs.Attempts(ctx, f.store, f.run, t.task)
+	found, err := logs.Attempts(ctx, f.store, f.home, t.task)
 	if err != nil {
 		return fmt.Errorf("read the logs of task %s: %w", t.task, err)
 	}

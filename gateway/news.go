@@ -5,6 +5,7 @@ import v1 "switchyard/proto/switchyard/v1"
 // news is what has changed in a run.
 type news struct {
 	run     *v1.Run // without tasks; context and input only when they have changed
+	home    string  // where it keeps what it stores
 	tasks   []taskNews
 	counts  map[string]int32
 	total   int32
@@ -31,7 +32,7 @@ const shownInstances = 1000
 
 // since returns what is newer than a version; 0: everything.
 func (v *view) since(version int64) news {
-	n := news{version: v.newest, total: v.total, run: headerOf(v.run)}
+	n := news{version: v.newest, total: v.total, run: headerOf(v.run), home: v.home()}
 	if n.version <= version {
 		return n
 	}

@@ -123,7 +123,11 @@ func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named 
 // that has ended by now. If that was started for something else, it is AlreadyExists.
 func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunInput) error {
 	info := desc.GetWorkflowExecutionInfo()
-	status, err := g.keep(ctx, desc, again.GetGeneration()-1)
+	first, err := g.reader.input(ctx, info.GetExecution())
+	if err != nil {
+		return err
+	}
+	status, err := g.keep(ctx, desc, first.GetChain(), again.GetGeneration()-1)
 	if err != nil {
 		return err
 	}
@@ -134,11 +138,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 	if err != nil {
 		return err
 	}
-	first, err := g.reader.input(ctx, info.GetExecution())
-	if err != nil {
-		return err
-	}
-	next := proto.CloneOf(first)
+	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
 	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
 	if next, err = packed(next); err != nil {
 		return err
@@ -178,15 +178,15 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 
 // keep stores the status of a generation, and its last events, which one that was
 // ended from outside has not stored itself. It returns the status.
-func (g *Gateway) keep(ctx context.Context, desc *description, generation int32) (*v1.StatusResponse, error) {
+func (g *Gateway) keep(ctx context.Context, desc *description, chain string, generation int32) (*v1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-	stored := &v1.StatusResponse{}
-	err := g.store.GetMessage(ctx, store.StatusKey(id, generation), stored)
+	home, stored := names.Home(id, chain), &v1.StatusResponse{}
+	err := g.store.GetMessage(ctx, store.StatusKey(home, generation), stored)
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return stored, err
 	}
 	if events, part, err := g.reader.unstoredEvents(ctx, id); err == nil {
-		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(id, generation, part), &v1.EventPart{Events: events}); err != nil {
+		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(home, generation, part), &v1.EventPart{Events: events}); err != nil {
 			return nil, err
 		}
 	}
@@ -194,6 +194,6 @@ func (g *Gateway) keep(ctx context.Context, desc *description, generation int32)
 	if err != nil {
 		return nil, err
 	}
-	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(id, generation), status)
+	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(home, generation), status)
 	return status, err
 }

@@ -16,6 +16,7 @@ import (
 // changed again, only replaced. A view is not safe for concurrent use.
 type view struct {
 	run   *v1.Run // with context and input, without tasks
+	chain string  // of its executions
 	tasks map[string]*taskView
 	names []string // of the tasks, sorted
 	total int32    // tasks that the run has
@@ -47,6 +48,9 @@ func newView(id string) *view {
 	workflow, _ := names.WorkflowOfRun(id)
 	return &view{run: &v1.Run{Id: id, Name: workflow}, tasks: map[string]*taskView{}, states: map[string]int32{}}
 }
+
+// home is where the run keeps what it stores.
+func (v *view) home() string { return names.Home(v.run.GetId(), v.chain) }
 
 // update takes in what the workflow said, in its order, and which attempts run.
 // It costs what has changed and what runs, not what the run holds.
@@ -145,6 +149,7 @@ func (v *view) absorb(a *v1.StatusResponse, touched changes) {
 		clear(v.states)
 		v.names = nil
 	}
+	v.chain = a.GetChain()
 	v.revision, v.total = a.GetRevision(), a.GetTaskCount()
 	header := headerOf(run)
 	header.Context, header.Input = v.run.GetContext(), v.run.GetInput()

@@ -27,6 +27,8 @@ type handle struct {
 	*crew
 	id  string
 	run client.WorkflowRun
+	// chain is that of the run's first execution.
+	chain string
 	// How the workflow has ended, and the keys of the stored results by task.
 	err     error
 	records map[string]string
@@ -45,7 +47,7 @@ func (c *crew) submitBy(cl client.Client, in *v1.RunInput) *handle {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	h := &handle{crew: c, id: id, run: run}
+	h := &handle{crew: c, id: id, run: run, chain: run.GetRunID()}
 	c.t.Cleanup(func() {
 		// A run that a failed test has left open would hold up its nodes.
 		_ = c.conn.TerminateWorkflow(context.Background(), id, "", "the test is over")
@@ -58,6 +60,9 @@ func (c *crew) do(document string) *v1.Run {
 	c.t.Helper()
 	return c.submit(c.input(document)).wait()
 }
+
+// home is where the run keeps what it stores.
+func (h *handle) home() string { return names.Home(h.id, h.chain) }
 
 // wait returns how the run ended.
 func (h *handle) wait() *v1.Run {
@@ -83,7 +88,7 @@ func (h *handle) wait() *v1.Run {
 		}
 	}
 	if len(status.GetRun().GetTasks()) == 0 {
-		if err := h.store.GetMessage(ctx, store.StatusKey(h.id, status.GetRun().GetGeneration()), &status); err != nil {
+		if err := h.store.GetMessage(ctx, store.StatusKey(names.Home(h.id, status.GetChain()), status.GetRun().GetGeneration()), &status); err != nil {
 			h.t.Fatal(err)
 		}
 	}

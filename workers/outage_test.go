@@ -95,7 +95,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	}
 	for name, h := range runs {
 		var kept v1.StatusResponse
-		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.id, 0), &kept); err != nil || kept.GetRun().GetProblem() != "" {
+		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.home(), 0), &kept); err != nil || kept.GetRun().GetProblem() != "" {
 			t.Errorf("%s: kept %q, %v", name, kept.GetRun().GetProblem(), err)
 		}
 		if n := len(h.history("")); n > 250 {

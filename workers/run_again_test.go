@@ -18,14 +18,14 @@ import (
 // anew starts the run, which has ended, as its next generation with a change.
 func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handle {
 	h.t.Helper()
-	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: again}
+	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: again, Chain: h.chain}
 	run, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{
 		ID: h.id, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, names.RunWorkflow, in)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &handle{crew: h.crew, id: h.id, run: run}
+	return &handle{crew: h.crew, id: h.id, run: run, chain: h.chain}
 }
 
 // What did not complete is done again, of a fan-out only the instances that did not.

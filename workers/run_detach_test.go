@@ -228,7 +228,7 @@ func TestLongTaskHoldsNothingUp(t *testing.T) {
 	if c.calls()["long"] != 1 || long.GetAttempt() != 0 || long.GetResult().GetStdout() != "begun\n" || long.GetResult().GetOutput().GetFields()["n"].GetNumberValue() != 7 {
 		t.Errorf("it ran %d times and left %v", c.calls()["long"], long)
 	}
-	attempts, err := logs.Attempts(t.Context(), c.store, h.id, "long")
+	attempts, err := logs.Attempts(t.Context(), c.store, h.home(), "long")
 	if err != nil || len(attempts) != 1 {
 		t.Fatalf("logs of %d attempts: %v", len(attempts), err)
 	}

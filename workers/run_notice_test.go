@@ -15,7 +15,7 @@ import (
 // printed is what the log of the first attempt of a task says, with what the system itself says.
 func (h *handle) printed(task string) string {
 	h.t.Helper()
-	attempts, err := logs.Attempts(h.t.Context(), h.store, h.id, task)
+	attempts, err := logs.Attempts(h.t.Context(), h.store, h.home(), task)
 	if err != nil || len(attempts) == 0 {
 		h.t.Fatalf("logs of %s: %v, %v", task, attempts, err)
 	}
@@ -53,7 +53,7 @@ func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	if got := h.printed("empty"); !strings.HasPrefix(got, "[switchyard: runs without the cache: ") {
 		t.Errorf("the log of empty: %q", got)
 	}
-	attempts, err := logs.Instances(t.Context(), c.store, h.id, "each")
+	attempts, err := logs.Instances(t.Context(), c.store, h.home(), "each")
 	if err != nil || len(attempts) != 1 {
 		t.Fatalf("logs of the batch: %v, %v", attempts, err)
 	}

@@ -57,7 +57,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	var told []string
 	for part := range int32(2) {
 		var stored v1.EventPart
-		if err := h.store.GetMessage(t.Context(), store.EventsKey(child.id, 0, part), &stored); err != nil {
+		if err := h.store.GetMessage(t.Context(), store.EventsKey(names.Home(child.id, h.chain), 0, part), &stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range stored.GetEvents() {

@@ -39,14 +39,14 @@ func (h *handle) retry(task string) error {
 // again starts the run, which has ended, as its next generation.
 func (h *handle) again(in *v1.RunInput, generation int32, tasks ...string) *handle {
 	h.t.Helper()
-	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks}
+	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks, Chain: h.chain}
 	run, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{
 		ID: h.id, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, names.RunWorkflow, in)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &handle{crew: h.crew, id: h.id, run: run}
+	return &handle{crew: h.crew, id: h.id, run: run, chain: h.chain}
 }
 
 // visibleDeadLetters waits until visibility shows so many dead letters of the run.
@@ -80,7 +80,7 @@ func (h *handle) stored(generation int32) []*v1.Event {
 	var events []*v1.Event
 	for n := int32(0); ; n++ {
 		var part v1.EventPart
-		err := h.store.GetMessage(h.t.Context(), store.EventsKey(h.id, generation, n), &part)
+		err := h.store.GetMessage(h.t.Context(), store.EventsKey(h.home(), generation, n), &part)
 		if errors.Is(err, store.ErrNotFound) {
 			return events
 		}

@@ -37,7 +37,8 @@ func (r *run) continueAsNew() error {
 	carry := r.carry()
 	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
 		var stored v1.RunCarry
-		err := r.mustNow("save its state", names.SaveCarryActivity, &stored, r.self, r.in.GetGeneration(), carry)
+		err := r.mustNow("save its state", names.SaveCarryActivity, &stored,
+			r.home(), r.in.GetGeneration(), r.execution(), carry)
 		if errors.Is(err, errInterrupted) {
 			return nil
 		}
@@ -54,7 +55,7 @@ func (r *run) continueAsNew() error {
 		return nil
 	}
 	r.setProblem("")
-	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Carry: carry}
+	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Chain: r.chain, Carry: carry}
 	if next.Stored == "" {
 		next = r.nextInput(carry)
 	}
@@ -76,6 +77,7 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 		ParentFirst: r.in.GetParentFirst(),
 		Depth:       r.in.GetDepth(),
 		Carry:       carry,
+		Chain:       r.chain,
 	}
 }
 

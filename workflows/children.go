@@ -278,7 +278,7 @@ func (r *run) watchParent() {
 // childEnd returns how a child run has ended whose workflow has returned so.
 func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 	if err == nil {
-		return &v1.RunEnd{Status: "completed", Generation: kept.GetRun().GetGeneration()}
+		return &v1.RunEnd{Status: "completed", Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		end := &v1.RunEnd{Status: "failed", Error: app.Message()}

@@ -47,7 +47,7 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	}
 	i := u.lead
 	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
-		RunId: r.id, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Claim: u.claim, Spec: spec,
+		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: workflow.GetInfo(r.root).FirstRunID,
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
@@ -132,8 +132,8 @@ func (r *run) readChildResults() {
 	for _, c := range now {
 		i := c.unit.lead
 		req.Children = append(req.Children, &v1.ChildRunEndRequest{
-			Child: c.id, ChildGeneration: c.end.GetGeneration(), RunId: r.id, Generation: r.in.GetGeneration(),
-			Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.inlineLimit(),
+			Child: c.id, ChildChain: c.end.GetChain(), ChildGeneration: c.end.GetGeneration(),
+			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.inlineLimit(),
 		})
 	}
 	s.reading = true

@@ -142,6 +142,7 @@ func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 
 func (r *run) evaluateRequest(asked []question) *v1.EvaluateRequest {
 	req := &v1.EvaluateRequest{
+		Chain:   r.chain,
 		Parents: map[string]*v1.ParentView{},
 		Workflow: &v1.WorkflowView{
 			Name:    r.in.GetDefinition().GetName(),

@@ -111,6 +111,12 @@ func (l *eventLog) unstored(run string, generation int32) *v1.SaveEventsRequest 
 	return req
 }
 
+func (r *run) unstoredEvents() *v1.SaveEventsRequest {
+	req := r.log.unstored(r.self, r.in.GetGeneration())
+	req.Chain = r.selfChain
+	return req
+}
+
 // saved says that the oldest n events are stored as the next part.
 func (l *eventLog) saved(n int) {
 	l.parts++
@@ -127,7 +133,7 @@ func (r *run) saveEvents() {
 	case n > keptUnstored*limit:
 		_ = r.flushEvents() // a cancellation comes first
 	case n > r.log.tryNext:
-		if r.try("save events", names.SaveEventsActivity, nil, r.log.unstored(r.self, r.in.GetGeneration())) == nil {
+		if r.try("save events", names.SaveEventsActivity, nil, r.unstoredEvents()) == nil {
 			r.log.saved(n)
 		} else {
 			r.log.tryNext = n + limit/4
@@ -141,7 +147,7 @@ func (r *run) flushEvents() error {
 	if n == 0 {
 		return nil
 	}
-	err := r.mustNow("save its events", names.SaveEventsActivity, nil, r.log.unstored(r.self, r.in.GetGeneration()))
+	err := r.mustNow("save its events", names.SaveEventsActivity, nil, r.unstoredEvents())
 	if err == nil {
 		r.log.saved(n)
 	}

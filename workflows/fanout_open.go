@@ -193,6 +193,7 @@ func (r *run) partInput(m *remote, o opening) *v1.RunInput {
 	task := proto.CloneOf(r.core.Definition(m.task))
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
 	part := &v1.Part{
+		Chain: r.chain,
 		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
 		Items: r.board.items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
 		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,

@@ -36,7 +36,7 @@ func (r *run) fanOutView(task int) *v1.FanOutView {
 // are empty, or they cannot be told, and then it says why.
 func (r *run) collect(task int, f *fan) (*v1.Items, string) {
 	req := &v1.CollectRequest{
-		RunId: r.id, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.from),
+		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.from),
 		Items: make([]*v1.CollectItem, f.count), Stored: r.in.GetPart() != nil,
 	}
 	some := r.addParts(req, task)

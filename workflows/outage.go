@@ -110,7 +110,7 @@ func (r *run) awaitStore(summary string, cause error) workflow.Future {
 	over, settle := workflow.NewFuture(r.ctx)
 	o.over = over
 	workflow.Go(r.ctx, func(ctx workflow.Context) {
-		probe := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, probeOptions()), names.ProbeStoreActivity, r.self)
+		probe := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, probeOptions()), names.ProbeStoreActivity, r.home())
 		// An error is one of Temporal's; then the call itself finds out how the store is.
 		_ = probe.Get(ctx, nil)
 		if pause > 0 {

@@ -42,7 +42,7 @@ func (r *run) reopenPart() {
 	id := names.FanOutID(r.id, part.GetBefore(), part.GetTask(), int(part.GetFrom()))
 	var carry v1.RunCarry
 	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &carry,
-		&v1.ReopenRequest{RunId: id, Generation: part.GetBefore() + 1})
+		&v1.ReopenRequest{RunId: id, Chain: part.GetChain(), Execution: r.execution(), Generation: part.GetBefore() + 1})
 	if err == nil {
 		err = r.restore(&carry)
 	}

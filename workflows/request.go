@@ -29,6 +29,7 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	def := r.core.Definition(first)
 	req := &v1.ExecuteRequest{
 		RunId:       r.id,
+		Chain:       r.chain,
 		Workflow:    r.in.GetDefinition().GetName(),
 		Task:        r.graph.Name(task),
 		Attempt:     rec.Attempt,
@@ -84,7 +85,7 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) {
 	version := r.claimsOf(req)
 	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
 		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
-		if err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.self, all); err != nil {
+		if err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.home(), all); err != nil {
 			workflow.GetLogger(r.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
 			return
 		}
@@ -160,7 +161,7 @@ func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) *
 	default:
 		kept.shared = &v1.Shared{}
 		err := r.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
-			r.self, r.in.GetGeneration(), what, r.board.contextRevision, object)
+			r.home(), r.in.GetGeneration(), what, r.board.contextRevision, object)
 		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not be stored", "what", what, "error", err)
 			kept.shared = &v1.Shared{Value: object}

@@ -19,6 +19,9 @@ func (r *run) handle() error {
 			return r.notBegun()
 		}
 		res, err := r.board.answer(req)
+		if err == nil {
+			res.Chain = r.selfChain
+		}
 		if err == nil && req.GetSince() == 0 {
 			res.Parts = r.allParts()
 		}
@@ -63,7 +66,7 @@ func (r *run) notBegun() (*v1.StatusResponse, error) {
 	if r.outage.problem == "" {
 		return nil, errNotBegun
 	}
-	return &v1.StatusResponse{Run: &v1.Run{
+	return &v1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
 		Id: r.self, Name: r.in.GetDefinition().GetName(), State: runPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
 	}}, nil
 }
@@ -136,7 +139,7 @@ func (r *run) startsWith() dag.Again {
 // reopen goes on from the status that the generation before has ended with.
 func (r *run) reopen() error {
 	var carry v1.RunCarry
-	req := &v1.ReopenRequest{RunId: r.id, Generation: r.in.GetGeneration()}
+	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration()}
 	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}

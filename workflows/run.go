@@ -27,6 +27,8 @@ type run struct {
 	in        *v1.RunInput
 	id        string // run that the tasks are of
 	self      string // this workflow; another one than the run in a part of it
+	chain     string // of the run, under which the tasks keep what they store
+	selfChain string // under which this workflow does: in a part, that of its run for good
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, like the board
 	board     *board
@@ -142,7 +144,7 @@ func (r *run) readInput() error {
 		if err := r.mustNow("load what it was started with", names.LoadInputActivity, whole, key); err != nil {
 			return fmt.Errorf("load what the run was started with: %w", err)
 		}
-		whole.Carry = r.received.GetCarry()
+		whole.Carry, whole.Chain = r.received.GetCarry(), cmp.Or(r.received.GetChain(), whole.GetChain())
 	}
 	var err error
 	if r.in, err = definition.Unpack(whole); err != nil {
@@ -158,11 +160,29 @@ func (r *run) readInput() error {
 		return err
 	}
 	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)
+	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPart().GetChain()))
+	r.selfChain = cmp.Or(r.in.GetPart().GetChain(), r.chain)
 	r.context = cloneStruct(r.in.GetDefinition().GetContext())
 	r.admission = admission.New(int(r.in.GetDefinition().GetMaxParallel()))
 	r.admission.LimitChildren(r.limits.Children)
 	return nil
 }
+
+// chainOf returns the chain of an execution that begins with one, or with none. A reset begins a
+// chain of its own, so that what it does again is not answered by what it did before: it has
+// another run id than the history that it goes on from was written under.
+func chainOf(info *workflow.Info, given string) string {
+	if execution := info.WorkflowExecution.RunID; info.OriginalRunID != execution {
+		return execution
+	}
+	return cmp.Or(given, info.FirstRunID)
+}
+
+// home is where this workflow keeps what it stores.
+func (r *run) home() string { return names.Home(r.self, r.selfChain) }
+
+// execution is the id of this execution in Temporal.
+func (r *run) execution() string { return workflow.GetInfo(r.root).WorkflowExecution.RunID }
 
 // begin makes the state that the run goes on from.
 func (r *run) begin() error {
@@ -367,6 +387,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	}
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
+	status.Chain = r.selfChain
 	endRun(status.GetRun(), end, now)
 	status.Parts = r.allParts()
 	status.Items, status.EventParts = r.board.allItems(), r.log.parts
@@ -374,7 +395,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 		status.EventParts++
 	}
 	var kept v1.StatusResponse
-	events := r.log.unstored(r.self, r.in.GetGeneration())
+	events := r.unstoredEvents()
 	if err := r.mustNow("save its status", names.SaveStatusActivity, &kept, status, events); err != nil {
 		// The store takes no such status; what fits is kept in the history at least.
 		kept.Reset()

@@ -26,6 +26,7 @@ type Store interface {
 // batch; each has a log of its own. A batch is named by store.BatchName, and by the
 // attempt and the claim of its first instance.
 type Attempt struct {
+	// Run is the home of a run, as keys of package store have it.
 	Run, Task string
 	// Attempt counts from 0. Claim is the number of the dispatch: an attempt
 	// that was moved or whose node was silent is dispatched again.

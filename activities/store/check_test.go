@@ -16,7 +16,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 		task, _, _, _ := store.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
 		for _, key := range []string{
-			store.StatusKey(run, n), store.CarryKey(run, n, n), store.ResultKey(run, n, task, n),
+			store.StatusKey(run, n), store.CarryKey(run, n, "e-1", n), store.ResultKey(run, n, task, n),
 			store.LogChunkKey(run, printer, n, n, int64(n)), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
 			store.BatchKey(run, n, store.BatchName("a__0x", 0, int(n)), n, n), store.CheckpointKey(run, n, task, n),
 		} {

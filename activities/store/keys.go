@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// The keys of a run, all of them below runs/<run>/:
+// The keys of a run, all of them below runs/<run>/<chain>/. The chain is that of the
+// executions of the run in Temporal, so that a run reads nothing of another one of its id,
+// or of what it did before it was reset; names.Home puts the two together.
 //
 //	status/<generation>                          its status when it had ended
-//	carry/<generation>.<n>                       state left by its n-th execution
+//	carry/<generation>.<execution>.<n>           n-th part of the state left by an execution
 //	results/<task>.<generation>.<attempt>        result record of an attempt
 //	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
 //	                                             results of the instances of a batch
@@ -22,7 +24,7 @@ import (
 //	events/<generation>.<n>                      n-th stored part of its events
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
-//	input/<digest>                               what it was started with, if that came by reference
+//	input/<digest>                               what a child workflow was started with, if that is large
 //	ancestors/<digest>                           what the ancestors of a task have left, if that is large
 //	lists/<digest>                               a list that tasks read, named by what it holds
 //	reused/<digest>                              copy of a result that the run took over from the cache
@@ -44,38 +46,38 @@ import (
 
 const runsPrefix = "runs/"
 
-// RunPrefix is how all keys of a run start.
-func RunPrefix(run string) string { return runsPrefix + run + "/" }
+// RunPrefix is how all keys of a run start, or those of a home of it.
+func RunPrefix(home string) string { return runsPrefix + home + "/" }
 
 // StatusKey is the key of a v1.StatusResponse: the status that a run ended with.
-func StatusKey(run string, generation int32) string {
-	return RunPrefix(run) + "status/" + itoa(generation)
+func StatusKey(home string, generation int32) string {
+	return RunPrefix(home) + "status/" + itoa(generation)
 }
 
 // ProbeKey is the key of the value that Probe writes.
-func ProbeKey(run string) string { return RunPrefix(run) + "probe" }
+func ProbeKey(home string) string { return RunPrefix(home) + "probe" }
 
-// CarryKey is the key of a v1.RunCarry: the state that the n-th execution of a
-// run left to the next.
-func CarryKey(run string, generation, n int32) string {
-	return RunPrefix(run) + "carry/" + itoa(generation) + "." + itoa(n)
+// CarryKey is the key of a v1.RunCarry: the n-th part of the state that an execution of
+// a run left to the next, or of the one that it began with.
+func CarryKey(home string, generation int32, execution string, n int32) string {
+	return RunPrefix(home) + "carry/" + itoa(generation) + "." + execution + "." + itoa(n)
 }
 
 // ResultKey is the key of the result record of an attempt.
-func ResultKey(run string, generation int32, task string, attempt int32) string {
-	return RunPrefix(run) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
+func ResultKey(home string, generation int32, task string, attempt int32) string {
+	return RunPrefix(home) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
 // BatchKey is the key of a v1.ExecuteResponse with the results of the instances of a
 // batch: one that BatchName has named, by the attempt and the claim of its first instance.
-func BatchKey(run string, generation int32, batch string, attempt, claim int32) string {
+func BatchKey(home string, generation int32, batch string, attempt, claim int32) string {
 	task, first, last, _ := ParseBatchName(batch)
-	return BatchesPrefix(run, generation, task) + extent(first, last) + "." + itoa(attempt) + "." + itoa(claim)
+	return BatchesPrefix(home, generation, task) + extent(first, last) + "." + itoa(attempt) + "." + itoa(claim)
 }
 
 // BatchesPrefix is how the keys of all batches of a task in a generation start.
-func BatchesPrefix(run string, generation int32, task string) string {
-	return RunPrefix(run) + "batches/" + segment(task) + "/" + itoa(generation) + "."
+func BatchesPrefix(home string, generation int32, task string) string {
+	return RunPrefix(home) + "batches/" + segment(task) + "/" + itoa(generation) + "."
 }
 
 // ParseBatchKey tells which instances the record under a key that starts with
@@ -89,78 +91,78 @@ func ParseBatchKey(key string) (first, last int, ok bool) {
 }
 
 // CheckpointKey is the key of the checkpoint that a dispatch of a task has left.
-func CheckpointKey(run string, generation int32, task string, claim int32) string {
-	return RunPrefix(run) + "checkpoints/" + segment(task) + "." + itoa(generation) + "." + itoa(claim)
+func CheckpointKey(home string, generation int32, task string, claim int32) string {
+	return RunPrefix(home) + "checkpoints/" + segment(task) + "." + itoa(generation) + "." + itoa(claim)
 }
 
 // SharedKey is the key of an object that many requests of a run carry by reference,
 // in one of its versions.
-func SharedKey(run string, generation int32, what string, version int64) string {
-	return RunPrefix(run) + "shared/" + what + "." + itoa(generation) + "." + strconv.FormatInt(version, 10)
+func SharedKey(home string, generation int32, what string, version int64) string {
+	return RunPrefix(home) + "shared/" + what + "." + itoa(generation) + "." + strconv.FormatInt(version, 10)
 }
 
 // LogsPrefix is how the keys of all logs of a task, an instance or a batch start;
 // those of the instances of a task are not among those of the task.
-func LogsPrefix(run, task string) string {
+func LogsPrefix(home, task string) string {
 	if name, first, last, ok := ParseBatchName(task); ok {
-		return BatchLogsPrefix(run, name) + extent(first, last) + "."
+		return BatchLogsPrefix(home, name) + extent(first, last) + "."
 	}
-	return RunPrefix(run) + "logs/" + segment(task) + "/"
+	return RunPrefix(home) + "logs/" + segment(task) + "/"
 }
 
 // BatchLogsPrefix is how the keys of the logs of all batches of a task start.
-func BatchLogsPrefix(run, task string) string {
-	return RunPrefix(run) + "logs/" + segment(task) + batchesSuffix + "/"
+func BatchLogsPrefix(home, task string) string {
+	return RunPrefix(home) + "logs/" + segment(task) + batchesSuffix + "/"
 }
 
 // InstanceLogsPrefix is how the keys of the logs of all instances and batches of a
 // task start. So may start those of another task; ParseLogChunkKey tells.
-func InstanceLogsPrefix(run, task string) string {
-	return RunPrefix(run) + "logs/" + segment(task) + "."
+func InstanceLogsPrefix(home, task string) string {
+	return RunPrefix(home) + "logs/" + segment(task) + "."
 }
 
 // LogPrefix is how the keys of the log of one dispatch of a task start.
-func LogPrefix(run, task string, attempt, claim int32) string {
-	return LogsPrefix(run, task) + itoa(attempt) + "." + itoa(claim) + "."
+func LogPrefix(home, task string, attempt, claim int32) string {
+	return LogsPrefix(home, task) + itoa(attempt) + "." + itoa(claim) + "."
 }
 
 // LogChunkKey is the key of a chunk, numbered from 0, of the log of a dispatch.
-func LogChunkKey(run, task string, attempt, claim int32, chunk int64) string {
+func LogChunkKey(home, task string, attempt, claim int32, chunk int64) string {
 	// Eight digits keep the chunks in order for whoever looks at a folder.
-	return LogPrefix(run, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
+	return LogPrefix(home, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
 // EventsKey is the key of a v1.EventPart: the n-th part, from 0, of the events
 // of a generation of a run.
-func EventsKey(run string, generation, n int32) string {
+func EventsKey(home string, generation, n int32) string {
 	// Six digits keep the parts in order in a list.
-	return EventsPrefix(run, generation) + fmt.Sprintf("%06d", n)
+	return EventsPrefix(home, generation) + fmt.Sprintf("%06d", n)
 }
 
 // EventsPrefix is how the keys of the events of a generation start.
-func EventsPrefix(run string, generation int32) string {
-	return RunPrefix(run) + "events/" + itoa(generation) + "."
+func EventsPrefix(home string, generation int32) string {
+	return RunPrefix(home) + "events/" + itoa(generation) + "."
 }
 
 // PurgedKey is the key of the mark that takes the dead letter
 // of a task in a generation off the list.
-func PurgedKey(run string, generation int32, task string) string {
-	return RunPrefix(run) + "purged/" + itoa(generation) + "." + segment(task)
+func PurgedKey(home string, generation int32, task string) string {
+	return RunPrefix(home) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
-// InputKey is the key of a v1.RunInput that a workflow was started with; Digest of its bytes names it.
-func InputKey(id, digest string) string { return RunPrefix(id) + "input/" + digest }
+// InputKey is the key of a v1.RunInput that a child workflow was started with; Digest of its bytes names it.
+func InputKey(home, digest string) string { return RunPrefix(home) + "input/" + digest }
 
 // AncestorsKey is the key of a v1.Ancestors that requests of a run name; Digest of its bytes names it.
-func AncestorsKey(run, digest string) string { return RunPrefix(run) + "ancestors/" + digest }
+func AncestorsKey(home, digest string) string { return RunPrefix(home) + "ancestors/" + digest }
 
 // ListKey is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
 // so that storing it again changes nothing.
-func ListKey(run, digest string) string { return RunPrefix(run) + "lists/" + digest }
+func ListKey(home, digest string) string { return RunPrefix(home) + "lists/" + digest }
 
 // ReusedKey is the key of a v1.ExecuteResponse that a run has taken over from another,
 // named by Digest of its bytes.
-func ReusedKey(run, digest string) string { return RunPrefix(run) + "reused/" + digest }
+func ReusedKey(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
 
 const cachedPrefix = "cached/"
 
@@ -182,14 +184,15 @@ func Digest(b []byte) string {
 }
 
 // ParseLogChunkKey is the inverse of LogChunkKey.
-func ParseLogChunkKey(key string) (run, task string, attempt, claim int32, chunk int64, ok bool) {
+func ParseLogChunkKey(key string) (home, task string, attempt, claim int32, chunk int64, ok bool) {
 	parts := strings.Split(key, "/")
-	if len(parts) != 5 {
+	if len(parts) < 5 {
 		return "", "", 0, 0, 0, false
 	}
-	numbers := strings.Split(parts[4], ".")
-	task = unsegment(parts[3])
-	if name, found := strings.CutSuffix(parts[3], batchesSuffix); found {
+	home, parts = strings.Join(parts[1:len(parts)-3], "/"), parts[len(parts)-2:]
+	numbers := strings.Split(parts[1], ".")
+	task = unsegment(parts[0])
+	if name, found := strings.CutSuffix(parts[0], batchesSuffix); found {
 		first, last, _ := parseExtent(numbers[0])
 		task, numbers = BatchName(unsegment(name), first, last), numbers[1:]
 	}
@@ -199,11 +202,11 @@ func ParseLogChunkKey(key string) (run, task string, attempt, claim int32, chunk
 	a, errA := strconv.ParseUint(numbers[0], 10, 31)
 	c, errC := strconv.ParseUint(numbers[1], 10, 31)
 	n, errN := strconv.ParseUint(numbers[2], 10, 63)
-	run, attempt, claim, chunk = parts[1], int32(a), int32(c), int64(n)
-	if errA != nil || errC != nil || errN != nil || key != LogChunkKey(run, task, attempt, claim, chunk) {
+	attempt, claim, chunk = int32(a), int32(c), int64(n)
+	if errA != nil || errC != nil || errN != nil || key != LogChunkKey(home, task, attempt, claim, chunk) {
 		return "", "", 0, 0, 0, false
 	}
-	return run, task, attempt, claim, chunk, true
+	return home, task, attempt, claim, chunk, true
 }
 
 // A bucket takes "__0x" in a key for an escape sequence of its own,

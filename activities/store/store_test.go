@@ -338,7 +338,7 @@ func TestAbortedPutLeavesNothing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 || entries[0].Name() != markerName {
+	if err != nil || len(entries) != 1 || entries[0].Name() != "~store" {
 		t.Errorf("left in the folder: %v, %v", entries, err)
 	}
 }

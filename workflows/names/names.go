@@ -294,3 +294,11 @@ func WorkflowOfRun(id string) (workflow string, ok bool) {
 	i := strings.LastIndexByte(id, '-')
 	return id[:max(i, 0)], i > 0 && i+1 < len(id)
 }
+
+// Home is where a run keeps what it stores: its id and its chain of executions.
+func Home(run, chain string) string {
+	if chain == "" {
+		return run
+	}
+	return run + "/" + chain
+}

@@ -57,8 +57,11 @@ type RunInput struct {
 	// First execution of the workflow that has started this one, which this one outlives only for a moment; empty: a person
 	// has started it.
 	ParentFirst string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
-	// Key of the whole RunInput in the store; `carry` and `generation` of this one hold. Empty: this is the whole.
-	Stored        string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Key of the whole RunInput in the store; `carry`, `generation` and `chain` of this one hold. Empty: this is the whole.
+	Stored string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Chain of executions under whose name the run keeps what it stores: the id of the first one, or of the one that a reset has
+	// begun. Empty: the execution begins it.
+	Chain         string `protobuf:"bytes,16,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -198,6 +201,13 @@ func (x *RunInput) GetStored() string {
 	return ""
 }
 
+func (x *RunInput) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
 // Again says what a new generation of a run does again.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -299,7 +309,9 @@ type Part struct {
 	// What other parts have learned of the instances for automatic batches; absent: nothing.
 	Pace *Pace `protobuf:"bytes,16,opt,name=pace,proto3" json:"pace,omitempty"`
 	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
-	HaltReason    string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	HaltReason string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -449,6 +461,13 @@ func (x *Part) GetPace() *Pace {
 func (x *Part) GetHaltReason() string {
 	if x != nil {
 		return x.HaltReason
+	}
+	return ""
+}
+
+func (x *Part) GetChain() string {
+	if x != nil {
+		return x.Chain
 	}
 	return ""
 }
@@ -1206,7 +1225,11 @@ type ReopenRequest struct {
 	// Run that has ended.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation that is about to start; the status of the one before it is stored.
-	Generation    int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain string `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Execution that asks, in Temporal.
+	Execution     string `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1253,6 +1276,20 @@ func (x *ReopenRequest) GetGeneration() int32 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ReopenRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
+func (x *ReopenRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
 }
 
 // TaskCommand is the argument of the updates `cancel_task`, `hold`, `release`, `approve` and `reject` of a run.
@@ -2165,7 +2202,9 @@ type SaveEventsRequest struct {
 	// Number of the part, from 0.
 	Part int32 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
 	// The events.
-	Events        []*Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	Events []*Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2226,6 +2265,13 @@ func (x *SaveEventsRequest) GetEvents() []*Event {
 		return x.Events
 	}
 	return nil
+}
+
+func (x *SaveEventsRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // EventsRequest is the argument of the query `events` of a run.
@@ -3002,7 +3048,9 @@ type EvaluateRequest struct {
 	// What conditions see as `parent`, by task name.
 	Parents map[string]*ParentView `protobuf:"bytes,2,rep,name=parents,proto3" json:"parents,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What conditions see as `workflow`.
-	Workflow      *WorkflowView `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	Workflow *WorkflowView `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3056,6 +3104,13 @@ func (x *EvaluateRequest) GetWorkflow() *WorkflowView {
 		return x.Workflow
 	}
 	return nil
+}
+
+func (x *EvaluateRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // Condition is one expression to evaluate.
@@ -3316,7 +3371,9 @@ type ChildRunRequest struct {
 	// How many runs the child is inside of.
 	Depth int32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
 	// First execution of the workflow that starts it.
-	ParentFirst   string `protobuf:"bytes,8,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
+	ParentFirst string `protobuf:"bytes,8,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,9,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3403,6 +3460,13 @@ func (x *ChildRunRequest) GetDepth() int32 {
 func (x *ChildRunRequest) GetParentFirst() string {
 	if x != nil {
 		return x.ParentFirst
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
 	}
 	return ""
 }
@@ -3694,7 +3758,9 @@ type RunEnd struct {
 	// Why, in one line; empty: it has completed.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	// Workflow that has ended.
-	WorkflowId    string `protobuf:"bytes,5,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	WorkflowId string `protobuf:"bytes,5,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3760,6 +3826,13 @@ func (x *RunEnd) GetError() string {
 func (x *RunEnd) GetWorkflowId() string {
 	if x != nil {
 		return x.WorkflowId
+	}
+	return ""
+}
+
+func (x *RunEnd) GetChain() string {
+	if x != nil {
+		return x.Chain
 	}
 	return ""
 }
@@ -3872,7 +3945,11 @@ type ChildRunEndRequest struct {
 	// Number of its attempt.
 	Attempt int32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Most bytes that the answer may hold; more is stored as the result record of the attempt.
-	InlineLimit   int32 `protobuf:"varint,7,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
+	InlineLimit int32 `protobuf:"varint,7,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain string `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Chain of the child.
+	ChildChain    string `protobuf:"bytes,9,opt,name=child_chain,json=childChain,proto3" json:"child_chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3954,6 +4031,20 @@ func (x *ChildRunEndRequest) GetInlineLimit() int32 {
 		return x.InlineLimit
 	}
 	return 0
+}
+
+func (x *ChildRunEndRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
+func (x *ChildRunEndRequest) GetChildChain() string {
+	if x != nil {
+		return x.ChildChain
+	}
+	return ""
 }
 
 // AttemptView is a failed attempt as `retry.when` sees it.
@@ -4593,7 +4684,9 @@ type CollectRequest struct {
 	// Keys of lists, in order, instead of instances: those of parts. An empty one stands for `empty` empty outputs.
 	Parts []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The list is stored however small it is.
-	Stored        bool `protobuf:"varint,7,opt,name=stored,proto3" json:"stored,omitempty"`
+	Stored bool `protobuf:"varint,7,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4675,6 +4768,13 @@ func (x *CollectRequest) GetStored() bool {
 		return x.Stored
 	}
 	return false
+}
+
+func (x *CollectRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // CollectItem is the output of one instance.
@@ -5480,7 +5580,9 @@ type ExecuteRequest struct {
 	// The attempt that is adopted is to be stopped.
 	Stop bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
 	// What the log of the attempt is to say first, a line each.
-	Notices       []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
+	Notices []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5744,6 +5846,13 @@ func (x *ExecuteRequest) GetNotices() []string {
 		return x.Notices
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // Ancestors are what the tasks above a task have left, as far as it reads them.
@@ -6471,7 +6580,9 @@ type StatusResponse struct {
 	// Items of a `foreach` that was evaluated, by task; only in the final status.
 	Items map[string]*Items `protobuf:"bytes,8,rep,name=items,proto3" json:"items,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Number of parts of the events that are stored; only in the final status.
-	EventParts    int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	EventParts int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	// Chain of the run, as in RunInput.
+	Chain         string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6567,6 +6678,13 @@ func (x *StatusResponse) GetEventParts() int32 {
 		return x.EventParts
 	}
 	return 0
+}
+
+func (x *StatusResponse) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // NodeInput is what the workflow `Node` is started with.
@@ -6921,7 +7039,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xb8\x05\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xce\x05\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -6946,14 +7064,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06packed\x18\f \x01(\fR\x06packed\x12\x14\n" +
 	"\x05depth\x18\r \x01(\x05R\x05depth\x12!\n" +
 	"\fparent_first\x18\x0e \x01(\tR\vparentFirst\x12\x16\n" +
-	"\x06stored\x18\x0f \x01(\tR\x06stored\x1aa\n" +
+	"\x06stored\x18\x0f \x01(\tR\x06stored\x12\x14\n" +
+	"\x05chain\x18\x10 \x01(\tR\x05chain\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\bR\askipped\"\x8f\x05\n" +
+	"\askipped\x18\x03 \x01(\bR\askipped\"\xa5\x05\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -6975,7 +7094,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06before\x18\x0f \x01(\x05H\x00R\x06before\x88\x01\x01\x12'\n" +
 	"\x04pace\x18\x10 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x1f\n" +
 	"\vhalt_reason\x18\x11 \x01(\tR\n" +
-	"haltReason\x1aS\n" +
+	"haltReason\x12\x14\n" +
+	"\x05chain\x18\x12 \x01(\tR\x05chain\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
@@ -7053,12 +7173,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"F\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"z\n" +
 	"\rReopenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
-	"generation\"I\n" +
+	"generation\x12\x14\n" +
+	"\x05chain\x18\x03 \x01(\tR\x05chain\x12\x1c\n" +
+	"\texecution\x18\x04 \x01(\tR\texecution\"I\n" +
 	"\vTaskCommand\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
@@ -7122,14 +7244,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\v2\x1d.switchyard.v1.AcquireRequestR\x02to\x120\n" +
 	"\agranted\x18\x02 \x01(\v2\x16.switchyard.v1.GrantedR\agranted\"&\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\tR\x04task\"\x8c\x01\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\"\xa2\x01\n" +
 	"\x11SaveEventsRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
 	"generation\x12\x12\n" +
 	"\x04part\x18\x03 \x01(\x05R\x04part\x12,\n" +
-	"\x06events\x18\x04 \x03(\v2\x14.switchyard.v1.EventR\x06events\"'\n" +
+	"\x06events\x18\x04 \x03(\v2\x14.switchyard.v1.EventR\x06events\x12\x14\n" +
+	"\x05chain\x18\x05 \x01(\tR\x05chain\"'\n" +
 	"\rEventsRequest\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x05R\x06offset\"h\n" +
 	"\x0eEventsResponse\x12,\n" +
@@ -7191,13 +7314,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\battempts\x18\x02 \x03(\v2\x17.switchyard.v1.ClaimRefR\battempts\x12/\n" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"A\n" +
 	"\x0eDetachResponse\x12/\n" +
-	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xa2\x02\n" +
+	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xb8\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
 	"conditions\x12E\n" +
 	"\aparents\x18\x02 \x03(\v2+.switchyard.v1.EvaluateRequest.ParentsEntryR\aparents\x127\n" +
-	"\bworkflow\x18\x03 \x01(\v2\x1b.switchyard.v1.WorkflowViewR\bworkflow\x1aU\n" +
+	"\bworkflow\x18\x03 \x01(\v2\x1b.switchyard.v1.WorkflowViewR\bworkflow\x12\x14\n" +
+	"\x05chain\x18\x04 \x01(\tR\x05chain\x1aU\n" +
 	"\fParentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xfc\x02\n" +
@@ -7222,7 +7346,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fChildRequest\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.switchyard.v1.ChildRunRequestR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\x8d\x02\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xa3\x02\n" +
 	"\x0fChildRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7233,7 +7357,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04spec\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x04spec\x123\n" +
 	"\aoptions\x18\x06 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12\x14\n" +
 	"\x05depth\x18\a \x01(\x05R\x05depth\x12!\n" +
-	"\fparent_first\x18\b \x01(\tR\vparentFirst\"K\n" +
+	"\fparent_first\x18\b \x01(\tR\vparentFirst\x12\x14\n" +
+	"\x05chain\x18\t \x01(\tR\x05chain\"K\n" +
 	"\x0fPrepareResponse\x128\n" +
 	"\bchildren\x18\x01 \x03(\v2\x1c.switchyard.v1.PreparedChildR\bchildren\"\x80\x01\n" +
 	"\rPreparedChild\x12\x0e\n" +
@@ -7250,7 +7375,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\tR\x05first\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\">\n" +
 	"\x11AwaitRunsResponse\x12)\n" +
-	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\x8d\x01\n" +
+	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\xa3\x01\n" +
 	"\x06RunEnd\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1e\n" +
@@ -7259,11 +7384,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"generation\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1f\n" +
 	"\vworkflow_id\x18\x05 \x01(\tR\n" +
-	"workflowId\"T\n" +
+	"workflowId\x12\x14\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\"T\n" +
 	"\x13ChildRunEndsRequest\x12=\n" +
 	"\bchildren\x18\x01 \x03(\v2!.switchyard.v1.ChildRunEndRequestR\bchildren\"P\n" +
 	"\x14ChildRunEndsResponse\x128\n" +
-	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ExecuteResponseR\aanswers\"\xdd\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ExecuteResponseR\aanswers\"\x94\x02\n" +
 	"\x12ChildRunEndRequest\x12\x14\n" +
 	"\x05child\x18\x01 \x01(\tR\x05child\x12)\n" +
 	"\x10child_generation\x18\x02 \x01(\x05R\x0fchildGeneration\x12\x15\n" +
@@ -7273,7 +7399,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"generation\x12\x12\n" +
 	"\x04task\x18\x05 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\x05R\aattempt\x12!\n" +
-	"\finline_limit\x18\a \x01(\x05R\vinlineLimit\"\x9e\x01\n" +
+	"\finline_limit\x18\a \x01(\x05R\vinlineLimit\x12\x14\n" +
+	"\x05chain\x18\b \x01(\tR\x05chain\x12\x1f\n" +
+	"\vchild_chain\x18\t \x01(\tR\n" +
+	"childChain\"\x9e\x01\n" +
 	"\vAttemptView\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -7319,7 +7448,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x123\n" +
-	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\xeb\x01\n" +
+	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\x81\x02\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7329,7 +7458,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04from\x18\x04 \x01(\x05R\x04from\x120\n" +
 	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x120\n" +
 	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\x12\x16\n" +
-	"\x06stored\x18\a \x01(\bR\x06stored\"p\n" +
+	"\x06stored\x18\a \x01(\bR\x06stored\x12\x14\n" +
+	"\x05chain\x18\b \x01(\tR\x05chain\"p\n" +
 	"\vCollectItem\x12\x18\n" +
 	"\amissing\x18\x01 \x01(\bR\amissing\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
@@ -7387,7 +7517,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xc3\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xd9\n" +
 	"\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
@@ -7427,7 +7557,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x12\x14\n" +
 	"\x05adopt\x18\x1e \x01(\bR\x05adopt\x12\x12\n" +
 	"\x04stop\x18\x1f \x01(\bR\x04stop\x12\x18\n" +
-	"\anotices\x18  \x03(\tR\anotices\x1a6\n" +
+	"\anotices\x18  \x03(\tR\anotices\x12\x14\n" +
+	"\x05chain\x18\" \x01(\tR\x05chain\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -7509,7 +7640,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xe7\x04\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xfd\x04\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -7521,7 +7652,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12>\n" +
 	"\x05items\x18\b \x03(\v2(.switchyard.v1.StatusResponse.ItemsEntryR\x05items\x12\x1f\n" +
 	"\vevent_parts\x18\t \x01(\x05R\n" +
-	"eventParts\x1a:\n" +
+	"eventParts\x12\x14\n" +
+	"\x05chain\x18\n" +
+	" \x01(\tR\x05chain\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +

@@ -1,0 +1,97 @@
+package workers
+
+import (
+	"strings"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const countedRun = `{name: counted, tasks: {a: {type: shell, spec: {command: x}},
+	b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "parent.a.output.n != ''"}}}`
+
+// checkCounted checks the run of countedRun, and that all it has stored lies below its chains.
+func checkCounted(t *testing.T, h *handle, n string, chains ...string) {
+	t.Helper()
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"a": "completed", "b": "completed"})
+	if got := run.GetTasks()["a"].GetResult().GetOutput().GetFields()["n"].GetStringValue(); got != n {
+		t.Errorf("the output is that of attempt %s of all, want %s", got, n)
+	}
+	if text := h.printed("a"); !strings.Contains(text, "line "+n) {
+		t.Errorf("the log of a: %q", text)
+	}
+	for key, err := range h.store.Keys(t.Context(), store.RunPrefix(h.id)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		below := false
+		for _, chain := range chains {
+			below = below || strings.HasPrefix(key, store.RunPrefix(names.Home(h.id, chain)))
+		}
+		if !below {
+			t.Errorf("key %s is below none of %v", key, chains)
+		}
+	}
+}
+
+var counting = []fake.Step{{Output: "n=1", Stdout: "line 1\n"}, {Output: "n=2", Stdout: "line 2\n"}}
+
+// A run whose id was in use before, as after the retention or a deletion in Temporal, reads
+// nothing that the other one has left.
+func TestRunIDUsedAgainStartsAnew(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": counting})
+	c.start("n")
+	in := c.input(countedRun)
+	first := c.submit(in)
+	checkCounted(t, first, "1", first.chain)
+	run, err := c.conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: first.id, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}, names.RunWorkflow, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := &handle{crew: c, id: first.id, run: run, chain: run.GetRunID()}
+	checkCounted(t, second, "2", first.chain, second.chain)
+	if n := c.calls()["a"]; n != 2 {
+		t.Errorf("a ran %d times", n)
+	}
+}
+
+// A run that was reset does again what comes after, and is not answered by what it did before.
+func TestResetRunStartsAnew(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": counting})
+	c.start("n")
+	first := c.submit(c.input(countedRun))
+	checkCounted(t, first, "1", first.chain)
+	var began int64
+	for _, e := range first.history("") {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			began = e.GetEventId()
+			break
+		}
+	}
+	res, err := c.conn.WorkflowService().ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: first.id, RunId: first.chain},
+		Reason: "test", WorkflowTaskFinishEventId: began, RequestId: "reset-" + first.id,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset := &handle{crew: c, id: first.id, run: c.conn.GetWorkflow(t.Context(), first.id, res.GetRunId()), chain: res.GetRunId()}
+	checkCounted(t, reset, "2", first.chain, reset.chain)
+
+	// What a generation of the reset run starts with is what the reset run has left.
+	again := reset.anew(c.input(countedRun), 1, &v1.Again{From: []string{"b"}})
+	checkCounted(t, again, "2", first.chain, reset.chain)
+}
