@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"switchyard/activities/store"
@@ -28,7 +29,7 @@ func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []me
 	missing := map[int32]bool{} // instances that a batch may have completed
 	for i := range members {
 		m := &members[i]
-		if len(m.unheard) == 0 {
+		if len(m.unheard) == 0 && len(m.left) == 0 {
 			continue
 		}
 		a, err := n.ownAnswer(ctx, req, m)
@@ -48,13 +49,16 @@ func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []me
 
 // ownAnswer looks into the records of the attempts of a member that ran alone.
 func (n *Node) ownAnswer(ctx context.Context, req *v1.ExecuteRequest, m *member) (answer, error) {
+	keys := slices.Clone(m.left)
 	for _, attempt := range m.unheard {
-		key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt)
+		keys = append(keys, store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
+	}
+	for _, key := range keys {
 		var record v1.ExecuteResponse
 		switch err := n.Store.GetMessage(ctx, key, &record); {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
-			return answer{}, fmt.Errorf("look for the result of attempt %d of %s: %w", attempt, m.name, err)
+			return answer{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
 		case record.GetState() == "completed":
 			return answer{&record, key}, nil
 		}

@@ -16,6 +16,7 @@ type member struct {
 	index          int32
 	attempt, claim int32
 	unheard        []int32
+	left           []string // keys of records that attempts of generations before may have left
 	item           *structpb.Value
 	checkpoint     *v1.Checkpoint
 }
@@ -25,7 +26,7 @@ func membersOf(req *v1.ExecuteRequest) []member {
 	if len(req.GetBatch()) == 0 {
 		m := member{
 			name: req.GetTask(), index: -1, attempt: req.GetAttempt(), claim: req.GetClaim(),
-			unheard: req.GetUnheard(), item: req.GetItem(), checkpoint: req.GetCheckpoint(),
+			unheard: req.GetUnheard(), left: req.GetLeft(), item: req.GetItem(), checkpoint: req.GetCheckpoint(),
 		}
 		if req.Index != nil {
 			m.index = req.GetIndex()
@@ -37,7 +38,7 @@ func membersOf(req *v1.ExecuteRequest) []member {
 	for i, m := range req.GetBatch() {
 		members[i] = member{
 			name: names.InstanceName(req.GetTask(), int(m.GetIndex())), index: m.GetIndex(), attempt: m.GetAttempt(), claim: m.GetClaim(),
-			unheard: m.GetUnheard(), item: m.GetItem(), checkpoint: m.GetCheckpoint(),
+			unheard: m.GetUnheard(), left: m.GetLeft(), item: m.GetItem(), checkpoint: m.GetCheckpoint(),
 		}
 	}
 	return members

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
@@ -31,9 +32,11 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		for _, one := range task.GetInstances() {
 			instance := names.InstanceName(name, int(one.GetIndex()))
 			carry.Tasks[instance] = carried(&status, instance, instanceTask(one))
+			carry.Tasks[instance].Left = left(req, instance, carry.Tasks[instance].GetTask())
 		}
 		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
 		carry.Tasks[name] = carried(&status, name, task)
+		carry.Tasks[name].Left = left(req, name, task)
 	}
 	for name, items := range status.GetItems() {
 		if t := carry.GetTasks()[name]; t != nil {
@@ -58,6 +61,30 @@ func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarr
 		r.StdoutTruncated, r.StderrTruncated = true, true
 	}
 	return t
+}
+
+// left returns the keys of the records that lost attempts of a task may have left, in this
+// generation and those before: a node that was cut off may have stored one since.
+func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
+	run := req.GetRunId()
+	if of, _, _, _, ok := names.ParseFanOutID(run); ok {
+		run = of
+	}
+	var lost []int32
+	if task.GetState() == "lost" {
+		lost = append(lost, task.GetAttempt())
+	}
+	for _, a := range task.GetAttempts() {
+		if a.GetState() == "lost" && task.GetState() != "completed" && !slices.Contains(lost, a.GetAttempt()) {
+			lost = append(lost, a.GetAttempt())
+		}
+	}
+	for generation := range req.GetGeneration() {
+		for _, attempt := range lost {
+			keys = append(keys, store.ResultKey(names.Home(run, req.GetChain()), generation, name, attempt))
+		}
+	}
+	return keys
 }
 
 // instanceTask is an instance in the form of a task.

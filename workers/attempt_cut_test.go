@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -204,6 +205,51 @@ func TestReportLost(t *testing.T) {
 	run := h.wait()
 	want(t, run, "completed", nil)
 	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetNode() != c.name("n") || a.GetResult().GetStdout() != "once" {
+		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	}
+}
+
+// The last attempt of a task that its node completes while it is cut off is not lost: its
+// record is looked for before the task ends.
+func TestLastReportLost(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true, Stdout: "once"}}})
+	l := c.distant("n")
+	in := c.cutInput()
+	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	h := c.submit(in)
+	c.running("a")
+	eventually(t, "the server knows that it runs", h.spawned)
+	l.cut()
+	c.fake.Release("a")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "once" {
+		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	}
+}
+
+// A new generation of a run looks for what lost attempts of those before have left since.
+func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	l := c.distant("n")
+	in := c.cutInput()
+	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	h := c.submit(in)
+	c.running("a")
+	eventually(t, "the server knows that it runs", h.spawned)
+	l.cut()
+	want(t, h.wait(), "failed", map[string]string{"a": "lost"})
+	// As a node does that has spooled it.
+	record := &v1.ExecuteResponse{State: "completed", Node: c.name("n"), Result: &v1.TaskResult{Stdout: "late"}}
+	if err := c.store.PutMessage(t.Context(), store.ResultKey(h.home(), 0, "a", 0), record); err != nil {
+		t.Fatal(err)
+	}
+	l.mend()
+	run := h.anew(in, 1, &v1.Again{Failed: true}).wait()
+	want(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {
 		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
 	}
 }

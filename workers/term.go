@@ -84,6 +84,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
 		names.ProbeStoreActivity:     control.ProbeStore,
+		names.FindResultActivity:     control.FindResult,
 		names.CollectActivity:        control.Collect,
 		names.SaveCachedActivity:     control.SaveCached,
 		names.AskLocksActivity:       locks.Ask,

@@ -71,6 +71,7 @@ type more struct {
 	cacheKey   string // under which the result is to be kept
 	uncached   string // why its result is kept under none, although it has a cache
 	childRun   string
+	left       []string  // keys of records that attempts of generations before may have left
 	items      *v1.Items // of a foreach whose list was evaluated
 	fan        *fan      // nil: it has no instances, or not yet
 	readyAt    time.Time // when it could first start; zero: not known
@@ -316,6 +317,14 @@ func (b *board) refusals(i int) int32 { return b.entries[i].refusals }
 
 // unheard are the attempts of task i whose end nobody heard of.
 func (b *board) unheard(i int) []int32 { return b.entries[i].unheard }
+
+// left are the keys of the records that attempts of task i in generations before may have left.
+func (b *board) left(i int) []string {
+	if m := b.entries[i].more; m != nil {
+		return m.left
+	}
+	return nil
+}
 
 // checkpoint is what the newest attempt of task i has left for the next; nil: nothing.
 func (b *board) checkpoint(i int) *v1.Checkpoint { return b.entries[i].checkpoint }

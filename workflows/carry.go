@@ -305,7 +305,7 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	t := &v1.TaskCarry{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unheard: e.unheard, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: b.items(i),
-		Paused: b.suspended(i),
+		Paused: b.suspended(i), Left: b.left(i),
 	}
 	if e.record != "" {
 		kept := e.result
@@ -373,6 +373,9 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	}
 	if e.state == dag.StateAssigned {
 		e.why, e.text = e.text, ""
+	}
+	if len(t.GetLeft()) > 0 {
+		b.rare(i).left = t.GetLeft()
 	}
 	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil || t.GetPaused() != "" {
 		m := b.rare(i)

@@ -143,7 +143,11 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 		cancel()
 		res := &v1.ExecuteResponse{}
 		err := f.Get(r.ctx, res)
-		if !r.outlives(att, res, err) {
+		switch {
+		case r.outlives(att, res, err):
+		case r.endsAsLost(att, err):
+			r.findResult(att, res, err)
+		default:
 			r.over(att, res, err)
 		}
 	})

@@ -7,10 +7,12 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
 )
 
 // What a dispatch says of its node: ClaimRef.outcome.
@@ -108,6 +110,29 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
 	}
 	d.ended.ExitCode = cmp.Or(res.GetResult(), nothingRan).GetExitCode()
+}
+
+// endsAsLost reports whether a task may end because its last attempt was lost.
+func (r *run) endsAsLost(att *attempt, err error) bool {
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	if !ok || len(att.members) > 1 || timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_HEARTBEAT || !lastBeat(timeout).GetSpawned() {
+		return false
+	}
+	i := att.members[0]
+	return !r.core.RetriesLeft(i) || r.core.Definition(i).GetRetry().GetWhen() != ""
+}
+
+// findResult ends an attempt that was lost with what it has recorded, if it has completed. Where
+// retries are left, the next attempt looks for that itself.
+func (r *run) findResult(att *attempt, res *v1.ExecuteResponse, err error) {
+	i := att.members[0]
+	r.must("look for the result of "+r.core.Name(i), names.FindResultActivity, func(found workflow.Future) {
+		var record v1.ExecuteResponse
+		if found.Get(r.ctx, &record) == nil && record.GetState() == dag.StateCompleted {
+			res, err = &record, nil
+		}
+		r.over(att, res, err)
+	}, names.Home(r.id, r.chain), r.in.GetGeneration(), r.core.Name(i), r.core.Task(i).Attempt, r.inlineLimit())
 }
 
 // outcomeOf is what the answer of a node says of the node.

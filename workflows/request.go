@@ -40,6 +40,7 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 		Generation:  r.in.GetGeneration(),
 		Incarnation: a.incarnation,
 		Unheard:     r.board.unheard(first),
+		Left:        r.board.left(first),
 		Checkpoint:  r.board.checkpoint(first),
 	}
 	if t := definition.Timeout(def); t > 0 {
@@ -134,7 +135,7 @@ func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
 		rec := r.core.Task(m)
 		member := &v1.Member{
 			Index: int32(r.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
-			Unheard: r.board.unheard(m), Checkpoint: r.board.checkpoint(m),
+			Unheard: r.board.unheard(m), Left: r.board.left(m), Checkpoint: r.board.checkpoint(m),
 		}
 		member.Item, _ = r.item(m)
 		req.Batch = append(req.Batch, member)

@@ -110,6 +110,11 @@ func (s *State) repeat(i int, rec Record) {
 	}
 }
 
+// RetriesLeft reports whether a task whose attempt fails now would have another one.
+func (s *State) RetriesLeft(i int) bool {
+	return s.Task(i).Attempt < s.node(i).retry.retries && s.mayStart(i)
+}
+
 // skip ends a task that does not run, with the instances that it has not begun.
 func (s *State) skip(i int, reason, text string) {
 	if s.hasOpen(i) {

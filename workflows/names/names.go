@@ -49,6 +49,7 @@ const (
 	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
 	ProbeStoreActivity     = "ProbeStore"
+	FindResultActivity     = "FindResult"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
 )

@@ -2520,7 +2520,9 @@ type TaskCarry struct {
 	// A person has suspended it, and who and why, in one line; empty: nobody has.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
 	// First execution of the run that it has started, which has not ended; empty: there is none.
-	ChildFirst    string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
+	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
+	// Keys of the records that attempts of generations before may have left which were lost.
+	Left          []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2700,6 +2702,13 @@ func (x *TaskCarry) GetChildFirst() string {
 		return x.ChildFirst
 	}
 	return ""
+}
+
+func (x *TaskCarry) GetLeft() []string {
+	if x != nil {
+		return x.Left
+	}
+	return nil
 }
 
 // HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
@@ -5582,7 +5591,9 @@ type ExecuteRequest struct {
 	// What the log of the attempt is to say first, a line each.
 	Notices []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
+	// As TaskCarry.left, of a task or instance that goes by itself.
+	Left          []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5855,6 +5866,13 @@ func (x *ExecuteRequest) GetChain() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetLeft() []string {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
 // Ancestors are what the tasks above a task have left, as far as it reads them.
 type Ancestors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5924,7 +5942,9 @@ type Member struct {
 	// As ExecuteRequest.item.
 	Item *structpb.Value `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
 	// As ExecuteRequest.checkpoint.
-	Checkpoint    *Checkpoint `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint *Checkpoint `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// As TaskCarry.left.
+	Left          []string `protobuf:"bytes,7,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5997,6 +6017,13 @@ func (x *Member) GetItem() *structpb.Value {
 func (x *Member) GetCheckpoint() *Checkpoint {
 	if x != nil {
 		return x.Checkpoint
+	}
+	return nil
+}
+
+func (x *Member) GetLeft() []string {
+	if x != nil {
+		return x.Left
 	}
 	return nil
 }
@@ -7262,7 +7289,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xc2\x06\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xd6\x06\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -7290,7 +7317,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x16\n" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
-	"childFirst\"\x8b\x02\n" +
+	"childFirst\x12\x12\n" +
+	"\x04left\x18\x17 \x03(\tR\x04left\"\x8b\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -7517,7 +7545,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xd9\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xed\n" +
 	"\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
@@ -7558,7 +7586,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05adopt\x18\x1e \x01(\bR\x05adopt\x12\x12\n" +
 	"\x04stop\x18\x1f \x01(\bR\x04stop\x12\x18\n" +
 	"\anotices\x18  \x03(\tR\anotices\x12\x14\n" +
-	"\x05chain\x18\" \x01(\tR\x05chain\x1a6\n" +
+	"\x05chain\x18\" \x01(\tR\x05chain\x12\x12\n" +
+	"\x04left\x18# \x03(\tR\x04left\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -7575,7 +7604,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xcf\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xe3\x01\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
@@ -7584,7 +7613,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04item\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x04item\x129\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\"2\n" +
+	"checkpoint\x12\x12\n" +
+	"\x04left\x18\a \x03(\tR\x04left\"2\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
