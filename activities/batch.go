@@ -198,9 +198,13 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 		return nil
 	}
 	key := store.ResultKey(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
-	first, err := b.node.record(ctx, key, res)
+	var first *v1.ExecuteResponse
+	err := b.node.insist(ctx, func() (err error) {
+		first, err = b.node.record(ctx, key, res)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("store the result of %s: %w", m.name, err)
 	}

@@ -165,7 +165,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 			return cut(earlier.res, earlier.reference, int(req.GetInlineLimit())), nil
 		}
 	}
-	s, err := n.gather(ctx, req)
+	s, err := n.awaitSupplies(ctx, req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stopped(ctx, nil), nil
@@ -229,7 +229,9 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 		return res, err
 	}
 	a.stamp(res)
-	return n.report(cleanup, a, res)
+	answering, answered := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer answered()
+	return n.report(answering, a, res)
 }
 
 // report returns what is to be said of an attempt that has run: what it left,

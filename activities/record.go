@@ -17,6 +17,34 @@ import (
 // record, when it can do without.
 const recordTimeout = 10 * time.Second
 
+// answerTimeout bounds how long the report of an attempt waits for a store that is away, when
+// its answer is too large to travel. Until then the attempt beats, although its process has ended.
+const answerTimeout = 10 * time.Minute
+
+// insist calls f until it succeeds, until ctx ends, or until it fails although the store
+// answers; a value that the store cannot give or take is not waited for.
+func (n *Node) insist(ctx context.Context, f func() error) error {
+	for try, pause := 1, firstReadPause; ; pause = min(2*pause, lastReadPause) {
+		err := f()
+		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
+			return err
+		}
+		if n.Store.Probe(ctx, probeRun) == nil {
+			if try++; try > storeTries {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// probeRun has the values with which a node finds out whether the store answers.
+const probeRun = "probe"
+
 // record stores the answer of an attempt, unless there is one that says completed:
 // the first one counts. It returns the one that does.
 func (n *Node) record(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
@@ -50,7 +78,11 @@ func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, m *member, res 
 		defer cancel()
 	}
 	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
-	first, err := n.record(ctx, key, res)
+	var first *v1.ExecuteResponse
+	err := n.insist(ctx, func() (err error) {
+		first, err = n.record(ctx, key, res)
+		return err
+	})
 	switch {
 	case err == nil:
 		return cut(first, key, limit), nil

@@ -33,6 +33,16 @@ func (g *supplies) say(log *logs.Writer) {
 	}
 }
 
+// awaitSupplies is gather with patience: while the store is away, which fails no task, it
+// waits. The error is final, or that of ctx.
+func (n *Node) awaitSupplies(ctx context.Context, req *v1.ExecuteRequest) (s *supplies, err error) {
+	err = n.insist(ctx, func() (err error) {
+		s, err = n.gather(ctx, req)
+		return err
+	})
+	return s, err
+}
+
 // gather reads what a request refers to.
 func (n *Node) gather(ctx context.Context, req *v1.ExecuteRequest) (*supplies, error) {
 	g := &supplies{notices: slices.Clone(req.GetNotices())}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -59,7 +60,7 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 		err = b.store.Put(ctx, key, data)
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.failed(ctx, key, err)
 	}
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
@@ -106,6 +107,15 @@ func alreadyStored(format string, args ...any) error {
 	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(format, args...))
 }
 
+// failed gives the error of a call its code: while the store is away a node is to try again.
+func (b blobs) failed(ctx context.Context, key string, err error) error {
+	run := strings.Split(key, "/")[1]
+	if errors.Is(err, store.ErrNotFound) || ctx.Err() != nil || b.store.Probe(ctx, run) == nil {
+		return err
+	}
+	return connect.NewError(connect.CodeUnavailable, err)
+}
+
 // GetBlob returns a value.
 func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
 	key := req.Msg.GetKey()
@@ -121,7 +131,7 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 	}
 	data, err := b.store.Get(ctx, key)
 	if err != nil {
-		return nil, err
+		return nil, b.failed(ctx, key, err)
 	}
 	if len(data) > store.MaxValueBytes {
 		return nil, connect.NewError(connect.CodeOutOfRange,
@@ -151,7 +161,7 @@ func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsR
 	page := &v1.ListBlobsResponse{}
 	for key, err := range b.store.Keys(ctx, prefix) {
 		if err != nil {
-			return nil, err
+			return nil, b.failed(ctx, prefix, err)
 		}
 		if key <= after {
 			continue

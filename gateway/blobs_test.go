@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -390,5 +391,33 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// While its own store is away a gateway tells nodes to try again, and not that they are wrong.
+func TestBlobsOfStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := blobs{store: s}
+	put := connect.NewRequest(&v1.PutBlobRequest{Key: store.StatusKey("ci-0k", 0), Data: []byte("x")})
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PutBlob(t.Context(), put); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := b.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: put.Msg.GetKey()})); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("get: %v", err)
+	}
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PutBlob(t.Context(), put); err != nil {
+		t.Errorf("put when it is back: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
+	"switchyard/workflows/names"
 )
 
 // takeAway makes the store unreachable until the function that it returns is called.
@@ -38,8 +39,12 @@ func TestRunsWaitForStore(t *testing.T) {
 	c := y.crew(t, script{
 		"large": {{Output: large}}, "gate": block, "inner": block, "failing": {{Block: true, Result: fake.Exit(75).Result}, {}},
 		"cancelled-large": {{Output: large}}, "cancelled-gate": block,
+		"stored": {{Block: true, Output: large}}, "flaky": {fake.Exit(1), {}},
 	})
 	c.start("n")
+	failing := c.input(`{name: again, tasks: {flaky: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
+	failed := c.submit(failing)
+	want(t, failed.wait(), "failed", map[string]string{"flaky": "failed"})
 	runs := map[string]*handle{
 		"condition": c.submit(c.input(`{name: condition, tasks: {
 			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
@@ -51,22 +56,32 @@ func TestRunsWaitForStore(t *testing.T) {
 			failing: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1, when: "attempt.exitCode == 75"}}}}`)),
 		"child": c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
 			child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("child", "inner", "")))),
+		"result": c.submit(c.input(`{name: result, tasks: {stored: {type: shell, spec: {command: x}}}}`)),
+		"input": c.submit(c.input(`{name: input, tasks: {
+			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			reads: {type: shell, spec: {command: x}, dependsOn: [large, gate]}}}`)),
 		"cancel": c.submit(c.input(`{name: cancelled, tasks: {
 			cancelled-large: {type: shell, spec: {command: x}}, cancelled-gate: {type: shell, spec: {command: x}},
 			never: {type: shell, spec: {command: x}, dependsOn: [cancelled-large, cancelled-gate], condition: "parent['cancelled-large'].output.word == 'yes'"}}}`)),
 	}
-	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "cancel": "cancelled-large"} {
+	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "input": "large", "cancel": "cancelled-large"} {
 		runs[name].until(task, func(t *v1.Task) bool { return t.GetState() == "completed" })
 	}
-	for _, task := range []string{"gate", "inner", "failing", "cancelled-gate"} {
+	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.running(task)
 	}
-	eventually(t, "both gates are closed", func() bool { return c.calls()["gate"] == 2 })
+	eventually(t, "all gates are closed", func() bool { return c.calls()["gate"] == 3 })
 
 	bringBack := y.takeAway(t)
-	for _, task := range []string{"gate", "inner", "failing", "cancelled-gate"} {
+	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.fake.Release(task)
 	}
+	runs["again"] = failed.anew(failing, 1, &v1.Again{Failed: true})
+	eventually(t, "a run that is done again says why it has not begun", func() bool {
+		value, err := c.conn.QueryWorkflow(t.Context(), failed.id, "", names.StatusQuery, &v1.StatusRequest{})
+		var s v1.StatusResponse
+		return err == nil && value.Get(&s) == nil && s.GetRun().GetState() == "pending" && strings.HasPrefix(s.GetRun().GetProblem(), "waits to load the state")
+	})
 	problem := func(h *handle) string { return h.status(&v1.StatusRequest{}).GetRun().GetProblem() }
 	for name, wants := range map[string]string{
 		"condition": "waits to evaluate conditions: ", "fan-out": "waits to evaluate conditions: ",
@@ -87,15 +102,22 @@ func TestRunsWaitForStore(t *testing.T) {
 	want(t, runs["fan-out"].wait(), "completed", map[string]string{"each": "completed"})
 	want(t, runs["retry"].wait(), "completed", map[string]string{"failing": "completed"})
 	want(t, runs["child"].wait(), "completed", map[string]string{"child": "completed"})
+	want(t, runs["result"].wait(), "completed", map[string]string{"stored": "completed"})
+	want(t, runs["input"].wait(), "completed", map[string]string{"reads": "completed"})
+	want(t, runs["again"].wait(), "completed", map[string]string{"flaky": "completed"})
 	want(t, runs["cancel"].wait(), "cancelled", map[string]string{"never": "cancelled"})
-	for task, n := range map[string]int{"large": 2, "gate": 2, "after": 1, "each": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
+	for task, n := range map[string]int{"large": 3, "gate": 3, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
 		if got := c.calls()[task]; got != n {
 			t.Errorf("%s ran %d times", task, got)
 		}
 	}
 	for name, h := range runs {
 		var kept v1.StatusResponse
-		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.home(), 0), &kept); err != nil || kept.GetRun().GetProblem() != "" {
+		generation := int32(0)
+		if name == "again" {
+			generation = 1
+		}
+		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.home(), generation), &kept); err != nil || kept.GetRun().GetProblem() != "" {
 			t.Errorf("%s: kept %q, %v", name, kept.GetRun().GetProblem(), err)
 		}
 		if n := len(h.history("")); n > 250 {

@@ -10,6 +10,10 @@
 //	      ── spooler ── remote  the same, with a spool on the node's disk
 //	                 └─ spool   while the gateway is away
 //
+// A store that is away gives errors, and never ErrNotFound: a folder has a marker by which
+// it is told from the empty one in its place while its file system is gone. Probe tells whether
+// an error concerns one value or the store.
+//
 // The package may import proto and libraries; it knows no Temporal and nothing
 // of what its values mean.
 package store

@@ -69,6 +69,7 @@ type run struct {
 	State      string             `json:"state"`
 	Error      string             `json:"error"`
 	Generation int                `json:"generation"`
+	Problem    string             `json:"problem"`
 	Tasks      map[string]runTask `json:"tasks"`
 }
 

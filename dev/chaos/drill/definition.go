@@ -22,6 +22,7 @@ type taskSpec struct {
 	Constraints map[string]any    `json:"constraints,omitempty"`
 	Resources   map[string]any    `json:"resources,omitempty"`
 	Retry       map[string]any    `json:"retry,omitempty"`
+	Condition   string            `json:"condition,omitempty"`
 	Parallel    int               `json:"parallel,omitempty"`
 	Batch       any               `json:"batch,omitempty"`
 	Mutex       string            `json:"mutex,omitempty"`

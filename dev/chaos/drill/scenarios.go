@@ -43,6 +43,7 @@ func Scenarios() []Scenario {
 		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
 		{Name: "adopt", Says: "kill -9 and restart of a worker with running containers", run: adopt, patient: true},
 		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
+		{Name: "store-away", Says: "the store is away while runs are at every stage", run: storeAway, patient: true},
 		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
 }

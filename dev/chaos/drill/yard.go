@@ -83,7 +83,7 @@ func (y *Yard) startGateway() error {
 // restartGateway starts a gateway at the address that it had.
 func (y *Yard) restartGateway(i int) error {
 	p, err := startProcess(y.Dir, gatewayName(i), append(y.env(), "TEMPORAL_ADDRESS="+y.temporal), y.Binary,
-		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", filepath.Join(y.Dir, "store"))
+		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.storeDir())
 	if err != nil {
 		return err
 	}
