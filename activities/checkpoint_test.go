@@ -73,7 +73,7 @@ func TestCheckpointTooLarge(t *testing.T) {
 	b := newBench(t, nil).withShell()
 	req := request("a")
 	req.Checkpoint = &v1.Checkpoint{Data: []byte("before")}
-	req.Spec = command(t, `head -c 9000000 /dev/zero >"$SWITCHYARD_CHECKPOINT"; exit 1`)
+	req.Spec = command(t, `head -c 9000000 /dev/zero >"$SWITCHYARD_LOCAL_TEMP_DIR/new"; mv "$SWITCHYARD_LOCAL_TEMP_DIR/new" "$SWITCHYARD_CHECKPOINT"; exit 1`)
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "failed", "exit_code")
 	if string(res.GetCheckpoint().GetData()) != "before" || res.GetResult().GetStderr() != "" {
