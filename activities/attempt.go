@@ -27,9 +27,8 @@ type attempt struct {
 	key     attemptKey
 	// stop ends the attempt; the first cause counts.
 	stop context.CancelCauseFunc
-	// queue is that by which it came; gpuLane says that it is the one for tasks that use GPUs.
-	queue   string
-	gpuLane bool
+	// queue is that by which it came.
+	queue string
 	// heartbeat is its heartbeat time-out; 0: the default.
 	heartbeat time.Duration
 	// carry runs it and returns its answer.
@@ -111,7 +110,7 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 	t := termsOf(d.heartbeat, n.BeatInterval)
 	members := membersOf(req)
 	a := &attempt{
-		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, gpuLane: isGPULane(n.Name, d.queue), heartbeat: d.heartbeat,
+		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, heartbeat: d.heartbeat,
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))

@@ -328,23 +328,19 @@ func TestAnswerHasTheNodesTimes(t *testing.T) {
 func TestGPUsOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		has, lane bool
-		given     []int32
-		want      []int32
+		has   bool
+		given []int32
+		want  []int32
 	}{
 		"given":                      {has: true, given: []int32{1, 3}, want: []int32{1, 3}},
 		"given, though none is seen": {given: []int32{1}, want: []int32{1}},
 		"none":                       {has: true, want: []int32{}},
 		"a node without":             {},
-		"a node with GPUs, any":      {has: true, lane: true},
 	} {
 		n := &Node{HasGPUs: func() bool { return test.has }}
-		got := n.gpus(&attempt{req: &v1.ExecuteRequest{Gpus: test.given}, gpuLane: test.lane})
+		got := n.gpus(&attempt{req: &v1.ExecuteRequest{Gpus: test.given}})
 		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
-	}
-	if !isGPULane("n", "node:n:gpu") || isGPULane("n", "node:n:cpu") {
-		t.Error("the lane is not known")
 	}
 }

@@ -29,7 +29,7 @@ func (q *Queue) candidate(s *shape, n *node, ahead bool) candidate {
 
 // base is the node's score for the shape without tasks.
 func (n *node) base(s *shape) float64 {
-	if s.need.usesGPU {
+	if s.need.gpus > 0 {
 		return n.now.scoreGPU
 	}
 	return n.now.score

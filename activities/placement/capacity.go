@@ -89,7 +89,7 @@ type view struct {
 func (q *Queue) look(s *shape, n *node) view {
 	v := view{shape: s, n: n, now: q.now, stretch: 1}
 	// What holds a GPU or a part of the machine of its own must not wait behind others for it.
-	if !s.need.usesGPU && s.need.numa == noNUMA && v.waitsThere() && q.fillsAhead(n) {
+	if s.need.gpus == 0 && s.need.numa == noNUMA && v.waitsThere() && q.fillsAhead(n) {
 		v.stretch = aheadFactor
 	}
 	return v

@@ -73,7 +73,7 @@ func (q *Queue) verdict(s *shape, n *node) *v1.NodeVerdict {
 	if s.target.Node != "" {
 		return out
 	}
-	parts := n.figures.parts(s.need.usesGPU, q.opts.Weights.forTasks(n.tasks))
+	parts := n.figures.parts(s.need.gpus > 0, q.opts.Weights.forTasks(n.tasks))
 	out.Score = Sum(parts)
 	for _, p := range parts {
 		out.Parts = append(out.Parts, &v1.ScorePart{Name: p.Name, Value: p.Value})

@@ -73,7 +73,8 @@ func TestWhatIsGranted(t *testing.T) {
 		"indices and one more":         {node(), []func(*v1.TaskRequest){pinned("a::3,2"), withGPUs(3)}, grants{[]int32{0, 2, 3}, -1}},
 		"GPUs that do not tell":        {aNode("a", gpusOn(-1, -1), numaNodes(2, 4, 4096)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
 		"a machine that does not tell": {aNode("a", gpusOn(0, 0)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
-		"only a node with GPUs":        {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true })}, grants{nil, -1}},
+		"a GPU required":               {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true })}, grants{[]int32{0}, 0}},
+		"a GPU required, more asked":   {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), withGPUs(2)}, grants{[]int32{0, 1}, 0}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,7 @@ type need struct {
 	milliCores int64
 	memoryMB   int64
 	gpus       int
-	usesGPU    bool // wants a node with GPUs, whether or not it holds any
-	numa       int  // NUMA node that it asks for, or noNUMA
+	numa       int // NUMA node that it asks for, or noNUMA
 }
 
 func needOf(req *v1.TaskRequest, target Target) need {
@@ -33,7 +32,9 @@ func needOf(req *v1.TaskRequest, target Target) need {
 	if res != nil && res.Cores != nil {
 		n.milliCores = thousandthsOf(res.GetCores())
 	}
-	n.usesGPU = n.gpus > 0 || req.GetConstraints().GetRequiresGpu()
+	if req.GetConstraints().GetRequiresGpu() {
+		n.gpus = max(n.gpus, 1) // a node gives an attempt no GPU that it does not hold
+	}
 	return n
 }
 

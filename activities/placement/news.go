@@ -75,7 +75,7 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 
 func (r *request) assignment() *v1.Assignment {
 	lane := names.CPULane
-	if r.shape.need.usesGPU {
+	if r.shape.need.gpus > 0 {
 		lane = names.GPULane
 	}
 	a := &v1.Assignment{

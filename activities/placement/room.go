@@ -41,7 +41,7 @@ func conditionFilters() []filter {
 		},
 		{"gaming",
 			func(v *view) bool {
-				return !v.n.now.gaming || !v.constraints.GetAvoidGaming() && !v.need.usesGPU
+				return !v.n.now.gaming || !v.constraints.GetAvoidGaming() && v.need.gpus == 0
 			},
 			func(v *view) phrase {
 				if v.constraints.GetAvoidGaming() {
@@ -143,5 +143,5 @@ func (v *view) wantedGPUs() string {
 	if len(v.target.GPUIndices) > 0 {
 		return ""
 	}
-	return count(v.leastGPUs(), "free GPU")
+	return count(v.need.gpus, "free GPU")
 }

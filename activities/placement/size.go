@@ -6,14 +6,14 @@ import "strings"
 func totalFilters() []filter {
 	return []filter{
 		{"gpus",
-			func(v *view) bool { return len(v.n.gpus) >= v.leastGPUs() && len(v.missingGPUs()) == 0 },
+			func(v *view) bool { return len(v.n.gpus) >= v.need.gpus && len(v.missingGPUs()) == 0 },
 			func(v *view) phrase {
 				have := len(v.n.gpus)
 				switch {
 				case have == 0:
 					return phrase{verb: has, object: "no GPU", want: v.wantedGPUs(), got: "none"}
-				case have < v.leastGPUs():
-					return phrase{verb: has, object: count(have, "GPU") + " of " + number(v.leastGPUs()) + " asked",
+				case have < v.need.gpus:
+					return phrase{verb: has, object: count(have, "GPU") + " of " + number(v.need.gpus) + " asked",
 						want: v.wantedGPUs(), got: number(max(0, v.freeGPUs()))}
 				}
 				return phrase{verb: lacks, object: "GPU " + strings.Join(v.missingGPUs(), ", ")}

@@ -60,14 +60,6 @@ func (v *view) refusals() []string {
 	return policy.Refusals(v.n.snap.GetContainers(), v.container)
 }
 
-// leastGPUs is the number of GPUs that the node must have, in use or not.
-func (v *view) leastGPUs() int {
-	if v.need.usesGPU {
-		return max(v.need.gpus, 1)
-	}
-	return 0
-}
-
 // missingGPUs returns the indices asked for that the node does not have.
 func (v *view) missingGPUs() []string {
 	var out []string
