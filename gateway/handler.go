@@ -23,8 +23,8 @@ import (
 const maxMessageBytes = 4 << 20
 
 // Handler serves RunService, WorkflowService, NodeService and BlobService to Connect, gRPC and
-// gRPC-Web clients, with the gRPC services for health and reflection and GET
-// /healthz beside them. gRPC needs an HTTP/2 server; Listen starts one.
+// gRPC-Web clients, with the gRPC services for health and reflection, GET /healthz
+// (the process lives) and GET /readyz (it can answer calls) beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	options := append(strictJSONs(),
 		connect.WithInterceptors(edge{g.log, g.bounds.streams}, observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
@@ -46,6 +46,7 @@ func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", g.bounds.protect(rpc))
 	mux.HandleFunc("GET /healthz", g.healthz)
+	mux.HandleFunc("GET /readyz", g.readyz)
 	g.serveMetrics(mux)
 	return g.protect(mux)
 }

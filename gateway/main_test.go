@@ -26,6 +26,9 @@ import (
 // input. In a process of its own it does not hide goroutines that leak here.
 const serverEnv = "GATEWAY_TEST_TEMPORAL"
 
+// quietLogger keeps the Temporal SDK from writing into the output of tests.
+var quietLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
 var (
 	// temporalClient talks to the Temporal server of the tests.
 	temporalClient client.Client
@@ -74,8 +77,7 @@ func runTests(m *testing.M) int {
 	if err != nil {
 		panic("the Temporal server did not start")
 	}
-	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	temporalClient, err = client.Dial(client.Options{HostPort: strings.TrimSpace(address), Logger: quiet})
+	temporalClient, err = client.Dial(client.Options{HostPort: strings.TrimSpace(address), Logger: quietLogger})
 	if err != nil {
 		panic(err)
 	}

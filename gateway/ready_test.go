@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store"
+)
+
+// TestReadyNeedsTemporalAndTheStore asks a gateway that has both, and some that lack one.
+func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
+	gone, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: quietLogger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	broken := filepath.Join(t.TempDir(), "store")
+	for name, test := range map[string]struct {
+		client   client.Client
+		location string
+		stopped  bool
+		want     int
+		says     string
+	}{
+		"all there":        {temporalClient, "mem://", false, http.StatusOK, `"ready"`},
+		"without Temporal": {gone, "mem://", false, http.StatusServiceUnavailable, "Temporal does not answer"},
+		"without a store":  {temporalClient, broken, false, http.StatusServiceUnavailable, "the store does not answer"},
+		"shutting down":    {temporalClient, "mem://", true, http.StatusServiceUnavailable, "shutting down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept, err := store.Open(t.Context(), test.location)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kept.Close()
+			if test.location == broken {
+				// What lies in the way of the key is no file that can be read.
+				if err := os.MkdirAll(filepath.Join(broken, "runs", "readyz"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink("status", filepath.Join(broken, "runs", "readyz", "status")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g, err := New(Config{Client: test.client, Store: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			if test.stopped {
+				g.Close()
+			}
+			server := httptest.NewServer(g.Handler())
+			defer server.Close()
+			res, err := server.Client().Get(server.URL + "/readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != test.want || !strings.Contains(string(body), test.says) || strings.Contains(string(body), broken) {
+				t.Errorf("%s, %v: %s", res.Status, err, body)
+			}
+		})
+	}
+}
