@@ -68,7 +68,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 // count counts a run that has ended with its tasks. A task that has fanned out
 // counts as its instances.
 func (c *Control) count(run *v1.Run) {
-	c.Metrics.RunEnded(run.GetState())
+	c.Metrics.RunEnded(run.GetName(), run.GetState())
 	for _, task := range run.GetTasks() {
 		if task.Count == nil {
 			c.Metrics.TasksEnded(task.GetType(), task.GetState(), 1)

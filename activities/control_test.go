@@ -124,7 +124,7 @@ func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
 func TestSaveStatus(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	m, err := metrics.New()
+	m, err := metrics.New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestSaveStatus(t *testing.T) {
 		bytes int
 		whole bool
 	}{"small": {1000, true}, "large": {300 << 10, false}} {
-		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
+		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
 			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}},
 			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
 		kept, err := c.SaveStatus(t.Context(), status, &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}})
@@ -154,7 +154,7 @@ func TestSaveStatus(t *testing.T) {
 	}
 	scrape := httptest.NewRecorder()
 	m.Handler().ServeHTTP(scrape, httptest.NewRequest("GET", metrics.Path, nil))
-	for _, want := range []string{`switchyard_runs_total{state="failed"} 2`, `switchyard_tasks_total{state="failed",type=""} 2`, `switchyard_tasks_total{state="dead_letter",type=""} 2`} {
+	for _, want := range []string{`switchyard_runs_total{state="failed",workflow="ci"} 2`, `switchyard_tasks_total{state="failed",type=""} 2`, `switchyard_tasks_total{state="dead_letter",type=""} 2`} {
 		if !strings.Contains(scrape.Body.String(), want) {
 			t.Errorf("a scrape does not say %s", want)
 		}

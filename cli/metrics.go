@@ -12,7 +12,7 @@ func (s *stack) startMetrics(ctx context.Context, cfg stackConfig) (*metrics.Met
 	if !cfg.Metrics && cfg.MetricsAddress == "" {
 		return nil, nil
 	}
-	figures, err := metrics.New()
+	figures, err := metrics.New(version())
 	if err != nil || cfg.MetricsAddress == "" {
 		return figures, err
 	}

@@ -70,7 +70,7 @@ func TestReflection(t *testing.T) {
 // sends reading requests without a word about their origin.
 func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	t.Parallel()
-	figures, err := metrics.New()
+	figures, err := metrics.New("test")
 	if err != nil {
 		t.Fatal(err)
 	}

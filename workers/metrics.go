@@ -9,10 +9,10 @@ import (
 func ledgerFigures(l *node.Ledger) metrics.Ledger {
 	total, reserved := l.Machine().Total(), l.Reserved()
 	return metrics.Ledger{
-		Slots:    metrics.Amount{Total: float64(l.Slots()), Used: float64(len(l.Running()))},
-		Cores:    metrics.Amount{Total: total.Cores, Used: reserved.Cores},
-		MemoryMB: metrics.Amount{Total: total.MemoryMB, Used: reserved.MemoryMB},
-		GPUs:     metrics.Amount{Total: float64(len(total.GPUs)), Used: float64(len(reserved.GPUs))},
+		Slots:       metrics.Amount{Total: float64(l.Slots()), Used: float64(len(l.Running()))},
+		Cores:       metrics.Amount{Total: total.Cores, Used: reserved.Cores},
+		MemoryBytes: metrics.Amount{Total: total.MemoryMB * (1 << 20), Used: reserved.MemoryMB * (1 << 20)},
+		GPUs:        metrics.Amount{Total: float64(len(total.GPUs)), Used: float64(len(reserved.GPUs))},
 	}
 }
 

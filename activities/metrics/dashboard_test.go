@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
 )
 
 func get(t *testing.T, url string) string {
@@ -83,45 +82,5 @@ func TestDashboard(t *testing.T) {
 		if !strings.HasPrefix(figure, "temporal_") && !drawn[figure] {
 			t.Errorf("no panel draws %s", figure)
 		}
-	}
-}
-
-// TestAlertRules holds that every rule asks for figures that a scrape shows.
-func TestAlertRules(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../dev/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Groups []struct {
-			Rules []struct{ Alert, Expr string }
-		}
-	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]bool{}
-	for _, line := range scrape(t, filled(t)) {
-		figure, _, _ := strings.Cut(strings.Fields(line)[0], "{")
-		shown[figure] = true
-	}
-	rules := 0
-	for _, group := range file.Groups {
-		for _, rule := range group.Rules {
-			rules++
-			figures := regexp.MustCompile(`\b(switchyard|worker|temporal)_[a-z_]+`).FindAllString(rule.Expr, -1)
-			if rule.Alert == "" || len(figures) == 0 {
-				t.Errorf("rule %q with %q names no figure", rule.Alert, rule.Expr)
-			}
-			for _, figure := range figures {
-				if !shown[figure] {
-					t.Errorf("rule %s asks for %s, which no scrape shows", rule.Alert, figure)
-				}
-			}
-		}
-	}
-	if rules == 0 {
-		t.Error("there are no rules")
 	}
 }

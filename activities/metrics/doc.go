@@ -5,10 +5,13 @@
 //
 // # Names
 //
-// What a scrape shows is named here and nowhere else; dev/grafana draws it, and a
-// test holds the two together. A label "node" is a node's name, "type" the type of
-// a task, "state" a word of the data model.
+// What a scrape shows is named here and nowhere else; dev/grafana draws it and
+// dev/deploy/alerts.yaml watches it, and tests hold them together. A label "node_id"
+// is a node's name, "type" the type of a task, "state" a word of the data model.
 //
+//	switchyard_build_info{version,goversion}            1
+//	switchyard_runs_total{workflow,state}               runs that ended, by how
+//	switchyard_tasks_total{type,state}                  their tasks and instances
 //	switchyard_task_attempts_total{type,state}          attempts that ended on nodes, by how
 //	switchyard_task_queue_seconds{type}                 from ready to placed
 //	switchyard_task_run_seconds{type,state}             from the start of the process to its end
@@ -17,12 +20,14 @@
 //	switchyard_placement_reassignments_total{reason}    dispatches that ended without an attempt, or lost with a node
 //	switchyard_placement_owner                          1 while this process owns the queue
 //	switchyard_nodes{state}                             nodes of the fleet
-//	switchyard_node_heartbeat_age_seconds{node}         age of the newest heartbeat
-//	switchyard_node_slots{node,kind}                    total and used
-//	switchyard_ledger{node,resource,kind}               total and reserved cores, memory_mb, gpus
-//	worker_claims_total{node}                           attempts that a node took up
-//	worker_claim_contention_total{node}                 attempts that it handed back, as another held or wanted the place
-//	worker_lease_expirations_total{node}                attempts that it ended because their lease was over
+//	switchyard_node_heartbeat_age_seconds{node_id}      age of the newest heartbeat
+//	switchyard_node_slots{node_id,kind}                 total and used
+//	switchyard_node_cores{node_id,kind}                 total and reserved
+//	switchyard_node_memory_bytes{node_id,kind}          total and reserved
+//	switchyard_node_gpus{node_id,kind}                  total and reserved
+//	switchyard_worker_claims_total{node_id}             attempts that a node took up
+//	switchyard_worker_claim_contention_total{node_id}   attempts that it handed back, as another held or wanted the place
+//	switchyard_worker_lease_expirations_total{node_id}  attempts that it ended because their lease was over
 //	temporal_*                                          the SDK's
 //
 // Times are in seconds. All methods are safe for concurrent use, and a nil

@@ -3,6 +3,8 @@ package metrics
 import (
 	"fmt"
 	"net/http"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +28,9 @@ type Metrics struct {
 	claims           *prometheus.CounterVec
 	contention       *prometheus.CounterVec
 	leaseExpirations *prometheus.CounterVec
+
+	mu        sync.Mutex
+	workflows map[string]bool // that the figures of runs are told by
 }
 
 // Bounds of histograms in seconds: from what a short task takes to what a build
@@ -35,9 +40,9 @@ var (
 	queueBounds = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600}
 )
 
-// New returns the metrics of this process.
-func New() (*Metrics, error) {
-	m := &Metrics{registry: prometheus.NewRegistry(), observed: &observed{now: time.Now, ledgers: map[string]func() Ledger{}}}
+// New returns the metrics of this process, whose binary is of a version.
+func New(version string) (*Metrics, error) {
+	m := &Metrics{workflows: map[string]bool{}, registry: prometheus.NewRegistry(), observed: &observed{now: time.Now, ledgers: map[string]func() Ledger{}}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.registry.MustRegister(c) // the names differ
@@ -48,17 +53,19 @@ func New() (*Metrics, error) {
 		m.registry.MustRegister(h)
 		return h
 	}
-	m.runs = counter("switchyard_runs_total", "Runs that have ended, by how they ended; one that is started again counts again.", "state")
+	m.runs = counter("switchyard_runs_total", "Runs that have ended, by how they ended; one that is started again counts again.", "workflow", "state")
 	m.tasks = counter("switchyard_tasks_total", "Tasks and instances of runs that have ended, by how they ended.", "type", "state")
 	m.attempts = counter("switchyard_task_attempts_total", "Attempts that have ended on nodes, by how they ended.", "type", "state")
 	m.queueTime = histogram("switchyard_task_queue_seconds", "Time from the moment a task was ready until it had a node.", queueBounds, "type")
 	m.runTime = histogram("switchyard_task_run_seconds", "Time from the start of an attempt's process until its end.", runBounds, "type", "state")
 	m.decisions = counter("switchyard_placement_decisions_total", "Tasks that were given to a node.", "type")
 	m.reassignments = counter("switchyard_placement_reassignments_total", "Dispatches that did not lead to an attempt, or were lost with their node.", "reason")
-	m.claims = counter("worker_claims_total", "Attempts that a node took up.", "node")
-	m.contention = counter("worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node")
-	m.leaseExpirations = counter("worker_lease_expirations_total", "Attempts that a node ended because their lease was over.", "node")
-	m.registry.MustRegister(m.observed, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.claims = counter("switchyard_worker_claims_total", "Attempts that a node took up.", "node_id")
+	m.contention = counter("switchyard_worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node_id")
+	m.leaseExpirations = counter("switchyard_worker_lease_expirations_total", "Attempts that a node ended because their lease was over.", "node_id")
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "switchyard_build_info", Help: "1, with the version of the binary and of Go."}, []string{"version", "goversion"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+	m.registry.MustRegister(build, m.observed, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var err error
 	if m.sdk, err = newSDK(m.registry); err != nil {
 		return nil, fmt.Errorf("metrics of the Temporal SDK: %w", err)

@@ -2,6 +2,9 @@ package metrics
 
 import (
 	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +15,7 @@ import (
 // filled has every figure of its own once, and some of the Temporal SDK.
 func filled(t *testing.T) *Metrics {
 	t.Helper()
-	m, err := New()
+	m, err := New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +26,7 @@ func filled(t *testing.T) *Metrics {
 	m.LeaseExpired("a")
 	m.AttemptEnded("shell", "completed", time.Second)
 	m.AttemptEnded("shell", "moved", 0)
-	m.RunEnded("failed")
+	m.RunEnded("ci", "failed")
 	m.TasksEnded("shell", "skipped", 1)
 	m.TasksEnded("shell", "skipped", 2)
 	now := time.Unix(1_800_000_000, 0)
@@ -32,7 +35,7 @@ func filled(t *testing.T) *Metrics {
 		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, Nodes: []FleetNode{{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second)}, {Name: "b", State: "offline"}}}
 	})
 	m.WatchLedger("a", func() Ledger {
-		return Ledger{Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryMB: Amount{1024, 512}, GPUs: Amount{2, 1}}
+		return Ledger{Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryBytes: Amount{1024, 512}, GPUs: Amount{2, 1}}
 	})
 	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request").Inc(1)
 	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request_failure").Inc(1)
@@ -72,15 +75,16 @@ func ours(lines []string) []string {
 func TestScrape(t *testing.T) {
 	t.Parallel()
 	want := strings.Split(strings.TrimSpace(`
-switchyard_ledger{kind="reserved",node="a",resource="cores"} 2.5
-switchyard_ledger{kind="reserved",node="a",resource="gpus"} 1
-switchyard_ledger{kind="reserved",node="a",resource="memory_mb"} 512
-switchyard_ledger{kind="total",node="a",resource="cores"} 8
-switchyard_ledger{kind="total",node="a",resource="gpus"} 2
-switchyard_ledger{kind="total",node="a",resource="memory_mb"} 1024
-switchyard_node_heartbeat_age_seconds{node="a"} 2
-switchyard_node_slots{kind="total",node="a"} 4
-switchyard_node_slots{kind="used",node="a"} 1
+switchyard_build_info{goversion="`+runtime.Version()+`",version="test"} 1
+switchyard_node_cores{kind="reserved",node_id="a"} 2.5
+switchyard_node_cores{kind="total",node_id="a"} 8
+switchyard_node_gpus{kind="reserved",node_id="a"} 1
+switchyard_node_gpus{kind="total",node_id="a"} 2
+switchyard_node_heartbeat_age_seconds{node_id="a"} 2
+switchyard_node_memory_bytes{kind="reserved",node_id="a"} 512
+switchyard_node_memory_bytes{kind="total",node_id="a"} 1024
+switchyard_node_slots{kind="total",node_id="a"} 4
+switchyard_node_slots{kind="used",node_id="a"} 1
 switchyard_nodes{state="active"} 1
 switchyard_nodes{state="draining"} 0
 switchyard_nodes{state="offline"} 1
@@ -91,7 +95,7 @@ switchyard_placement_reassignments_total{reason="refused"} 1
 switchyard_placement_tasks{state="placed"} 2
 switchyard_placement_tasks{state="waiting"} 3
 switchyard_runs_stuck 1
-switchyard_runs_total{state="failed"} 1
+switchyard_runs_total{state="failed",workflow="ci"} 1
 switchyard_task_attempts_total{state="completed",type="shell"} 1
 switchyard_task_attempts_total{state="moved",type="shell"} 1
 switchyard_task_queue_seconds_sum{type="shell"} 0.02
@@ -99,13 +103,13 @@ switchyard_task_queue_seconds_count{type="shell"} 1
 switchyard_task_run_seconds_sum{state="completed",type="shell"} 1
 switchyard_task_run_seconds_count{state="completed",type="shell"} 1
 switchyard_tasks_total{state="skipped",type="shell"} 3
+switchyard_worker_claim_contention_total{node_id="a"} 1
+switchyard_worker_claims_total{node_id="a"} 1
+switchyard_worker_lease_expirations_total{node_id="a"} 1
 temporal_request_failure_total{operation="StartWorkflowExecution"} 1
 temporal_request_total{operation="StartWorkflowExecution"} 1
 temporal_workflow_task_execution_latency_seconds_sum{workflow_type="Run"} 0.001
 temporal_workflow_task_execution_latency_seconds_count{workflow_type="Run"} 1
-worker_claim_contention_total{node="a"} 1
-worker_claims_total{node="a"} 1
-worker_lease_expirations_total{node="a"} 1
 `), "\n")
 	if diff := cmp.Diff(want, ours(scrape(t, filled(t)))); diff != "" {
 		t.Errorf("a scrape (-want +got):\n%s", diff)
@@ -116,7 +120,7 @@ worker_lease_expirations_total{node="a"} 1
 // what a later one shows.
 func TestTerms(t *testing.T) {
 	t.Parallel()
-	m, err := New()
+	m, err := New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +148,31 @@ func TestTerms(t *testing.T) {
 	}
 	stop := m.WatchLedger("a", func() Ledger { return Ledger{} })
 	stop()
-	if lines := ours(scrape(t, m)); len(lines) != 1 {
+	if lines := ours(scrape(t, m)); len(lines) != 2 { // the owner and the build
 		t.Errorf("after the node has stopped: %v", lines)
+	}
+}
+
+// TestRunsAreToldByManyWorkflowsAtMost holds that names do not make figures without end.
+func TestRunsAreToldByManyWorkflowsAtMost(t *testing.T) {
+	t.Parallel()
+	m, err := New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxWorkflows + 10 {
+		m.RunEnded("workflow-"+strconv.Itoa(i), "completed")
+	}
+	m.RunEnded("workflow-0", "completed")
+	var told []string
+	for _, line := range scrape(t, m) {
+		if strings.HasPrefix(line, "switchyard_runs_total{") {
+			told = append(told, line)
+		}
+	}
+	if len(told) != maxWorkflows+1 || !slices.Contains(told, `switchyard_runs_total{state="completed",workflow="(other)"} 10`) ||
+		!slices.Contains(told, `switchyard_runs_total{state="completed",workflow="workflow-0"} 2`) {
+		t.Errorf("%d figures, of %v", len(told), told[:3])
 	}
 }
 
@@ -154,7 +181,7 @@ func TestNil(t *testing.T) {
 	t.Parallel()
 	var m *Metrics
 	m.Placed("shell", 1)
-	m.RunEnded("completed")
+	m.RunEnded("ci", "completed")
 	m.TasksEnded("shell", "completed", 1)
 	m.Reassigned("moved")
 	m.Claimed("a")
@@ -179,7 +206,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := get(t, s.URL())
-	if !strings.Contains(body, `worker_claims_total{node="a"} 1`) {
+	if !strings.Contains(body, `switchyard_worker_claims_total{node_id="a"} 1`) {
 		t.Errorf("a scrape says %s", body)
 	}
 	if _, err := m.Listen(t.Context(), s.listener.Addr().String()); err == nil {

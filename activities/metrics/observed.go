@@ -28,7 +28,7 @@ type FleetNode struct {
 
 // Ledger is what a node has and what its attempts have reserved of it.
 type Ledger struct {
-	Slots, Cores, MemoryMB, GPUs Amount
+	Slots, Cores, MemoryBytes, GPUs Amount
 }
 
 // Amount is how much there is of something.
@@ -36,13 +36,15 @@ type Amount struct{ Total, Used float64 }
 
 // Descriptions of what is looked at when somebody asks.
 var (
-	ownerDesc    = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
-	tasksDesc    = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
-	stuckDesc    = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
-	nodesDesc    = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
-	beatDesc     = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
-	slotsDesc    = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
-	reservedDesc = prometheus.NewDesc("switchyard_ledger", "What a node's machine has, and what attempts have reserved of it.", []string{"node", "resource", "kind"}, nil)
+	ownerDesc  = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
+	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
+	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
+	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
+	beatDesc   = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node_id"}, nil)
+	slotsDesc  = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node_id", "kind"}, nil)
+	coresDesc  = prometheus.NewDesc("switchyard_node_cores", "Cores that a node's machine has, and those that attempts have reserved.", []string{"node_id", "kind"}, nil)
+	memoryDesc = prometheus.NewDesc("switchyard_node_memory_bytes", "Memory that a node's machine has, and what attempts have reserved of it.", []string{"node_id", "kind"}, nil)
+	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node_id", "kind"}, nil)
 )
 
 // observed are the figures that are looked at when somebody asks.
@@ -114,9 +116,9 @@ func (o *observed) Collect(out chan<- prometheus.Metric) {
 		l := figures()
 		gauge(slotsDesc, l.Slots.Total, node, "total")
 		gauge(slotsDesc, l.Slots.Used, node, "used")
-		for resource, amount := range map[string]Amount{"cores": l.Cores, "memory_mb": l.MemoryMB, "gpus": l.GPUs} {
-			gauge(reservedDesc, amount.Total, node, resource, "total")
-			gauge(reservedDesc, amount.Used, node, resource, "reserved")
+		for desc, amount := range map[*prometheus.Desc]Amount{coresDesc: l.Cores, memoryDesc: l.MemoryBytes, gpusDesc: l.GPUs} {
+			gauge(desc, amount.Total, node, "total")
+			gauge(desc, amount.Used, node, "reserved")
 		}
 	}
 }

@@ -20,18 +20,19 @@ func TestMetrics(t *testing.T) {
 	for url, wanted := range map[string][]string{
 		s.gateway + "/metrics": {
 			"switchyard_placement_owner 1",
+			"switchyard_build_info{",
 			`switchyard_placement_decisions_total{type="shell"} 1`,
 			`switchyard_task_queue_seconds_count{type="shell"} 1`,
 			`switchyard_nodes{state="active"} 1`,
-			`switchyard_node_heartbeat_age_seconds{node="metered"} `,
+			`switchyard_node_heartbeat_age_seconds{node_id="metered"} `,
 			"temporal_request_total{",
 		},
 		address: {
-			`worker_claims_total{node="metered"} 1`,
+			`switchyard_worker_claims_total{node_id="metered"} 1`,
 			`switchyard_task_attempts_total{state="completed",type="shell"} 1`,
 			`switchyard_task_run_seconds_count{state="completed",type="shell"} 1`,
-			`switchyard_node_slots{kind="used",node="metered"} 0`,
-			`switchyard_ledger{kind="reserved",node="metered",resource="cores"} 0`,
+			`switchyard_node_slots{kind="used",node_id="metered"} 0`,
+			`switchyard_node_cores{kind="reserved",node_id="metered"} 0`,
 			"temporal_request_total{",
 		},
 	} {
