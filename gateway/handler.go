@@ -42,7 +42,7 @@ func (g *Gateway) Handler() http.Handler {
 	streams := connect.WithInterceptors(edge{g.log, g.bounds.streams})
 	rpc.Handle(grpcreflect.NewHandlerV1(reflector, streams))
 	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
-	// Who looks after the gateway gets an answer also while it is busy.
+	// Probes get an answer even while the bounds are reached.
 	mux := http.NewServeMux()
 	mux.Handle("/", g.bounds.protect(rpc))
 	mux.HandleFunc("GET /healthz", g.healthz)

@@ -61,7 +61,7 @@ func (h *halfSent) answer(t *testing.T) int {
 	}
 }
 
-// isHealthy checks that those who look after the gateway get an answer.
+// isHealthy checks that probes get an answer.
 func (f *fixture) isHealthy(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

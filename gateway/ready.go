@@ -19,7 +19,7 @@ const readyTimeout = 3 * time.Second
 // readyKey has no value; that the store can say so shows that it reads.
 var readyKey = store.StatusKey("readyz", 0)
 
-// readyz tells whoever spreads calls over gateways whether this one can answer them.
+// readyz reports to load balancers whether this gateway can answer calls.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()

@@ -53,8 +53,7 @@ func (g Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// ownNames returns the names that the machine has of itself, the whole and the
-// short one.
+// ownNames returns the machine's own name, whole and without its domain.
 func ownNames() []string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -78,8 +77,8 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// isLocal reports whether nobody but this machine's owner decides where a name
-// points. An address points nowhere else, and no browser leaves the name out.
+// isLocal reports whether this machine's owner alone decides where a name points. An
+// address needs no decision, and every browser sends a name.
 func isLocal(name string, names []string) bool {
 	if name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(names, name) {
 		return true

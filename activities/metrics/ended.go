@@ -1,10 +1,10 @@
 package metrics
 
-// maxWorkflows is how many workflows the figures of runs are told by; those that come
-// later count as one, since each costs room on whoever keeps the figures.
+// maxWorkflows bounds the workflows that have figures of their own; later ones share
+// one, since each label value costs Prometheus memory.
 const maxWorkflows = 500
 
-// otherWorkflows is what they count as. No workflow has the name.
+// otherWorkflows is the label of the workflows beyond that. No workflow has this name.
 const otherWorkflows = "(other)"
 
 // RunEnded notes how a generation of a run of a workflow ended.

@@ -30,7 +30,7 @@ type Metrics struct {
 	leaseExpirations *prometheus.CounterVec
 
 	mu        sync.Mutex
-	workflows map[string]bool // that the figures of runs are told by
+	workflows map[string]bool // those with figures of their own
 }
 
 // Bounds of histograms in seconds: from what a short task takes to what a build

@@ -153,8 +153,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestRunsAreToldByManyWorkflowsAtMost holds that names do not make figures without end.
-func TestRunsAreToldByManyWorkflowsAtMost(t *testing.T) {
+// TestWorkflowLabelsAreBounded counts runs of more workflows than have figures of their own.
+func TestWorkflowLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDatabaseIsNoPipe would wait for somebody to write to the pipe.
+// TestDatabaseIsNoPipe names a pipe without a writer, whose opening would not return.
 func TestDatabaseIsNoPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
