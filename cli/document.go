@@ -40,6 +40,9 @@ func readDocument(sys *system, path string) (*document, error) {
 	if d.text, err = io.ReadAll(io.LimitReader(in, maxDocument)); err != nil {
 		return nil, unreadable(err)
 	}
+	if err = lightValidator(); err != nil {
+		return nil, fmt.Errorf("set up the rules of the model: %w", err)
+	}
 	if d.def, err = definition.Parse(d.file, d.text); err != nil {
 		return nil, &failure{code: exitUsage, err: err}
 	}

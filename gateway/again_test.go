@@ -135,6 +135,9 @@ func TestRerun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if res.Msg.GetName() != "anew" {
+			t.Errorf("the new run is one of %q", res.Msg.GetName())
+		}
 		run := f.get(t, res.Msg.GetId())
 		got := run.GetInput().AsMap()
 		if run.GetId() == id || run.GetName() != "anew" || run.GetGeneration() != 0 || got["channel"] != "beta" || got["n"] != test.n {

@@ -82,6 +82,9 @@ func TestInstances(t *testing.T) {
 			t.Errorf("in pages of %d: %q", size, got)
 		}
 	}
+	if page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: 1, First: 5})); err != nil || page.Msg.GetItems()[0].GetIndex() != 5 {
+		t.Errorf("from the sixth on: %v, %v", page, err)
+	}
 	if page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "other"})); err != nil || len(page.Msg.GetItems()) != 0 {
 		t.Errorf("of a task that has not fanned out: %v, %v", page, err)
 	}

@@ -224,7 +224,7 @@ tasks:
 			t.Errorf("%s ran %q, want %d times", file, text, want)
 		}
 	}
-	runs := ask[list[struct{ ID, State string }]](t, s.gateway, "runs", "list", "--name", "letters")
+	runs := ask[list[struct{ ID, State string }]](t, s.gateway, "runs", "list", "--workflow", "letters")
 	if len(runs.Items) != 1 {
 		t.Errorf("the list of runs is %+v", runs.Items)
 	}

@@ -95,7 +95,7 @@ func (y *Yard) oneChild(name, id, child string) error {
 			ID string `json:"id"`
 		} `json:"items"`
 	}
-	if err := y.ask(&list, "runs", "list", "--name", name+"-child"); err != nil {
+	if err := y.ask(&list, "runs", "list", "--workflow", name+"-child"); err != nil {
 		return err
 	}
 	if len(list.Items) != 1 || list.Items[0].ID != child {

@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// lightMiB is the private memory that a client may take.
+const lightMiB = 30
+
+// privateKiB is the most private memory that a program was seen with.
+func privateKiB(p *program) (most int) {
+	for {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+		if err != nil {
+			return most
+		}
+		for line := range strings.Lines(string(text)) {
+			if figure, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+				kib, _ := strconv.Atoi(strings.Fields(figure)[0])
+				most = max(most, kib)
+			}
+		}
+		select {
+		case <-p.ended:
+			return most
+		default:
+		}
+	}
+}
+
+// A client does not pay for the server that is in the same binary.
+func TestClientsStayLight(t *testing.T) {
+	s := startDev(t)
+	file := write(t, "name: light\ntasks:\n  a: { type: shell, spec: { command: 'true' } }\n")
+	for _, args := range [][]string{{"version"}, {"validate", file}, {"submit", file, "--gateway", s.gateway}} {
+		p := start(t, args...)
+		most := privateKiB(p)
+		if code := p.wait(); code != 0 || most == 0 || most > lightMiB<<10 {
+			t.Errorf("%s: exit code %d, %d KiB of private memory, want at most %d MiB", args[0], code, most, lightMiB)
+		}
+	}
+}
