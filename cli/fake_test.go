@@ -18,7 +18,8 @@ import (
 // fakeGateway is a gateway that answers as its script says, over HTTP/2.
 type fakeGateway struct {
 	switchyardv1connect.UnimplementedRunServiceHandler
-	url string
+	url    string
+	server *httptest.Server
 
 	mu        sync.Mutex
 	submitted []*v1.SubmitRunRequest
@@ -35,6 +36,7 @@ type fakeGateway struct {
 	deaf       bool // a cancel changes nothing
 	cancel     chan struct{}
 	breaks     int // so many watches, or streams of logs, break after their first message
+	cuts       int // so many streams of logs lose their connection after their first message
 	logs       []*v1.LogEntry
 	missing    []*v1.MissingLog
 	list       *v1.ListRunsResponse
@@ -58,7 +60,7 @@ func fake(t *testing.T) *fakeGateway {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	t.Cleanup(server.Close)
-	f.url = server.URL
+	f.url, f.server = server.URL, server
 	return f
 }
 
@@ -149,11 +151,12 @@ func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.Cance
 }
 
 // StreamRunLogs sends each entry as a chunk of its own, unless the client has it.
-func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
+func (f *fakeGateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	f.mu.Lock()
 	f.logged = append(f.logged, req.Msg)
-	breaks := f.breaks > 0
+	breaks, cuts := f.breaks > 0, f.cuts > 0
 	f.breaks--
+	f.cuts--
 	f.mu.Unlock()
 	if f.fail != nil {
 		return f.fail
@@ -170,6 +173,11 @@ func (f *fakeGateway) StreamRunLogs(_ context.Context, req *connect.Request[v1.S
 		}
 		if breaks {
 			return connect.NewError(connect.CodeUnavailable, errStopping)
+		}
+		if cuts {
+			f.server.CloseClientConnections()
+			<-ctx.Done()
+			return ctx.Err()
 		}
 	}
 	for _, m := range f.missing {

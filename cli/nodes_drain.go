@@ -89,7 +89,7 @@ func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.No
 		case err == nil:
 			n, lostAt = res.Msg.GetNode(), time.Time{}
 		case ctx.Err() != nil:
-		case connect.CodeOf(err) != connect.CodeUnavailable && connect.CodeOf(err) != connect.CodeUnknown:
+		case !isAway(err):
 			return nil, a.failed(err)
 		case lostAt.IsZero():
 			lostAt = time.Now()

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"connectrpc.com/connect"
@@ -22,12 +24,12 @@ func (a *api) outlast(ctx context.Context, lost func(error), stream func(alive f
 	pause := streamPause
 	for begun := false; ; {
 		err := stream(func() { begun, lostAt, pause = true, time.Time{}, streamPause })
-		switch code := connect.CodeOf(err); {
+		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !begun || code != connect.CodeUnavailable && code != connect.CodeUnknown:
+		case !begun || !isAway(err):
 			return a.failed(err)
 		case lostAt.IsZero():
 			lostAt = time.Now()
@@ -42,4 +44,11 @@ func (a *api) outlast(ctx context.Context, lost func(error), stream func(alive f
 			return ctx.Err()
 		}
 	}
+}
+
+// isAway reports whether an error says that the gateway has gone away, and may
+// come back. One that dies cuts its last message short.
+func isAway(err error) bool {
+	code := connect.CodeOf(err)
+	return code == connect.CodeUnavailable || code == connect.CodeUnknown || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -796,7 +796,7 @@ type Constraints struct {
 	MinMemoryMb int32 `protobuf:"varint,3,opt,name=min_memory_mb,json=minMemoryMb,proto3" json:"min_memory_mb,omitempty"`
 	// Disk space in GiB that must be free on the node when the task is placed.
 	MinDiskGb float64 `protobuf:"fixed64,4,opt,name=min_disk_gb,json=minDiskGb,proto3" json:"min_disk_gb,omitempty"`
-	// The node must have a GPU.
+	// The task gets a GPU of its node: one, unless resources.gpus asks for more.
 	RequiresGpu bool `protobuf:"varint,5,opt,name=requires_gpu,json=requiresGpu,proto3" json:"requires_gpu,omitempty"`
 	// Nodes with the label "gaming" are left out.
 	AvoidGaming bool `protobuf:"varint,6,opt,name=avoid_gaming,json=avoidGaming,proto3" json:"avoid_gaming,omitempty"`
