@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -60,6 +62,9 @@ func TestRunsWaitForStore(t *testing.T) {
 		"input": c.submit(c.input(`{name: input, tasks: {
 			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
 			reads: {type: shell, spec: {command: x}, dependsOn: [large, gate]}}}`)),
+		"continued": c.submit(c.input(`{name: continued, tasks: {gate: {type: shell, spec: {command: x}},
+			many: {type: shell, spec: {command: x}, dependsOn: [gate], parallel: 40, batch: 1},
+			last: {type: shell, spec: {command: x}, dependsOn: [many]}}}`)),
 		"cancel": c.submit(c.input(`{name: cancelled, tasks: {
 			cancelled-large: {type: shell, spec: {command: x}}, cancelled-gate: {type: shell, spec: {command: x}},
 			never: {type: shell, spec: {command: x}, dependsOn: [cancelled-large, cancelled-gate], condition: "parent['cancelled-large'].output.word == 'yes'"}}}`)),
@@ -70,7 +75,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.running(task)
 	}
-	eventually(t, "all gates are closed", func() bool { return c.calls()["gate"] == 3 })
+	eventually(t, "all gates are closed", func() bool { return c.calls()["gate"] == 4 })
 
 	bringBack := y.takeAway(t)
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
@@ -85,7 +90,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	problem := func(h *handle) string { return h.status(&v1.StatusRequest{}).GetRun().GetProblem() }
 	for name, wants := range map[string]string{
 		"condition": "waits to evaluate conditions: ", "fan-out": "waits to evaluate conditions: ",
-		"retry": "waits to save its status: ", "cancel": "waits to evaluate conditions: ",
+		"retry": "waits to save its status: ", "continued": "waits to save its events: ", "cancel": "waits to evaluate conditions: ",
 	} {
 		eventually(t, "the run of "+name+" says why it waits", func() bool { return strings.HasPrefix(problem(runs[name]), wants) })
 		if s := runs[name].status(&v1.StatusRequest{}).GetRun(); s.GetState() != "running" || !strings.Contains(s.GetProblem(), "the folder is away") {
@@ -105,8 +110,22 @@ func TestRunsWaitForStore(t *testing.T) {
 	want(t, runs["result"].wait(), "completed", map[string]string{"stored": "completed"})
 	want(t, runs["input"].wait(), "completed", map[string]string{"reads": "completed"})
 	want(t, runs["again"].wait(), "completed", map[string]string{"flaky": "completed"})
+	want(t, runs["continued"].wait(), "completed", map[string]string{"many": "completed", "last": "completed"})
+	before := runs["continued"].history(runs["continued"].chain)
+	if end := before[len(before)-1].GetEventType(); end != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
+		t.Errorf("the first execution of the run ended with %s", end)
+	}
+	completed := 0
+	for _, e := range runs["continued"].stored(0) {
+		if strings.HasPrefix(e.GetTask(), "many[") && e.GetEvent() == "completed" {
+			completed++
+		}
+	}
+	if completed != 40 {
+		t.Errorf("the events tell of %d completed instances", completed)
+	}
 	want(t, runs["cancel"].wait(), "cancelled", map[string]string{"never": "cancelled"})
-	for task, n := range map[string]int{"large": 3, "gate": 3, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
+	for task, n := range map[string]int{"large": 3, "gate": 4, "many": 40, "last": 1, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
 		if got := c.calls()[task]; got != n {
 			t.Errorf("%s ran %d times", task, got)
 		}
