@@ -73,30 +73,34 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 }
 
 // What a child run has left is waited for while the store is away, and only then.
-func TestChildRunEndWaitsForStore(t *testing.T) {
+func TestChildRunEndsWaitForStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	runs := &ChildRuns{Store: c.Store}
-	req := &v1.ChildRunEndRequest{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000}
-	for _, key := range []string{store.StatusKey("child-1", 0), store.StatusKey("torn-1", 0)} {
-		if err := c.Store.PutMessage(t.Context(), key, &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	bringBack := takeAway(t, c)
-	_, err := runs.End(t.Context(), req)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.NonRetryable() {
-		t.Errorf("while the store is away: %v", err)
-	}
-	bringBack()
-	if res, err := runs.End(t.Context(), req); err != nil || res.GetState() != "completed" {
-		t.Errorf("when it is back: %v, %v", res, err)
+	children := NewChildren(nil, nil, c.Store)
+	req := &v1.ChildRunEndsRequest{Children: []*v1.ChildRunEndRequest{
+		{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000},
+		{Child: "torn-1", RunId: "r-1", Task: "torn", InlineLimit: 1000},
+	}}
+	if err := c.Store.PutMessage(t.Context(), store.StatusKey("child-1", 0), &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
+		t.Fatal(err)
 	}
 	if err := c.Store.Put(t.Context(), store.StatusKey("torn-1", 0), []byte{0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = runs.End(t.Context(), &v1.ChildRunEndRequest{Child: "torn-1", RunId: "r-1", Task: "child"})
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
-		t.Errorf("a status that cannot be read: %v", err)
+	bringBack := takeAway(t, c)
+	_, err := children.Ends(t.Context(), req)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.NonRetryable() {
+		t.Errorf("while the store is away: %v", err)
+	}
+	bringBack()
+	res, err := children.Ends(t.Context(), req)
+	if err != nil || len(res.GetAnswers()) != 2 {
+		t.Fatalf("when it is back: %v, %v", res, err)
+	}
+	if state := res.GetAnswers()[0].GetState(); state != "completed" {
+		t.Errorf("the child run ends as %s", state)
+	}
+	if torn := res.GetAnswers()[1]; torn.GetState() != "failed" || !strings.Contains(torn.GetError(), "cannot be read") {
+		t.Errorf("a status that cannot be read: %v", torn)
 	}
 }

@@ -31,7 +31,7 @@ func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
 				OfflineAfter: durationpb.New(test.after), Snapshot: &v1.NodeSnapshot{TakenAt: timestamppb.New(registered)},
 			},
 		}}
-		if got := View(e, offline.Add(time.Hour), nil).GetLastBeatAt().AsTime(); !got.Equal(test.want) {
+		if got := View(e, offline.Add(time.Hour), nil, "").GetLastBeatAt().AsTime(); !got.Equal(test.want) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

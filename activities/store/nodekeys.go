@@ -23,7 +23,7 @@ const (
 	LogChunkValue
 )
 
-// Names of runs and of tasks or their instances, as they stand in keys of nodes.
+// Names of runs and chains, and of tasks or their instances, as they stand in keys of nodes.
 var (
 	nodeRun  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
@@ -36,23 +36,24 @@ func ParseNodeKey(key string) (NodeValue, error) {
 		return 0, err
 	}
 	run, rest, _ := splitRun(key)
+	chain, rest, _ := strings.Cut(rest, "/")
 	folder, rest, _ := strings.Cut(rest, "/")
-	if nodeRun.MatchString(run) {
+	if home := run + "/" + chain; nodeRun.MatchString(run) && nodeRun.MatchString(chain) {
 		switch folder {
 		case "results":
-			if task, generation, attempt, ok := parseAttempt(rest); ok && key == ResultKey(run, generation, task, attempt) {
+			if task, generation, attempt, ok := parseAttempt(rest); ok && key == ResultKey(home, generation, task, attempt) {
 				return ResultValue, nil
 			}
 		case "checkpoints":
-			if task, generation, claim, ok := parseAttempt(rest); ok && key == CheckpointKey(run, generation, task, claim) {
+			if task, generation, claim, ok := parseAttempt(rest); ok && key == CheckpointKey(home, generation, task, claim) {
 				return CheckpointValue, nil
 			}
 		case "batches":
-			if isBatchOfNode(run, key, rest) {
+			if isBatchOfNode(home, key, rest) {
 				return BatchValue, nil
 			}
 		case "logs":
-			if _, task, _, _, _, ok := ParseLogChunkKey(key); ok && isPrinter(task) {
+			if at, task, _, _, _, ok := ParseLogChunkKey(key); ok && at == home && isPrinter(task) {
 				return LogChunkValue, nil
 			}
 		}
@@ -72,7 +73,7 @@ func parseAttempt(text string) (task string, first, second int32, ok bool) {
 
 // isBatchOfNode reports whether key is the one of a batch, rest being its part
 // behind batches/.
-func isBatchOfNode(run, key, rest string) bool {
+func isBatchOfNode(home, key, rest string) bool {
 	part, file, _ := strings.Cut(rest, "/")
 	task := unsegment(part)
 	numbers := strings.Split(file, ".")
@@ -84,7 +85,7 @@ func isBatchOfNode(run, key, rest string) bool {
 	attempt, errA := strconv.ParseUint(numbers[2], 10, 31)
 	claim, errC := strconv.ParseUint(numbers[3], 10, 31)
 	return isExtent && errG == nil && errA == nil && errC == nil &&
-		key == BatchKey(run, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
+		key == BatchKey(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
 }
 
 // isPrinter reports whether a log can be of this name: a task, an instance or a batch.

@@ -10,7 +10,7 @@ import (
 
 func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		run, printer := runs.Draw(t, "run"), printers.Draw(t, "printer")
+		run, printer := runs.Draw(t, "run")+"/chain-1", printers.Draw(t, "printer")
 		task, _, _, _ := store.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
 		for key, want := range map[string]store.NodeValue{
@@ -25,7 +25,7 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 			}
 		}
 		for _, key := range []string{
-			store.StatusKey(run, n), store.CarryKey(run, n, n), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
+			store.StatusKey(run, n), store.CarryKey(run, n, "execution", n), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
 			store.SharedKey(run, n, "context", int64(n)), store.ListKey(run, store.Digest(nil)), store.ReusedKey(run, store.Digest(nil)),
 			store.CachedKey("ci", task, "deps"),
 		} {
@@ -38,12 +38,12 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 
 func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 	for _, key := range append(badKeys,
-		"runs/..x/results/build.0.0", "runs/.x/results/build.0.0", "runs/-x/results/build.0.0", "runs/ci-0k/junk", "runs/ci-0k/results/build",
-		"runs/ci-0k/results/build.0", "runs/ci-0k/results/build.0.0.attrs", "runs/ci-0k/results/build.00.0", "runs/ci-0k/results/build.0.-1",
-		"runs/ci-0k/results/build.0.0/x", "runs/ci-0k/results/build.0.2147483648", "runs/ci-0k/results/.0.0", "runs/ci-0k/results/-x.0.0",
-		"runs/ci-0k/results/build.x.0.0", "runs/ci-0k/batches/each/0.3-1.0.1", "runs/ci-0k/batches/each/0.1-3.0", "runs/ci-0k/batches/each",
-		"runs/ci-0k/logs/build/0.1.1", "runs/ci-0k/logs/build/0.1.00000001.x", "runs/ci-0k/logs/build", "runs/ci-0k/logs/.batches/0-1.0.1.00000000",
-		"runs/ci-0k/logs/build.x/0.1.00000001",
+		"runs/..x/results/build.0.0", "runs/.x/results/build.0.0", "runs/-x/results/build.0.0", "runs/ci-0k/c/junk", "runs/ci-0k/c/results/build",
+		"runs/ci-0k/c/results/build.0", "runs/ci-0k/c/results/build.0.0.attrs", "runs/ci-0k/c/results/build.00.0", "runs/ci-0k/c/results/build.0.-1",
+		"runs/ci-0k/c/results/build.0.0/x", "runs/ci-0k/c/results/build.0.2147483648", "runs/ci-0k/c/results/.0.0", "runs/ci-0k/c/results/-x.0.0",
+		"runs/ci-0k/c/results/build.x.0.0", "runs/ci-0k/c/batches/each/0.3-1.0.1", "runs/ci-0k/c/batches/each/0.1-3.0", "runs/ci-0k/c/batches/each",
+		"runs/ci-0k/c/logs/build/0.1.1", "runs/ci-0k/c/logs/build/0.1.00000001.x", "runs/ci-0k/c/logs/build", "runs/ci-0k/c/logs/.batches/0-1.0.1.00000000",
+		"runs/ci-0k/c/logs/build.x/0.1.00000001",
 	) {
 		if got, err := store.ParseNodeKey(key); err == nil {
 			t.Errorf("%q is taken for a node's: %d", key, got)
@@ -52,9 +52,9 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 }
 
 func FuzzParseNodeKey(f *testing.F) {
-	f.Add(store.LogChunkKey("ci-0k", "each[3-40]", 1, 4, 17))
-	f.Add(store.BatchKey("ci-0k", 0, "each[3-40]", 1, 4))
-	f.Add(store.ResultKey("ci-0k", 0, "each[3]", 1))
+	f.Add(store.LogChunkKey("ci-0k/c", "each[3-40]", 1, 4, 17))
+	f.Add(store.BatchKey("ci-0k/c", 0, "each[3-40]", 1, 4))
+	f.Add(store.ResultKey("ci-0k/c", 0, "each[3]", 1))
 	f.Fuzz(func(t *testing.T, key string) {
 		if _, err := store.ParseNodeKey(key); err == nil && store.CheckKey(key) != nil {
 			t.Errorf("%q is no key", key)
