@@ -404,7 +404,7 @@ func TestBlobsOfStoreThatIsAway(t *testing.T) {
 	}
 	defer s.Close()
 	b := blobs{store: s}
-	put := connect.NewRequest(&v1.PutBlobRequest{Key: store.StatusKey("ci-0k/c", 0), Data: []byte("x")})
+	put := connect.NewRequest(&v1.PutBlobRequest{Key: store.CheckpointKey("ci-0k/c", 0, "build", 1), Data: []byte("x")})
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)
 	}

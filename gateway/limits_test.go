@@ -108,7 +108,7 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 		_ = h.Close()
 	}
 	s := f.openRemote(t)
-	if err := s.Put(t.Context(), store.CheckpointKey("ci-0k", 0, "build", 1), make([]byte, mib)); err != nil {
+	if err := s.Put(t.Context(), store.CheckpointKey("ci-0k/c", 0, "build", 1), make([]byte, mib)); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	eventually(t, "all room is given back", func() bool {
