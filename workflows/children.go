@@ -237,6 +237,7 @@ func (r *run) awaitRuns() {
 		return
 	}
 	req := &v1.AwaitRunsRequest{}
+	//workflowcheck:ignore (the keys are sorted)
 	for _, id := range slices.Sorted(maps.Keys(c.awaited)) {
 		a := c.awaited[id]
 		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since)})

@@ -152,6 +152,7 @@ func (r *run) readInput() error {
 	}
 	if r.in.GetPart() == nil {
 		// What a schedule or a person starts in Temporal has no defaults yet.
+		//workflowcheck:ignore (the inputs are looked at in the order of their names)
 		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -24,6 +25,7 @@ type folder struct {
 	// up in it whole, one after the other.
 	appends  bool
 	journals journals
+	closed   atomic.Bool
 }
 
 var _ backend = (*folder)(nil)
@@ -140,8 +142,14 @@ func (f *folder) mark() error {
 // errFolderAway is the error of a folder without its marker. It is no ErrNotFound.
 var errFolderAway = errors.New("the folder is away: it has no file " + markerName)
 
-// present returns an error if the folder is not the store that was opened.
+// errFolderClosed is the error of a folder after close.
+var errFolderClosed = errors.New("the store is closed")
+
+// present returns an error if the folder is not the store that was opened, or has been closed.
 func (f *folder) present() error {
+	if f.closed.Load() {
+		return errFolderClosed
+	}
 	switch _, err := os.Lstat(f.path(markerName)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return errFolderAway
@@ -155,6 +163,9 @@ func (f *folder) present() error {
 func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if f.closed.Load() {
+		return nil, errFolderClosed
 	}
 	value, err := f.find(key)
 	if errors.Is(err, ErrNotFound) {
@@ -433,6 +444,7 @@ func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Tim
 func (f *folder) location() string { return f.dir }
 
 func (f *folder) close() error {
+	f.closed.Store(true)
 	f.journals.close()
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 
 // Names of runs and chains, and of tasks or their instances, as they stand in keys of nodes.
 var (
-	nodeRun  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	nodeRun  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
 )
 
