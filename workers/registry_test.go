@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
@@ -215,21 +214,6 @@ func TestNodeLosesItsName(t *testing.T) {
 	}
 	first.Stop()
 	want(t, c.do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
-}
-
-// An entry that a worker of the first version has opened is taken over.
-func TestNodeReplacesAnEntryOfTheFirstVersion(t *testing.T) {
-	t.Parallel()
-	c := shared(t).crew(t, nil)
-	name := c.name("a")
-	_, err := c.conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: names.NodeWorkflowID(name), TaskQueue: names.ControlQueue,
-	}, names.NodeWorkflow, &v1.NodeInput{Name: name, Incarnation: "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.start("a")
-	want(t, c.do(`{name: taken, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }
 
 // A node that is offline for long enough is forgotten, and an entry with a long

@@ -75,7 +75,7 @@ func TestRetry(t *testing.T) {
 	if flaky.GetAttempt() != 2 || flaky.GetResult().GetStdout() != "at last" || flaky.GetError() != "" {
 		t.Errorf("flaky: %v", flaky)
 	}
-	if dead.GetAttempt() != 2 || dead.GetError() != "exit code 7: no such host" || dead.GetResult().GetExitCode() != 7 {
+	if dead.GetAttempt() != 2 || dead.GetError() != "exit code 7: no such host\nstandard error before that:\ncannot" || dead.GetResult().GetExitCode() != 7 {
 		t.Errorf("dead: %v", dead)
 	}
 	if once.GetAttempt() != 0 || once.GetResult().GetExitCode() != 3 || once.GetError() != "exit code 3" {
