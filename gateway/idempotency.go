@@ -44,9 +44,32 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 // by the request that has claimed its key.
 const claimSettled = time.Minute
 
+// claimPatience is how long a submit waits for a store that is away, and claimPause the time between two tries.
+const (
+	claimPatience = 30 * time.Second
+	claimPause    = 500 * time.Millisecond
+)
+
 // claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
-// stands for a run of another workflow.
+// stands for a run of another workflow. It waits for a while when the store is away.
 func (g *Gateway) claim(ctx context.Context, key, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	for {
+		err := g.tryClaim(ctx, key, id)
+		if err == nil || codeOf(err) == connect.CodeAlreadyExists {
+			return err
+		}
+		g.log.Warn("an idempotency key waits for the store", "run", id, "error", err)
+		select {
+		case <-ctx.Done():
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the store, which keeps idempotency keys, is away; try again: %w", err))
+		case <-time.After(claimPause):
+		}
+	}
+}
+
+func (g *Gateway) tryClaim(ctx context.Context, key, id string) error {
 	at, now := store.RequestKey(key), g.config.Now()
 	note := []byte(id + " " + now.UTC().Format(time.RFC3339Nano))
 	existed, err := g.store.PutIfAbsent(ctx, at, note)

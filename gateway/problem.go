@@ -99,6 +99,7 @@ func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 	run.Context, run.Input, run.Tasks, run.Problem = status.GetRun().GetContext(), status.GetRun().GetInput(), status.GetRun().GetTasks(), problem
 	return &v1.StatusResponse{
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
-		Records: status.GetRecords(), Parts: status.GetParts(),
+		Records: status.GetRecords(), Parts: status.GetParts(), Chain: status.GetChain(), Items: status.GetItems(),
+		EventParts: status.GetEventParts(),
 	}
 }

@@ -96,11 +96,8 @@ func checkInput(input *structpb.Struct) error {
 
 // packed is the form in which a run is started with in; InvalidArgument when it is too large even so.
 func packed(in *v1.RunInput) (*v1.RunInput, error) {
-	in = &v1.RunInput{
-		Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Options: in.GetOptions(),
-		Generation: in.GetGeneration(), Retry: in.GetRetry(), Again: in.GetAgain(),
-		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(), Depth: in.GetDepth(),
-	}
+	in = proto.CloneOf(in)
+	in.Carry, in.ParentFirst = nil, "" // it begins, and nothing awaits it
 	if err := definition.Pack(in); err != nil {
 		return nil, fmt.Errorf("pack the definition: %w", err)
 	}

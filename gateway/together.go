@@ -22,7 +22,7 @@ func together(answers []*v1.StatusResponse) *v1.StatusResponse {
 		if a.GetRun().GetInput() != nil {
 			run.Input = a.GetRun().GetInput()
 		}
-		all.Run, all.Revision, all.TaskCount = run, a.GetRevision(), a.GetTaskCount()
+		all.Run, all.Revision, all.TaskCount, all.Chain = run, a.GetRevision(), a.GetTaskCount(), a.GetChain()
 		if len(a.GetParts()) > 0 {
 			all.Parts = a.GetParts()
 		}
