@@ -134,7 +134,11 @@ func (r *run) openPart(m *remote, o opening) {
 			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(m.task), from, o.to-1, r.id),
 		}
 	}
-	w.refused = func(why string) { r.partGone(m, from, why) }
+	w.refused = func(why string) {
+		delete(m.children, from)
+		r.countParts(-1)
+		r.partGone(m, from, why)
+	}
 	w.opened = func() {
 		if p := m.partFrom(from); p != nil {
 			p.First = w.first
