@@ -192,7 +192,9 @@ func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error
 	state := changed.task.GetState()
 	// In any other state the newest attempt has not been made yet.
 	made := taskEnded(state) || state == "assigned" || state == "running" || state == "paused"
-	if made && !slices.Contains(found, own) {
+	// A dispatch that found the record of an earlier one of its attempt has printed nothing itself.
+	answered := taskEnded(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool { return a.Attempt == own.Attempt })
+	if made && !answered && !slices.Contains(found, own) {
 		found = append(found, own)
 		slices.SortFunc(found, order)
 	}

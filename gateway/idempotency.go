@@ -44,29 +44,16 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 // by the request that has claimed its key.
 const claimSettled = time.Minute
 
-// claimPatience is how long a submit waits for a store that is away, and claimPause the time between two tries.
-const (
-	claimPatience = 30 * time.Second
-	claimPause    = 500 * time.Millisecond
-)
-
 // claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
-// stands for a run of another workflow. It waits for a while when the store is away.
+// stands for a run of another workflow. While the store is away that is not known, and the run is started: its id
+// keeps the same request from starting two.
 func (g *Gateway) claim(ctx context.Context, key, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, claimPatience)
-	defer cancel()
-	for {
-		err := g.tryClaim(ctx, key, id)
-		if err == nil || codeOf(err) == connect.CodeAlreadyExists {
-			return err
-		}
-		g.log.Warn("an idempotency key waits for the store", "run", id, "error", err)
-		select {
-		case <-ctx.Done():
-			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the store, which keeps idempotency keys, is away; try again: %w", err))
-		case <-time.After(claimPause):
-		}
+	err := g.tryClaim(ctx, key, id)
+	if err != nil && codeOf(err) != connect.CodeAlreadyExists {
+		g.log.Warn("an idempotency key could not be claimed in the store", "run", id, "error", err)
+		return nil
 	}
+	return err
 }
 
 func (g *Gateway) tryClaim(ctx context.Context, key, id string) error {
