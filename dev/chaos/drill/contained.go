@@ -199,9 +199,12 @@ func (y *Yard) judgeOutput(id, name string, task runTask, all []*containerMarks)
 	y.mu.Lock()
 	whole := len(y.strikes[engineName]) == 0
 	y.mu.Unlock()
-	log, err := y.must("runs", "logs", id, name, "--stdout")
-	if missing := err != nil && strings.Contains(err.Error(), "is not in the gateway's store"); err != nil && (whole || !missing) {
-		return err
+	log := ""
+	first, err := y.command(0, "runs", "logs", id, name, "--stdout")
+	if lost := err == nil && strings.Contains(first.stderr, "is not in the gateway's store"); whole || !lost {
+		if log, err = y.must("runs", "logs", id, name, "--stdout"); err != nil {
+			return err
+		}
 	}
 	for what, text := range map[string]string{"result": task.Result.Stdout, "log": log} {
 		if err := judgeLines(text, whole, all); err != nil {
