@@ -131,7 +131,8 @@ func (w *watching) forceUnlessEnded(ctx context.Context, giveUp context.CancelFu
 	if w.stopWithin != nil {
 		w.stopWithin(forcedStopTimeout)
 	}
-	calling, cancel := context.WithTimeout(ctx, forceTimeout)
+	// The run may end before the answer has come.
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
 	defer cancel()
 	res, err := call(calling, w.api, w.api.calls.CancelRun, &v1.CancelRunRequest{Id: w.id, Reason: "interrupted", Force: true})
 	switch {
