@@ -104,7 +104,7 @@ func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, e
 	return c.runEnd(ctx, req)
 }
 
-// open says whether an execution of the run is open.
+// open reports whether an execution of the run is open.
 func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {

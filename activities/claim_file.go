@@ -101,7 +101,7 @@ func (f *claimFile) start() {
 
 func (f *claimFile) remove() {
 	if f != nil {
-		_ = os.Remove(f.path) // a later worker finds that nobody waits for the answer
+		_ = os.Remove(f.path) // a later worker has nothing to answer
 	}
 }
 

@@ -47,7 +47,7 @@ type Ownership struct {
 	// PrivateStore says that the store goes with the process.
 	PrivateStore bool
 	// Lock takes the machine's lock for the owner and returns the machine, or "" where
-	// the lock is not to be had; nil: there is none. release gives the lock back.
+	// another process has it; nil if there is no lock. release gives the lock back.
 	Lock func() (machine string, release func())
 	// Begin starts a term with a placement queue of that epoch. valid tells whether
 	// the term still holds: between the checks of Own time may have passed that the

@@ -10,7 +10,7 @@ import (
 
 // lockOwner takes this machine's lock for the owner of the fleet's placement queue, which
 // goes with the process: whoever gets it knows that an owner that has held it is none any
-// more. machine is "" where the lock is not to be had. release gives it back.
+// more. machine is "" where another process has the lock. release gives it back.
 func (c ControlConfig) lockOwner() (machine string, release func()) {
 	lock, err := node.LockName(c.lockDir, nodeFolder(c.Client.Fleet+"/owner", "owner"))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // nothing else would keep memory bounded.
 //
 // Output that is left out, after a failure, beyond Options.MaxBytes or because the
-// store runs out of space, is announced by an entry on the stream stderr. Tails have it all the same.
+// store runs out of space, is announced by an entry on the stream stderr. Tails have it regardless.
 type Writer struct {
 	store   Store
 	attempt Attempt

@@ -11,7 +11,7 @@
 //	                 └─ spool   while the gateway is away
 //
 // A store that is away gives errors, and never ErrNotFound: a folder has a marker by which
-// it is told from the empty one in its place while its file system is gone. Probe tells whether
+// it differs from the empty one in its place while its file system is gone. Probe reports whether
 // an error concerns one value or the store.
 //
 // The package may import proto and libraries; it knows no Temporal and nothing

@@ -13,7 +13,7 @@ import (
 )
 
 // IdentityKey is the key of the random text that tells one store from another. A gateway
-// serves it, and lets nobody write it.
+// serves it and refuses to write it.
 const IdentityKey = "identity"
 
 // Identity returns what tells this store from every other one, the same for all that open

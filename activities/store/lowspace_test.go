@@ -34,7 +34,7 @@ func (g *nearlyFull) PutBlob(_ context.Context, req *connect.Request[v1.PutBlobR
 }
 
 // A gateway that is nearly full is not away: it is not waited for, the chunk is not kept on the
-// node, and one that was kept before is in nobody's way.
+// node, and one that was kept before blocks no other.
 func TestGatewayWithoutSpaceForLogsSaysSo(t *testing.T) {
 	mux := http.NewServeMux()
 	g := &nearlyFull{}

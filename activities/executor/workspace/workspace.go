@@ -262,8 +262,8 @@ func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// What is in a directory can be removed only by who may write to it, and what is immutable
-	// by nobody.
+	// Only a user who may write to a directory can remove what is in it, and no user can remove
+	// what is immutable.
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			changeable(path, d.Type())
