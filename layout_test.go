@@ -24,6 +24,7 @@ var arrows = []struct {
 	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/admission", []string{"switchyard/", temporal}, nil},
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition"}},
+	{"workflows/visibility", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/policy", []string{"switchyard/", temporal, "os"}, []string{"switchyard/proto"}},
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/policy"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -22,9 +24,25 @@ type answer struct {
 	reference string
 }
 
-// answers looks which of the members of a request have completed in one of the
-// attempts whose end nobody heard of. A recorded failure is no answer.
+// cut returns what of the answer may travel. It names the record even if that is all, because the
+// record tells which attempt ran.
+func (a answer) cut(limit int) *v1.ExecuteResponse {
+	res := cut(a.res, a.reference, limit)
+	if res == a.res {
+		res = proto.CloneOf(res)
+	}
+	res.Record = a.reference
+	return res
+}
+
+// answers is findAnswers in the store of the node.
 func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]answer, error) {
+	return findAnswers(ctx, n.Store, req, members)
+}
+
+// findAnswers looks which of the members of a request have completed in one of the
+// attempts that ended without a report. A recorded failure is no answer.
+func findAnswers(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, members []member) (map[int32]answer, error) {
 	var found map[int32]answer
 	missing := map[int32]bool{} // instances that a batch may have completed
 	for i := range members {
@@ -32,7 +50,7 @@ func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []me
 		if len(m.unheard) == 0 && len(m.left) == 0 {
 			continue
 		}
-		a, err := n.ownAnswer(ctx, req, m)
+		a, err := ownAnswer(ctx, s, req, m)
 		switch {
 		case err != nil:
 			return nil, err
@@ -44,18 +62,18 @@ func (n *Node) answers(ctx context.Context, req *v1.ExecuteRequest, members []me
 		}
 		found[m.index] = a
 	}
-	return n.batchAnswers(ctx, req, missing, found)
+	return batchAnswers(ctx, s, req, missing, found)
 }
 
 // ownAnswer looks into the records of the attempts of a member that ran alone.
-func (n *Node) ownAnswer(ctx context.Context, req *v1.ExecuteRequest, m *member) (answer, error) {
+func ownAnswer(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *member) (answer, error) {
 	keys := slices.Clone(m.left)
 	for _, attempt := range m.unheard {
 		keys = append(keys, store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
 	}
 	for _, key := range keys {
 		var record v1.ExecuteResponse
-		switch err := n.Store.GetMessage(ctx, key, &record); {
+		switch err := s.GetMessage(ctx, key, &record); {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return answer{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
@@ -67,12 +85,12 @@ func (n *Node) ownAnswer(ctx context.Context, req *v1.ExecuteRequest, m *member)
 }
 
 // batchAnswers adds to found what the records of batches say of missing instances.
-func (n *Node) batchAnswers(ctx context.Context, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]answer) (map[int32]answer, error) {
+func batchAnswers(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]answer) (map[int32]answer, error) {
 	if len(missing) == 0 || missing[-1] {
 		return found, nil
 	}
 	own := batchKey(req)
-	for key, err := range n.Store.Keys(ctx, store.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
+	for key, err := range s.Keys(ctx, store.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
 		if err != nil {
 			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
 		}
@@ -80,7 +98,7 @@ func (n *Node) batchAnswers(ctx context.Context, req *v1.ExecuteRequest, missing
 			continue
 		}
 		var record v1.ExecuteResponse
-		if err := n.Store.GetMessage(ctx, key, &record); err != nil {
+		if err := s.GetMessage(ctx, key, &record); err != nil {
 			return nil, fmt.Errorf("look for the results of a batch of %s: %w", req.GetTask(), err)
 		}
 		for _, r := range record.GetBatch() {

@@ -291,6 +291,38 @@ func endAfterTheLease(t *testing.T, e executor.Executor) {
 	}
 }
 
+// An attempt that had completed before its node was held up leaves its record for the next dispatch.
+func TestResultIsRecordedAfterTheLease(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	completed := func() *v1.ExecuteResponse {
+		return &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "said"}}
+	}
+	one := b.newAttempt(delivery{heartbeat: time.Millisecond}, request("a"))
+	eventually(t, "the lease is over", one.lease.Over)
+	res, err := b.report(t.Context(), one, completed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, res, "moved", "lease_lost")
+	if got := b.recordOf("a", 0).GetResult().GetStdout(); got != "said" {
+		t.Errorf("the record says %q", got)
+	}
+
+	req := batchOf(0, 1)
+	some := b.newAttempt(delivery{heartbeat: time.Millisecond}, req)
+	row := b.newBatch(some)
+	if err := row.add(t.Context(), &some.members[0], completed(), false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the lease is over", some.lease.Over)
+	want(t, row.report(t.Context(), some, &v1.ExecuteResponse{State: "completed"}), "moved", "lease_lost")
+	var record v1.ExecuteResponse
+	if err := b.Store.GetMessage(t.Context(), row.key, &record); err != nil || len(record.GetBatch()) != 1 {
+		t.Errorf("the record is %v, %v", &record, err)
+	}
+}
+
 func TestOtherIncarnation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -341,6 +373,22 @@ func TestGPUsOfAnAttempt(t *testing.T) {
 		got := n.gpus(&attempt{req: &v1.ExecuteRequest{Gpus: test.given}})
 		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// An activity that a reset leaves to the new execution neither reads nor stores anything of the terminated one.
+func TestActivityLeftByAResetWorksForTheNewChain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ sent, execution, want string }{
+		{"old", "old", "chain"},
+		{"old", "new", "new"},
+		{"", "new", "chain"},
+	} {
+		req := &v1.ExecuteRequest{Chain: "chain", Execution: test.sent}
+		followReset(req, test.execution)
+		if req.GetChain() != test.want {
+			t.Errorf("a request of %q for execution %q: chain %q, want %q", test.sent, test.execution, req.GetChain(), test.want)
 		}
 	}
 }

@@ -36,15 +36,10 @@ const (
 // AwaitRuns returns the ends of runs when some have ended, in whichever execution, and nothing when the answer is not
 // wanted any more or the worker stops. A run that the server does not know has an end of which nothing is known.
 func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var beats sync.WaitGroup
-	defer beats.Wait()
-	defer cancel()
-	beats.Go(func() {
-		defer cancel()
-		beat(ctx, c.Client)
-	})
+	ctx, stop := beating(ctx, c.Client)
+	defer stop()
 	due := make([]time.Time, len(req.GetRuns()))
+	parents := make([]lineage, len(req.GetRuns()))
 	for {
 		res := &v1.AwaitRunsResponse{}
 		for i, run := range req.GetRuns() {
@@ -54,7 +49,7 @@ func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1
 			if c.looks.Wait(ctx) != nil {
 				break
 			}
-			end, err := c.ended(ctx, run)
+			end, err := c.ended(ctx, run, &parents[i])
 			if err != nil {
 				activity.GetLogger(ctx).Debug("a run is looked at again", "run", run.GetWorkflowId(), "error", err)
 			}
@@ -71,6 +66,21 @@ func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1
 		case <-time.After(time.Until(slices.MinFunc(due, time.Time.Compare))):
 		case <-ctx.Done():
 		}
+	}
+}
+
+// beating beats for the activity of ctx in the background. The context that it returns is cancelled when beat returns;
+// stop ends both.
+func beating(ctx context.Context, c client.Client) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		defer cancel()
+		beat(ctx, c)
+	})
+	return ctx, func() {
+		cancel()
+		beats.Wait()
 	}
 }
 
@@ -94,9 +104,12 @@ func beat(ctx context.Context, c client.Client) {
 }
 
 // ended returns how a run has ended, or nil while it is open.
-func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
+func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun, parent *lineage) (*v1.RunEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
+	if req.GetChild() != nil {
+		return c.parentEnd(ctx, req, parent)
+	}
 	open, err := c.open(ctx, req)
 	if open || err != nil {
 		return nil, err

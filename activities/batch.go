@@ -127,7 +127,7 @@ func (w *work) row(ctx context.Context, exec executor.Executor, b *batch, before
 	for i := range members {
 		m := &members[i]
 		if earlier, ok := before[m.index]; ok {
-			if err := b.add(ctx, m, cut(earlier.res, earlier.reference, b.limit), true); err != nil {
+			if err := b.add(ctx, m, earlier.cut(b.limit), true); err != nil {
 				return done, err
 			}
 			continue
@@ -232,14 +232,11 @@ func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
 	}
 	result := res.GetResult()
 	if res.GetState() == "completed" && res.GetRecord() == "" && result.GetStdout() == "" && result.GetStderr() == "" &&
-		len(result.GetOutput().GetFields()) == 0 && len(res.GetContextUpdate().GetFields()) == 0 {
+		len(result.GetOutput().GetFields()) == 0 && len(result.GetContextUpdate().GetFields()) == 0 && result.GetContainer() == "" {
 		return r
 	}
 	r.State, r.Reason, r.Error, r.Result, r.Record = res.GetState(), res.GetReason(), res.GetError(), result, res.GetRecord()
 	r.Checkpoint = res.GetCheckpoint()
-	if len(res.GetContextUpdate().GetFields()) > 0 {
-		r.ContextUpdate = res.GetContextUpdate()
-	}
 	return r
 }
 
@@ -293,12 +290,17 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 	}
 	for i, r := range b.travel {
 		if e, ok := earlier[r.GetIndex()]; ok {
-			b.travel[i] = b.result(byIndex[r.GetIndex()], cut(e.res, e.reference, b.limit))
+			b.travel[i] = b.result(byIndex[r.GetIndex()], e.cut(b.limit))
 			b.record[i] = b.travel[i]
 		}
 	}
 	if a.lease.Over() {
-		// This process was held up since the end; the tasks may be running elsewhere.
+		// This process was held up since the end; the tasks may be running elsewhere. The record tells the next dispatch.
+		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+		if err := b.save(ctx, len(b.record)); err != nil {
+			b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+		}
 		return moved("lease_lost", errLeaseLost.Error())
 	}
 	end.Batch = b.travel

@@ -59,7 +59,7 @@ func TestBatch(t *testing.T) {
 	wantEnds(t, res.GetBatch(), "3", "4 failed exit_code", "5 completed", "6 completed", "7 failed start_failed", "8 failed exit_code", "9")
 	got := res.GetBatch()
 	if got[0].GetResult() != nil || got[1].GetResult().GetExitCode() != 3 || got[2].GetResult().GetStdout() != "out" ||
-		got[2].GetResult().GetOutput().GetFields()["x"].GetStringValue() != "1" || got[3].GetContextUpdate().GetFields()["y"].GetStringValue() != "2" ||
+		got[2].GetResult().GetOutput().GetFields()["x"].GetStringValue() != "1" || got[3].GetResult().GetContextUpdate().GetFields()["y"].GetStringValue() != "2" ||
 		got[4].GetResult().GetExitCode() != 127 || got[4].GetStartedMs() != -1 || got[5].GetError() != "exit code 1: why" || got[6].GetStartedMs() < 0 {
 		t.Errorf("got %v", got)
 	}

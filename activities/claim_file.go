@@ -47,9 +47,14 @@ type claim struct {
 	Request []byte `json:"request"`
 }
 
-// attemptID is the id of a member of a request as its executor knows it.
+// attemptID returns the id of a member of a request as its executor knows it. What another chain of the run has left is
+// not taken for it.
 func attemptID(req *v1.ExecuteRequest, m *member) string {
-	return fmt.Sprintf("%s/%s/c%d", req.GetRunId(), m.name, m.claim)
+	run := req.GetRunId()
+	if chain := req.GetChain(); chain != "" {
+		run += "@" + chain
+	}
+	return fmt.Sprintf("%s/%s/c%d", run, m.name, m.claim)
 }
 
 // writeClaim writes the claim file of an attempt that is taken up. Without it, the

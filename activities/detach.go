@@ -43,11 +43,11 @@ var (
 )
 
 // attemptKey names an attempt on its node.
-type attemptKey struct{ run, id string }
+type attemptKey struct{ home, id string }
 
 // keyOf is the key of the attempt that runs the members of a request.
 func keyOf(req *v1.ExecuteRequest, members []member) attemptKey {
-	return attemptKey{req.GetRunId(), names.AttemptID(members[0].name, members[0].claim)}
+	return attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(members[0].name, members[0].claim)}
 }
 
 // Detach has attempts go on although the activities that wait for them end now. Those
@@ -56,7 +56,7 @@ func (n *Node) Detach(_ context.Context, req *v1.DetachRequest) (*v1.DetachRespo
 	lease := cmp.Or(req.GetLease().AsDuration(), defaultDetached)
 	res := &v1.DetachResponse{}
 	for _, c := range req.GetAttempts() {
-		a := n.attempts.find(attemptKey{req.GetRunId(), names.AttemptID(c.GetTask(), c.GetClaim())})
+		a := n.attempts.find(attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(c.GetTask(), c.GetClaim())})
 		if a == nil || !a.detach(max(lease, a.heartbeat)) {
 			res.Others = append(res.Others, c)
 		}
@@ -187,36 +187,47 @@ func (n *Node) orphan(ctx context.Context, heartbeat time.Duration, req *v1.Exec
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(cmp.Or(heartbeat, defaultHeartbeatTimeout)/2, longestOrphan))
 	defer cancel()
-	members := membersOf(req)
-	for i := range members {
-		members[i].unheard = append(slices.Clip(members[i].unheard), members[i].attempt)
-	}
+	members := endedMembersOf(req)
 	before, err := n.awaitAnswers(ctx, req, members)
 	if err != nil {
 		return res, nil // the next attempt looks again
 	}
+	return withAnswers(res, req, members, before), nil
+}
+
+// endedMembersOf returns the members of a request, whose attempts count as unheard.
+func endedMembersOf(req *v1.ExecuteRequest) []member {
+	members := membersOf(req)
+	for i := range members {
+		members[i].unheard = append(slices.Clip(members[i].unheard), members[i].attempt)
+	}
+	return members
+}
+
+// withAnswers returns the answer to a request whose attempt is lost, given what its members have recorded.
+func withAnswers(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members []member, before map[int32]answer) *v1.ExecuteResponse {
 	limit := int(req.GetInlineLimit())
 	if len(req.GetBatch()) == 0 {
 		for _, earlier := range before {
-			return cut(earlier.res, earlier.reference, limit), nil
+			return earlier.cut(limit)
 		}
-		return res, nil
+		return lost
 	}
-	b := &batch{node: n, req: req, limit: min(limit, maxBatchAnswer/len(members)), began: time.Now()}
+	b := &batch{req: req, limit: min(limit, maxBatchAnswer/len(members)), began: time.Now()}
 	for _, earlier := range before {
 		if at := earlier.res.GetAssignedAt(); at != nil && at.AsTime().Before(b.began) {
-			b.began, res.AssignedAt = at.AsTime(), at
+			b.began, lost.AssignedAt = at.AsTime(), at
 		}
 	}
 	for i := range members {
 		if earlier, ok := before[members[i].index]; ok {
-			res.Batch = append(res.Batch, b.result(&members[i], cut(earlier.res, earlier.reference, b.limit)))
+			lost.Batch = append(lost.Batch, b.result(&members[i], earlier.cut(b.limit)))
 		}
 	}
-	if len(res.Batch) == len(members) {
-		res.State, res.Reason, res.Error = "completed", "", ""
+	if len(lost.Batch) == len(members) {
+		lost.State, lost.Reason, lost.Error = "completed", "", ""
 	}
-	return res, nil
+	return lost
 }
 
 // AwaitHandovers returns when every attempt that is detached now has been taken over

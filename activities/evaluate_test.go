@@ -260,7 +260,7 @@ func TestCachedResults(t *testing.T) {
 	if a := look("'v1'", 0); a.GetText() != "v1" || a.GetCached() != nil || a.GetError() != "" {
 		t.Fatalf("before there is any: %v", a)
 	}
-	small := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "out", Output: objectOf(t, map[string]any{"k": "v"})}, ContextUpdate: objectOf(t, map[string]any{"c": 1})}
+	small := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "out", Output: objectOf(t, map[string]any{"k": "v"}), ContextUpdate: objectOf(t, map[string]any{"c": 1})}}
 	if err := save("v1", time.Hour, small); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/executor"
@@ -107,7 +108,16 @@ func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defa
 // A batch of instances is run as one attempt; see runBatch. It returns before the end
 // when the attempt was detached, and another call, that adopts it, has the answer.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
+	followReset(req, activity.GetInfo(ctx).WorkflowExecution.RunID)
 	return n.executeFrom(ctx, deliveryOf(ctx), req)
+}
+
+// followReset has an attempt work for the execution that its activity is of. A reset leaves an activity that was
+// scheduled and not started to the new execution, with the request of the terminated one.
+func followReset(req *v1.ExecuteRequest, execution string) {
+	if req.GetExecution() != "" && req.GetExecution() != execution {
+		req.Chain, req.Execution = execution, execution // the first execution after a reset names the chain
+	}
 }
 
 func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
@@ -162,7 +172,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	}
 	if len(req.GetBatch()) == 0 {
 		for _, earlier := range before {
-			return cut(earlier.res, earlier.reference, int(req.GetInlineLimit())), nil
+			return earlier.cut(int(req.GetInlineLimit())), nil
 		}
 	}
 	s, err := n.awaitSupplies(ctx, req)
@@ -243,10 +253,17 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", m.name, "error", err)
 	}
 	for _, earlier := range before {
-		return cut(earlier.res, earlier.reference, int(a.req.GetInlineLimit())), nil
+		return earlier.cut(int(a.req.GetInlineLimit())), nil
 	}
 	if a.lease.Over() {
-		// This process was held up since the end; the task may be running elsewhere.
+		// This process was held up since the end; the task may be running elsewhere. The record tells the next dispatch.
+		if res.GetState() == "completed" {
+			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+			defer cancel()
+			if _, err := n.keep(ctx, a.req, m, res); err != nil {
+				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)
+			}
+		}
 		return moved("lease_lost", errLeaseLost.Error()), nil
 	}
 	return n.keep(ctx, a.req, m, res)

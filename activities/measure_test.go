@@ -28,9 +28,9 @@ func TestMeasure(t *testing.T) {
 	}{
 		"completed":            {ran("a", "completed", ""), []string{`switchyard_task_attempts_total{state="completed",type="shell"} 1`, `switchyard_task_run_seconds_sum{state="completed",type="shell"} 2`}, "contention_total{"},
 		"answered by a record": {ran("b", "completed", ""), []string{`switchyard_task_attempts_total{state="completed",type="shell"} 1`}, "run_seconds_sum{"},
-		"no room":              {&v1.ExecuteResponse{State: "moved", Reason: "no_room", Node: "a"}, []string{`switchyard_worker_claim_contention_total{node_id="a"} 1`}, "run_seconds_sum{"},
-		"another incarnation":  {&v1.ExecuteResponse{State: "moved", Reason: "incarnation", Node: "a"}, []string{`switchyard_worker_claim_contention_total{node_id="a"} 1`}, "expirations_total{"},
-		"lease over":           {ran("a", "moved", "lease_lost"), []string{`switchyard_worker_lease_expirations_total{node_id="a"} 1`, `switchyard_task_attempts_total{state="moved",type="shell"} 1`}, "contention_total{"},
+		"no room":              {&v1.ExecuteResponse{State: "moved", Reason: "no_room", Node: "a"}, []string{`switchyard_worker_claim_contention_total{node="a"} 1`}, "run_seconds_sum{"},
+		"another incarnation":  {&v1.ExecuteResponse{State: "moved", Reason: "incarnation", Node: "a"}, []string{`switchyard_worker_claim_contention_total{node="a"} 1`}, "expirations_total{"},
+		"lease over":           {ran("a", "moved", "lease_lost"), []string{`switchyard_worker_lease_expirations_total{node="a",outcome="ended"} 1`, `switchyard_task_attempts_total{state="moved",type="shell"} 1`}, "contention_total{"},
 		"batch": {
 			&v1.ExecuteResponse{State: "completed", Node: "a", StartedAt: timestamppb.New(began), CompletedAt: timestamppb.New(began.Add(time.Hour)), Batch: []*v1.MemberResult{
 				{Index: 1, TookMs: 500}, {Index: 2, TookMs: 1000}, {Index: 3, State: "failed", TookMs: 250},

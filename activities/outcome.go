@@ -77,6 +77,7 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		CpuSeconds:   r.CPUTime.Seconds(),
 		PeakMemoryMb: float64(r.PeakMemory) / (1 << 20),
 		ImageDigest:  r.Image,
+		Container:    r.Container,
 	}
 	switch {
 	case r.Stopped:
@@ -116,7 +117,9 @@ func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
 		res.State, res.Reason, res.Error = "failed", "output", err.Error()
 		return
 	}
-	res.ContextUpdate = update
+	if len(update.GetFields()) > 0 {
+		res.Result.ContextUpdate = update
+	}
 }
 
 // maxErrorTail bounds, in characters, what of a task's own last words goes into its error.

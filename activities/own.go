@@ -33,6 +33,8 @@ const (
 type Term interface {
 	// Benched are the nodes that get nothing because their attempts kept failing, with until when.
 	Benched() map[string]time.Time
+	// Suspicions counts, by node, the dispatches that were not picked up, or not started.
+	Suspicions() map[string]int32
 	// Stop ends the term and returns when nothing is carried or placed any more.
 	Stop()
 }
@@ -97,6 +99,7 @@ func (o *Ownership) Own(ctx context.Context) error {
 		for node, until := range term.Benched() {
 			beat.Benched[node] = timestamppb.New(until)
 		}
+		beat.Suspicions = term.Suspicions()
 		if _, err := o.beat(ctx, token, beat, lease); err != nil {
 			return err
 		}

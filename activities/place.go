@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -41,13 +41,12 @@ type Placement struct {
 	sweeps time.Duration
 	valid  func() bool
 
-	metrics *metrics.Metrics
-
 	mu      sync.Mutex
 	queue   *placement.Queue
-	waiters map[string]*waiter // by run
-	told    map[string]*told   // by run
-	changed chan struct{}      // has room for one: deadlines may have moved
+	waiters map[string]*waiter  // by run
+	told    map[string]*told    // by run
+	chains  map[string][]string // by run, those that have asked, the newest last
+	changed chan struct{}       // has room for one: deadlines may have moved
 }
 
 // waiter is who is told what is new for a run: the newest AwaitPlacement of the
@@ -62,8 +61,6 @@ type waiter struct {
 type PlacementOptions struct {
 	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
 	SweepInterval time.Duration
-	// Metrics counts what becomes of dispatches; nil: nobody does.
-	Metrics *metrics.Metrics
 	// Valid tells whether this is still the placement queue of the fleet; nil: always.
 	Valid  func() bool
 	Logger *slog.Logger
@@ -80,12 +77,12 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 	return &Placement{
 		client:  c,
 		valid:   o.Valid,
-		metrics: o.Metrics,
 		logger:  o.Logger,
 		sweeps:  cmp.Or(o.SweepInterval, defaultSweepInterval),
 		queue:   queue,
 		waiters: map[string]*waiter{},
 		told:    map[string]*told{},
+		chains:  map[string][]string{},
 		changed: make(chan struct{}, 1),
 	}
 }
@@ -102,21 +99,36 @@ func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceRes
 	if !p.valid() {
 		return nil, errNotOwner
 	}
+	if !p.admitChain(req.GetRunId(), req.GetChain()) {
+		return &v1.PlaceResponse{Epoch: p.queue.Epoch()}, nil
+	}
 	if w := p.waiters[req.GetRunId()]; w == nil || w.execution != execution {
 		p.attend(req.GetRunId(), execution)
 	}
-	for _, claim := range req.GetReleased() {
-		if o := claim.GetOutcome(); o != "" && o != "done" {
-			p.metrics.Reassigned(o)
-		}
-	}
 	p.queue.Release(req.GetRunId(), req.GetReleased())
 	p.queue.Request(req.GetRunId(), req.GetRequests())
+	if !p.queue.Knows(req.GetRunId()) {
+		delete(p.chains, req.GetRunId()) // it waits for nothing, and is not forgotten by sweep
+	}
 	p.queue.Repeat(req.GetRunId(), p.unheard(req))
 	p.pass()
 	res := p.take(req.GetRunId())
 	p.note(req.GetRunId(), res)
 	return res, nil
+}
+
+// admitChain reports whether a run asks by its newest chain. A chain that is new takes the place of the one before: the
+// claims of a run that was reset count from the reset point again. mu is held.
+func (p *Placement) admitChain(run, chain string) bool {
+	all := p.chains[run]
+	i := slices.Index(all, chain)
+	if i < 0 && len(all) > 0 {
+		p.forget(run)
+	}
+	if i < 0 {
+		p.chains[run] = append(all, chain)
+	}
+	return i < 0 || i == len(all)-1
 }
 
 // AwaitPlacement returns when the queue has something new for a run. A queue
@@ -172,13 +184,19 @@ func (p *Placement) Counts() (waiting, placed int) {
 func (p *Placement) Forget(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.forget(run)
+	delete(p.chains, run)
+	p.pass()
+}
+
+// forget drops a run. mu is held.
+func (p *Placement) forget(run string) {
 	p.queue.Forget(run)
 	if w := p.waiters[run]; w != nil {
 		delete(p.waiters, run)
 		poke(w.news)
 	}
 	delete(p.told, run)
-	p.pass()
 }
 
 // SetNodes replaces the fleet.
@@ -203,6 +221,13 @@ func (p *Placement) Benched() map[string]time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.queue.Benched()
+}
+
+// Suspicions returns how many dispatches nodes have not picked up, or not started, by name.
+func (p *Placement) Suspicions() map[string]int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Suspicions()
 }
 
 // maxExplained is what the answers about several tasks may take, encoded; as JSON they are up to five times as large.

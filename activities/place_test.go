@@ -144,3 +144,35 @@ func TestLostAnswersAreToldAgain(t *testing.T) {
 		t.Error("a run that is forgotten is remembered")
 	}
 }
+
+// A run that was reset asks for the claims from the reset point on again, which the terminated execution has released.
+// What that one still says is dropped.
+func TestResetRunIsPlacedAnew(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 1,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
+	place := func(chain string, req *v1.PlaceRequest) int {
+		t.Helper()
+		req.RunId, req.Chain, req.Epoch = "r", chain, "e"
+		res, err := p.answer(chain, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(res.GetAssigned())
+	}
+	ask := func(claim int32) *v1.PlaceRequest {
+		return &v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: claim, Type: "shell"}}}
+	}
+	place("first", ask(1))
+	place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1, Outcome: "done"}}})
+	if place("first", ask(1)) != 0 || place("first", ask(2)) != 1 {
+		t.Fatal("an execution is given a place for a claim that it has released, or none for a new one")
+	}
+	if place("reset", ask(1)) != 1 {
+		t.Error("the reset run is given no place, or the terminated execution holds it still")
+	}
+	if place("first", ask(3)) != 0 || place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1}}}) != 0 || place("reset", ask(1)) != 1 {
+		t.Error("the terminated execution is still answered")
+	}
+}

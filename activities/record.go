@@ -93,12 +93,13 @@ func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, m *member, res 
 	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)
 }
 
-// fits tells whether an answer may travel whole, with at most limit bytes of streams
-// and output.
+// fits reports whether an answer may travel whole, with at most limit bytes of streams
+// and output. An update of the context travels always, but is shown from the record
+// where it is large.
 func fits(res *v1.ExecuteResponse, limit int) bool {
 	r := res.GetResult()
 	output := proto.Size(r.GetOutput())
-	return output <= maxInlineOutput && output+len(r.GetStdout())+len(r.GetStderr()) <= limit
+	return max(output, proto.Size(r.GetContextUpdate())) <= maxInlineOutput && output+len(r.GetStdout())+len(r.GetStderr()) <= limit
 }
 
 // cut returns what of an answer may travel; it has a reference to the record when that

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,8 +26,8 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	}
 	run := status.GetRun()
 	carry := &v1.RunCarry{
-		CreatedAt: run.GetCreatedAt(), Context: run.GetContext(), Revision: status.GetRevision(),
-		EventParts: status.GetEventParts(), Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
+		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Context: run.GetContext(), Revision: status.GetRevision(),
+		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
@@ -34,8 +35,13 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 			carry.Tasks[instance] = carried(&status, instance, instanceTask(one))
 			carry.Tasks[instance].Left = left(req, instance, carry.Tasks[instance].GetTask())
 		}
+		var expanded *timestamppb.Timestamp
+		if len(task.GetInstances()) > 0 {
+			expanded = task.GetInstances()[0].GetCreatedAt()
+		}
 		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
 		carry.Tasks[name] = carried(&status, name, task)
+		carry.Tasks[name].ExpandedAt = expanded
 		carry.Tasks[name].Left = left(req, name, task)
 	}
 	for name, items := range status.GetItems() {
@@ -57,7 +63,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
 	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name]}
 	if r := task.GetResult(); r != nil && t.Record != "" {
-		r.Stdout, r.Stderr, r.Output = "", "", nil
+		r.Stdout, r.Stderr, r.Output, r.ContextUpdate = "", "", nil, nil
 		r.StdoutTruncated, r.StderrTruncated = true, true
 	}
 	return t
@@ -66,9 +72,9 @@ func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarr
 // left returns the keys of the records that lost attempts of a task may have left, in this
 // generation and those before: a node that was cut off may have stored one since.
 func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
-	run := req.GetRunId()
-	if of, _, _, _, ok := names.ParseFanOutID(run); ok {
-		run = of
+	home := names.Home(req.GetRunId(), req.GetChain())
+	if of, ok := names.ParseFanOutID(req.GetRunId()); ok {
+		home = names.Home(of.Run, of.Chain)
 	}
 	var lost []int32
 	if task.GetState() == "lost" {
@@ -81,7 +87,7 @@ func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	}
 	for generation := range req.GetGeneration() {
 		for _, attempt := range lost {
-			keys = append(keys, store.ResultKey(names.Home(run, req.GetChain()), generation, name, attempt))
+			keys = append(keys, store.ResultKey(home, generation, name, attempt))
 		}
 	}
 	return keys
@@ -93,6 +99,7 @@ func instanceTask(i *v1.Instance) *v1.Task {
 		State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
 		Result: i.GetResult(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(), CompletedAt: i.GetCompletedAt(),
 		ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+		QueuedAt: i.GetQueuedAt(), CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(),
 	}
 	if t.GetCompletedAt() == nil {
 		t.State = "cancelled"

@@ -39,7 +39,7 @@ func (h *helm) leave() {
 // Steer suspends an attempt, or lets it go on. To be asked twice changes nothing. An
 // error is a fault of the node; that there is nothing to be steered is an answer.
 func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
-	a := n.attempts.with(req.GetRunId(), req.GetTask(), req.GetClaim())
+	a := n.attempts.with(names.Home(req.GetRunId(), req.GetChain()), req.GetTask(), req.GetClaim())
 	if a == nil {
 		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
@@ -88,12 +88,12 @@ func (h *helm) steer(ctx context.Context, req *v1.SteerRequest) (refused string,
 
 // with returns the attempt that has a dispatch of a task or instance, alone or in a
 // batch; nil: there is none.
-func (s *attempts) with(run, task string, claim int32) *attempt {
-	if a := s.find(attemptKey{run, names.AttemptID(task, claim)}); a != nil {
+func (s *attempts) with(home, task string, claim int32) *attempt {
+	if a := s.find(attemptKey{home, names.AttemptID(task, claim)}); a != nil {
 		return a
 	}
 	for _, a := range s.all() {
-		if a.req.GetRunId() != run {
+		if a.key.home != home {
 			continue
 		}
 		for i := range a.members {

@@ -92,7 +92,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	result, err := w.run(runCtx, executor.Attempt{
 		ID: w.id(m),
 		Identity: executor.Identity{
-			Run: req.GetRunId(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
+			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
 			Index: m.index, Attempt: m.attempt, Claim: m.claim,
 		},
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), SharedDir: w.node.SharedDir, Notify: w.notify,

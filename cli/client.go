@@ -68,11 +68,12 @@ func connectTo(address string) (*api, error) {
 		transport.Protocols.SetHTTP1(true)
 		transport.Protocols.SetHTTP2(true)
 	}
+	claimed := connect.WithInterceptors(claimActor(thisUser()))
 	base, client := strings.TrimSuffix(u.String(), "/"), &http.Client{Transport: transport}
 	return &api{
-		calls:     switchyardv1connect.NewRunServiceClient(client, base),
-		nodes:     switchyardv1connect.NewNodeServiceClient(client, base),
-		workflows: switchyardv1connect.NewWorkflowServiceClient(client, base),
+		calls:     switchyardv1connect.NewRunServiceClient(client, base, claimed),
+		nodes:     switchyardv1connect.NewNodeServiceClient(client, base, claimed),
+		workflows: switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
 		url:       base,
 		http:      transport,
 	}, nil

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -43,13 +44,16 @@ func TestRunsList(t *testing.T) {
 		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", CreatedAt: after(-86400), CompletedAt: after(-86000)},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x")
+		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x",
+			"--node", "gpu-1", "--type", "shell", "--label", "gpu", "--trigger", "child", "--parent", "a-1", "--text", "disk full", "--since", "1h")
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
 		golden(t, "runs-list-"+format, got.stdout)
 	}
-	if req := f.listed[0]; req.GetState() != "failed" || req.GetName() != "b" || req.GetPageSize() != 7 || req.GetPageToken() != "x" {
+	if req := f.listed[0]; req.GetState() != "failed" || req.GetName() != "b" || req.GetPageSize() != 7 || req.GetPageToken() != "x" ||
+		req.GetNode() != "gpu-1" || req.GetType() != "shell" || req.GetLabel() != "gpu" || req.GetTrigger() != "child" || req.GetParent() != "a-1" ||
+		req.GetText() != "disk full" || !req.GetSince().AsTime().Equal(begin.Add(20*time.Second-time.Hour)) {
 		t.Errorf("asked for %v", req)
 	}
 	f.list = &v1.ListRunsResponse{}
@@ -171,6 +175,8 @@ func TestExitCodes(t *testing.T) {
 		{"event limit", []string{"runs", "events", "r", "--limit", "10001"}, exitUsage, "1 to 10000"},
 		{"dead letter limit", []string{"dlq", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
 		{"limit", []string{"runs", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
+		{"since", []string{"runs", "list", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exitUsage, "such as 10m"},
+		{"trigger", []string{"runs", "list", "--trigger", "magic"}, exitUsage, "schedule"},
 		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exitUsage, "--nodes is for a run in this process"},
 		{"instance limit", []string{"runs", "instances", "r", "t", "--limit", "0"}, exitUsage, "1 to 10000"},
 		{"no file", []string{"submit"}, exitUsage, "--workflow NAME"},

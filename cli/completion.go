@@ -27,7 +27,7 @@ type completer func(ctx context.Context, a *api, args []string) ([]string, error
 // completers are for the words of usage lines, and for flags by their names.
 var completers = map[string]completer{
 	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows,
-	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--node": completeNodes, "--workflow": completeWorkflows,
+	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
 // addCompletions has all commands complete their arguments and flags.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,12 +19,14 @@ type containerFlags struct {
 	privileged   bool
 	hostNetwork  bool
 	mounts       []string
+	standing     []string
 	capabilities []string
 	auths        []string
 }
 
 func (c *containerFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
+	f.StringSliceVar(&c.standing, "mount", nil, "folder of this machine that every container sees, as FOLDER:PATH, with :ro at the end only to read; may be repeated")
 	f.BoolVar(&c.privileged, "allow-privileged", false, "let containers be privileged: they can do to this machine what they like")
 	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "let containers use the network of this machine")
 	f.StringSliceVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
@@ -33,6 +36,8 @@ func (c *containerFlags) add(f *pflag.FlagSet) {
 // containerConfig is what the flags come to.
 type containerConfig struct {
 	Policy *v1.ContainerPolicy
+	// Mounts are what every container sees.
+	Mounts []*v1.Mount
 	// RegistryAuth are files with credentials, by the names that specs call them by.
 	RegistryAuth map[string]string
 }
@@ -42,11 +47,28 @@ var capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
 func (c *containerFlags) config() (containerConfig, error) {
 	cfg := containerConfig{Policy: &v1.ContainerPolicy{Privileged: c.privileged, HostNetwork: c.hostNetwork}}
 	for _, text := range c.mounts {
-		path, readOnly := strings.CutSuffix(text, ":ro")
-		if !filepath.IsAbs(path) {
+		at, readOnly := strings.CutSuffix(text, ":ro")
+		if !filepath.IsAbs(at) {
 			return cfg, usageError("--allow-mount %s: write an absolute path, and :ro after it where it may only be read", text)
 		}
-		cfg.Policy.Mounts = append(cfg.Policy.Mounts, &v1.MountRule{Path: filepath.Clean(path), ReadOnly: readOnly})
+		cfg.Policy.Mounts = append(cfg.Policy.Mounts, &v1.MountRule{Path: filepath.Clean(at), ReadOnly: readOnly})
+	}
+	targets := map[string]bool{}
+	for _, text := range c.standing {
+		paths, readOnly := strings.CutSuffix(text, ":ro")
+		from, to, _ := strings.Cut(paths, ":")
+		switch info, err := os.Stat(from); {
+		case !filepath.IsAbs(from) || !path.IsAbs(to) || strings.Contains(to, ":"):
+			return cfg, usageError("--mount %s: write two absolute paths, as in /srv/models:/models:ro", text)
+		case err != nil:
+			return cfg, usageError("--mount %s: %w", text, err)
+		case !info.IsDir():
+			return cfg, usageError("--mount %s: %s is no folder", text, from)
+		case targets[path.Clean(to)]:
+			return cfg, usageError("--mount %s: another --mount is at %s already", text, to)
+		}
+		targets[path.Clean(to)] = true
+		cfg.Mounts = append(cfg.Mounts, &v1.Mount{HostPath: filepath.Clean(from), ContainerPath: path.Clean(to), ReadOnly: readOnly})
 	}
 	for _, text := range c.capabilities {
 		name := policy.Capability(text)

@@ -13,6 +13,7 @@ import (
 func newDev(sys *system) *cobra.Command {
 	var (
 		nodes                     nodeFlags
+		fleet                     fleetFlags
 		db, store                 string
 		allowedHosts              []string
 		port, gatewayPort, uiPort int
@@ -32,6 +33,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
 	allowedHostFlag(flags, &allowedHosts)
+	fleet.add(flags)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -47,6 +49,9 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			Temporal: &embedded.Options{DBFile: db, Logger: log},
 			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
 			AllowedHosts: allowedHosts,
+		}
+		if err := fleet.into(&cfg); err != nil {
+			return err
 		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
 			return err

@@ -42,6 +42,7 @@ func fanned(f *fakeGateway) {
 		each.Instances = append(each.Instances, instance)
 	}
 	f.run.Tasks["each"] = each
+	each.Instances[0].Item, each.Instances[1].Item = "a.png", `{"os":"linux"}`
 	f.yard.instances, f.yard.page = map[string][]*v1.Instance{"each": each.Instances}, 4
 }
 

@@ -22,6 +22,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
 	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
 	retention := retentionFlag(cmd.Flags())
+	var fleet fleetFlags
+	fleet.add(cmd.Flags())
 	role := &choice{value: string(workers.RoleAuto)}
 	for _, r := range workers.Roles {
 		role.allowed = append(role.allowed, string(r))
@@ -31,7 +33,10 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg.Logger = logger(sys, level)
 		cfg.Role = workers.Role(role.value)
-		var err error
+		err := fleet.into(&cfg)
+		if err != nil {
+			return err
+		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
 			return err
 		}

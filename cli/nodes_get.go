@@ -58,6 +58,12 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		{"network", fmt.Sprintf("%.0f of %.0f Mbit/s", snapshot.GetNetwork().GetThroughputMbps(), snapshot.GetNetwork().GetBandwidthMbps())},
 		{"GPUs", share(n.GetGpus(), 1, "") + " free"},
 	}
+	if n.GetSuspicions() > 0 {
+		rows = append(rows, []string{"suspicions", fmt.Sprintf("%d dispatches were not picked up, or not started, and moved", n.GetSuspicions())})
+	}
+	if url := snapshot.GetMetricsUrl(); url != "" {
+		rows = append(rows, []string{"metrics", url})
+	}
 	for _, g := range snapshot.GetGpus() {
 		rows = append(rows, []string{fmt.Sprintf("GPU %d", g.GetIndex()), fmt.Sprintf("%s, %.0f%% in use, %.0f of %.0f MiB", g.GetName(), g.GetUsagePercent(), g.GetMemoryUsedMb(), g.GetMemoryMb())})
 	}

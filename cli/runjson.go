@@ -133,7 +133,11 @@ func instanceJSON(i *v1.Instance) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return without(text, absent(i))
+	fields := absent(i)
+	if i.GetItem() == "" {
+		fields = append(fields, "item")
+	}
+	return without(text, fields)
 }
 
 // absent are the fields that a task or an instance has not, and that its JSON has

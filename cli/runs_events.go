@@ -20,6 +20,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().StringVar(&req.Task, "task", "", "only those of this task")
+	cmd.Flags().StringVar(&req.After, "after", "", "only those after the event with this id, which -o json tells")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "events", 1000, 10_000)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
 		if err := list.check(); err != nil {

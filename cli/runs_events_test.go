@@ -14,8 +14,8 @@ func TestRunsEvents(t *testing.T) {
 	f.yard.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
-		{At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1"},
-		{At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
+		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1"},
+		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "runs", "events", "nightly", "--task", "build", "--gateway", f.url, "-o", format)

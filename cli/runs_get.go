@@ -71,6 +71,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 		}
 	}
 	at("created", run.GetCreatedAt())
+	if run.GetSubmittedBy() != "" {
+		lines = append(lines, "  by      "+tui.OneLine(run.GetSubmittedBy()))
+	}
 	at("ended  ", run.GetCompletedAt())
 	if run.GetGeneration() > 0 {
 		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
@@ -16,12 +19,12 @@ import (
 
 // getTask shows one task or instance of a run.
 func (a *api) getTask(ctx context.Context, sys *system, run, name, format string) error {
-	id, task, err := a.task(ctx, run, name)
+	id, task, item, err := a.task(ctx, run, name)
 	if err != nil {
 		return err
 	}
 	if format == formatText {
-		return describeTask(sys.stdout, id, name, task, sys)
+		return describeTask(sys.stdout, id, name, item, task, sys)
 	}
 	text, err := taskJSON(task)
 	if err != nil {
@@ -36,38 +39,39 @@ func (a *api) getTask(ctx context.Context, sys *system, run, name, format string
 
 // task returns a task of a run, or an instance as the task that it would be by
 // itself, and the id of the run.
-func (a *api) task(ctx context.Context, run, name string) (id string, task *v1.Task, err error) {
+func (a *api) task(ctx context.Context, run, name string) (id string, task *v1.Task, item string, err error) {
 	of, index, instance := names.ParseInstanceName(name)
 	if !instance {
 		of = name
 	}
 	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{of}, Brief: instance})
 	if err != nil {
-		return "", nil, err
+		return "", nil, "", err
 	}
 	id, task = page.GetRun().GetId(), page.GetRun().GetTasks()[of]
 	switch {
 	case task == nil:
-		return "", nil, &failure{code: exitUsage, err: fmt.Errorf("run %s has no task %q", id, of), hint: "`switchyard runs get " + id + "` shows its tasks"}
+		return "", nil, "", &failure{code: exitUsage, err: fmt.Errorf("run %s has no task %q", id, of), hint: "`switchyard runs get " + id + "` shows its tasks"}
 	case !instance:
-		return id, task, nil
+		return id, task, "", nil
 	}
 	list, err := call(ctx, a, a.calls.ListInstances, &v1.ListInstancesRequest{Id: id, Task: of, PageSize: 1, First: int32(index)})
 	if err != nil {
-		return "", nil, err
+		return "", nil, "", err
 	}
 	if len(list.GetItems()) == 0 {
-		return "", nil, &failure{code: exitUsage, err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
+		return "", nil, "", &failure{code: exitUsage, err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
 	}
-	return id, tui.InstanceTask(task, list.GetItems()[0]), nil
+	one := list.GetItems()[0]
+	return id, tui.InstanceTask(task, one), one.GetItem(), nil
 }
 
 // describeTask writes a task, its attempts and what it left for people.
-func describeTask(w io.Writer, run, name string, t *v1.Task, sys *system) error {
+func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) error {
 	tried, took, about := tui.Columns(t, sys.now())
-	rows := [][]string{{"task", name}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
+	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
 		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
-		{"assigned", sys.at(t.GetAssignedAt())}, {"started", sys.at(t.GetStartedAt())}, {"ended", sys.at(t.GetCompletedAt())}, {"elapsed", took}}
+		{"created", sys.at(t.GetCreatedAt())}, {"queued", sys.at(t.GetQueuedAt())}, {"assigned", sys.at(t.GetAssignedAt())}, {"started", sys.at(t.GetStartedAt())}, {"ended", sys.at(t.GetCompletedAt())}, {"dead letter", sys.at(t.GetDeadLetteredAt())}, {"elapsed", took}}
 	r := t.GetResult()
 	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {
 		rows = append(rows, []string{"exit code", strings.TrimSpace(strconv.Itoa(int(r.GetExitCode())) + " " + r.GetSignal())})
@@ -88,12 +92,18 @@ func describeTask(w io.Writer, run, name string, t *v1.Task, sys *system) error 
 		return err
 	}
 	var lines []string
-	if len(r.GetOutput().GetFields()) > 0 {
-		output, err := json.MarshalIndent(r.GetOutput().AsMap(), "  ", "  ")
+	for _, object := range []struct {
+		name   string
+		fields *structpb.Struct
+	}{{"output", r.GetOutput()}, {"merged into the context of the run", r.GetContextUpdate()}} {
+		if len(object.fields.GetFields()) == 0 {
+			continue
+		}
+		text, err := json.MarshalIndent(object.fields.AsMap(), "  ", "  ")
 		if err != nil {
 			return err
 		}
-		lines = append(lines, "", "output", "  "+string(output))
+		lines = append(lines, "", object.name, "  "+string(text))
 	}
 	for _, stream := range []struct {
 		name, text string
@@ -123,7 +133,12 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 	if len(attempts) == 0 {
 		return nil
 	}
-	rows := [][]string{{}, {"ATTEMPT", "STATE", "NODE", "STARTED", "ELAPSED", "EXIT CODE", "NOTE"}}
+	heading := []string{"ATTEMPT", "STATE", "NODE", "STARTED", "ELAPSED", "EXIT CODE", "NOTE"}
+	withPlace := slices.ContainsFunc(attempts, func(a *v1.Attempt) bool { return placeOf(a) != "" })
+	if withPlace {
+		heading = slices.Insert(heading, 3, "ON")
+	}
+	rows := [][]string{{}, heading}
 	for _, a := range attempts {
 		took, exit := "", ""
 		if a.GetStartedAt() != nil && a.GetCompletedAt() != nil {
@@ -136,7 +151,26 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 		if about == "" {
 			about = a.GetReason()
 		}
-		rows = append(rows, []string{strconv.Itoa(int(a.GetAttempt())), a.GetState(), a.GetNode(), sys.at(a.GetStartedAt()), took, exit, about})
+		row := []string{strconv.Itoa(int(a.GetAttempt())), a.GetState(), a.GetNode(), sys.at(a.GetStartedAt()), took, exit, about}
+		if withPlace {
+			row = slices.Insert(row, 3, placeOf(a))
+		}
+		rows = append(rows, row)
 	}
 	return writeTable(w, rows)
+}
+
+// placeOf is what an attempt had of its node, such as "GPU 0 1, NUMA 0, container 3f2a9c0d1e4b".
+func placeOf(a *v1.Attempt) string {
+	var parts []string
+	if len(a.GetGpus()) > 0 {
+		parts = append(parts, "GPU "+strings.Trim(fmt.Sprint(a.GetGpus()), "[]"))
+	}
+	if a.NumaNode != nil {
+		parts = append(parts, fmt.Sprintf("NUMA %d", a.GetNumaNode()))
+	}
+	if a.GetContainer() != "" {
+		parts = append(parts, "container "+tui.OneLine(a.GetContainer()))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -27,6 +27,10 @@ func TestRunsGetTask(t *testing.T) {
 		{Node: "local-1", State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1, AssignedAt: after(2.1), StartedAt: after(2.2), CompletedAt: after(5)},
 		{Attempt: 1, Node: "local-2", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},
 	}
+	numa := int32(1)
+	build.Attempts[1].Gpus, build.Attempts[1].NumaNode, build.Attempts[1].Container = []int32{0, 2}, &numa, "3f2a9c0d1e4b"
+	build.CreatedAt, build.QueuedAt, build.DeadLetteredAt = after(0), after(5.5), after(8)
+	build.Result.ContextUpdate, _ = structpb.NewStruct(map[string]any{"tag": "v7"})
 	delete(f.run.Tasks, "deploy") // the fake tells two tasks a page
 	count := int32(2)
 	f.run.Tasks["each"] = &v1.Task{State: "completed", Type: "shell", Count: &count}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -41,9 +42,17 @@ func newRunsInstances(sys *system) *cobra.Command {
 		}
 		return writeList(sys, list, items, page.GetNextPageToken(), func(w io.Writer) error {
 			rows := [][]string{{"INDEX", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
+			withItem := slices.ContainsFunc(page.GetItems(), func(i *v1.Instance) bool { return i.GetItem() != "" })
+			if withItem {
+				rows[0] = slices.Insert(rows[0], 1, "ITEM")
+			}
 			for _, i := range page.GetItems() {
 				attempt, elapsed, note := tui.Columns(tui.InstanceTask(&v1.Task{}, i), sys.now())
-				rows = append(rows, []string{strconv.Itoa(int(i.GetIndex())), i.GetState(), i.GetNode(), attempt, elapsed, note})
+				row := []string{strconv.Itoa(int(i.GetIndex())), i.GetState(), i.GetNode(), attempt, elapsed, note}
+				if withItem {
+					row = slices.Insert(row, 1, tui.OneLine(i.GetItem()))
+				}
+				rows = append(rows, row)
 			}
 			return writeTable(w, rows)
 		})

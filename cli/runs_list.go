@@ -30,13 +30,28 @@ func newRunsList(sys *system) *cobra.Command {
 	}
 	state := &choice{allowed: []string{"pending", "pending_approval", "running", "paused", "completed", "failed", "cancelled", "rejected"}}
 	cmd.Flags().Var(state, "state", "only runs in this state")
+	trigger := &choice{allowed: []string{"submit", "rerun", "retry", "child", "schedule", "manual"}}
+	cmd.Flags().Var(trigger, "trigger", "only runs that were started so; manual means in Temporal")
 	cmd.Flags().StringVar(&req.Name, "workflow", "", "only runs of this workflow")
+	cmd.Flags().StringVar(&req.Node, "node", "", "only runs that sent a task to this node")
+	cmd.Flags().StringVar(&req.Type, "type", "", "only runs with a task of this type")
+	cmd.Flags().StringVar(&req.Label, "label", "", "only runs with a task that asks for this node label")
+	cmd.Flags().StringVar(&req.Parent, "parent", "", "only runs that tasks of this run have started")
+	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, the names of tasks or the error")
+	var since string
+	cmd.Flags().StringVar(&since, "since", "", "only runs submitted within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
 		if err := list.check(); err != nil {
 			return err
 		}
-		req.State, req.PageSize, req.PageToken = state.value, list.limit, list.token
+		req.State, req.Trigger, req.PageSize, req.PageToken = state.value, trigger.value, list.limit, list.token
+		if since != "" {
+			var err error
+			if req.Since, err = parseSince(since, sys.now()); err != nil {
+				return err
+			}
+		}
 		page, err := call(ctx, a, a.calls.ListRuns, req)
 		if err != nil {
 			return err

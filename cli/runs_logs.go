@@ -71,16 +71,22 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	if f.since == "" {
 		return req, nil
 	}
-	since, err := time.Parse(time.RFC3339, f.since)
+	var err error
+	req.Since, err = parseSince(f.since, now)
+	return req, err
+}
+
+// parseSince reads the value of a flag --since: how long ago, or a time.
+func parseSince(text string, now time.Time) (*timestamppb.Timestamp, error) {
+	since, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		within, err := time.ParseDuration(f.since)
+		within, err := time.ParseDuration(text)
 		if err != nil || within < 0 {
-			return nil, usageError("--since %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", f.since)
+			return nil, usageError("--since %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", text)
 		}
 		since = now.Add(-within)
 	}
-	req.Since = timestamppb.New(since)
-	return req, nil
+	return timestamppb.New(since), nil
 }
 
 // printer is where the flags want the lines.

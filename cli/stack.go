@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,13 @@ import (
 	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/metrics"
+	"switchyard/activities/placement"
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
 	"switchyard/gateway"
 	"switchyard/workers"
 	"switchyard/workers/node"
+	"switchyard/workflows/visibility"
 )
 
 // stackConfig says which parts of Switchyard run in this process.
@@ -39,6 +42,10 @@ type stackConfig struct {
 	Role    workers.Role
 	// Retention is how long the store keeps what a closed run has left; 0: workers.DefaultRetention.
 	Retention time.Duration
+	// Weights are the factors of a node's score; nil: the defaults.
+	Weights *placement.Weights
+	// Defaults are what runs are given that do not say otherwise.
+	Defaults gateway.RunDefaults
 	// Gateway is the address to serve the API at; empty: none.
 	Gateway string
 	// GatewayFlag is the flag that chooses another address when that one is taken.
@@ -49,6 +56,8 @@ type stackConfig struct {
 	Metrics bool
 	// MetricsAddress is where they are served, and so kept, in a process without a gateway; empty: nowhere.
 	MetricsAddress string
+	// MetricsOptional says that the process starts although that address is taken.
+	MetricsOptional bool
 	// Nodes are the nodes to start.
 	Nodes  []nodeConfig
 	Logger *slog.Logger
@@ -64,6 +73,9 @@ type nodeConfig struct {
 	MaxParallel  int
 	WorkDir      string
 	SharedDir    string
+	// ScratchDir is where attempts get their private directories; empty: the folder for temporary files. The nodes of a
+	// process share it.
+	ScratchDir string
 	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
 	PassEnv []string
 	// MaxOutput is how much output of an attempt its log keeps, in bytes.
@@ -152,7 +164,11 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	private, err := openScratch(os.TempDir())
+	scratchDir := os.TempDir()
+	if len(cfg.Nodes) > 0 {
+		scratchDir = cmp.Or(cfg.Nodes[0].ScratchDir, scratchDir)
+	}
+	private, err := openScratch(scratchDir)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +191,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	}
 	dial := workers.DialOptions{Metrics: figures, Logger: cfg.Logger}
 	if cfg.Temporal != nil {
-		cfg.Temporal.SearchAttributes = workers.SearchAttributes()
+		cfg.Temporal.SearchAttributes = visibility.Types()
 		cfg.Temporal.UIHosts = cfg.AllowedHosts
 		if s.temporal, err = embedded.Start(ctx, *cfg.Temporal); err != nil {
 			return nil, err
@@ -188,7 +204,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	}
 	s.onStop("Temporal client", func() error { s.conn.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, PrivateStore: privateStore})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, PrivateStore: privateStore})
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +219,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	if cfg.Gateway != "" {
 		api, err := gateway.New(gateway.Config{
 			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger, Version: version(),
-			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts,
+			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 		})
 		if err != nil {
 			return nil, err
@@ -244,7 +260,7 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 	s.onStop("shell executor", sh.Close)
 	allowed := cfg.Nodes[0].Containers
 	containers, err := container.New(container.Options{
-		Policy: allowed.Policy, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
+		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("container engine: %w", err)
@@ -267,11 +283,11 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
 				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
-				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"),
+				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
-				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy,
+				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.metricsURL(),
 			})
 			return err
 		})

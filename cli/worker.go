@@ -34,7 +34,7 @@ short, a third one quits at once.`,
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
 	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
 	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
-	cmd.Flags().StringVar(&metricsAddress, "metrics-address", "", "host:port to serve figures for Prometheus at, under /metrics (default nowhere)")
+	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve figures for Prometheus at, under /metrics; none: nowhere")
 	gateway := clientFlag(cmd)
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -48,6 +48,10 @@ short, a third one quits at once.`,
 		store = workerStore(store, *gateway) // as it is logged
 		spool = spoolOr(spool, store, nodes.name)
 		cfg := stackConfig{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
+		if metricsAddress == noMetrics {
+			cfg.MetricsAddress = ""
+		}
+		cfg.MetricsOptional = sys.origins["metrics-address"] == ""
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
 )
 
 // RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
@@ -22,8 +23,18 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, putBackTimeout)
-	defer cancel()
+	var res *v1.RetryRunResponse
+	err = g.awaitStore(ctx, "start run "+id+" again", func(ctx context.Context) error {
+		res, err = g.retryRun(ctx, id, req.Msg.GetFrom())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.RetryRunResponse, error) {
 	for {
 		desc, v, err := g.reader.settled(ctx, id)
 		if err != nil {
@@ -32,7 +43,7 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 		if isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return nil, wrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
 		}
-		again, err := againOf(v, req.Msg.GetFrom())
+		again, err := againOf(v, from)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +52,7 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 		switch code := codeOf(err); {
 		case err == nil:
 			g.recent.add(id)
-			return connect.NewResponse(&v1.RetryRunResponse{Id: id, Generation: generation}), nil
+			return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
 			return nil, fmt.Errorf("start run %s again: %w", id, err)
 		}
@@ -65,6 +76,9 @@ func againOf(v *view, from []string) (*v1.Again, error) {
 			}
 		}
 		return &v1.Again{From: from}, nil
+	}
+	if len(v.tasks) == 0 {
+		return nil, wrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
 	}
 	if v.run.GetState() == "completed" {
 		return nil, wrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
@@ -95,7 +109,7 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 	if err != nil {
 		return nil, err
 	}
-	first, err := g.reader.input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	first, err := g.reader.definedInput(ctx, desc.GetWorkflowExecutionInfo())
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +121,9 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 		return nil, err
 	}
 	in := &v1.RunInput{
-		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
+		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), By: actor(ctx),
 	}
-	fresh, _, err := g.start(ctx, in, "")
+	fresh, _, err := g.start(ctx, in, names.TriggerRerun, "")
 	if err != nil {
 		return nil, fmt.Errorf("start run %s anew: %w", id, err)
 	}

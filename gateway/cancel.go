@@ -25,11 +25,8 @@ func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelR
 		}
 		return connect.NewResponse(res), nil
 	}
-	var arg any
-	if reason := req.Msg.GetReason(); reason != "" {
-		arg = reason
-	}
-	signalErr := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, arg)
+	command := &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)}
+	signalErr := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, command)
 	if signalErr == nil {
 		return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
 	}

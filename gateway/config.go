@@ -34,6 +34,8 @@ type Config struct {
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.
 	Hosts []string
+	// Defaults are what runs are given that do not say otherwise.
+	Defaults RunDefaults
 	// Limits bound what clients make the gateway hold.
 	Limits Limits
 	// PollInterval is the shortest time between two looks at a watched run.
@@ -80,7 +82,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("gateway: Store is missing"))
 	}
-	errs = append(errs, c.Limits.validate())
+	errs = append(errs, c.Limits.validate(), c.Defaults.validate())
 	if c.PollInterval < 0 {
 		errs = append(errs, errors.New("gateway: PollInterval is negative"))
 	}

@@ -55,7 +55,7 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 	if limit == 0 {
 		limit = defaultDeadLetterPage
 	}
-	found, err := g.newest(ctx, deadLettersQuery, after, limit+1, isRun)
+	found, err := g.newest(ctx, deadLettersQuery, after, limit+1, isAny)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
@@ -130,7 +130,7 @@ func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter,
 		letters = append(letters, &v1.DeadLetter{
 			Run: id, Task: about.name, Attempts: about.attempts(), Error: t.GetError(), Reason: t.GetReason(),
 			Type: t.GetType(), Workflow: v.run.GetName(), Generation: v.run.GetGeneration(),
-			DeadLetteredAt: t.GetCompletedAt(),
+			DeadLetteredAt: deadLetteredAt(t),
 		})
 	}
 	return letters, nil

@@ -82,7 +82,7 @@ func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace
 			k = len(m.groups)
 			m.groups = append(m.groups, &eventGroup{
 				task: p.GetTask(), next: at.Next[p.GetTask()],
-				sources: func(p *v1.PartReport) *eventSource { return childSource(id, v.chain, p, outside || ended, task) },
+				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, outside || ended, task) },
 			})
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)

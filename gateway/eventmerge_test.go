@@ -30,7 +30,7 @@ func TestEventsOfChildren(t *testing.T) {
 		from := int32(c * instances)
 		report := &v1.PartReport{Task: "each", From: from, Over: true}
 		status.Parts = append(status.Parts, report)
-		child := names.FanOutID(id, 0, "each", int(from))
+		child := names.FanOut{Run: id, Task: "each", From: int(from)}.ID()
 		begin := 2 + 3*(c/4) // four at once
 		for part := range int32(2) {
 			events := []*v1.Event{event(begin, "", "submitted"), event(begin, "each", "submitted")}
@@ -75,7 +75,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 	// What there is to know of the instance is with a child, as the scripted run says.
 	kept := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}}}
-	if err := f.store.PutMessage(t.Context(), store.StatusKey(names.FanOutID(id, 0, "each", childFrom), 0), kept); err != nil {
+	if err := f.store.PutMessage(t.Context(), store.StatusKey(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.events(t, id, "each[7]", 1, func() {}); !slices.Equal(got, []string{"each[7] queued", "each[7] completed"}) {
@@ -90,7 +90,7 @@ func TestEventsOfChildren(t *testing.T) {
 func TestEventsOfAnOpenChild(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "merged-live", "each")
-	child := names.FanOutID(id, 0, "each", childFrom)
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.SignalWithStartWorkflow(t.Context(), child, eventsSignal,
 		&v1.EventsResponse{Parts: 1, Events: []*v1.Event{event(3, "each[5]", "completed")}},
 		client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue}, names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 10}})

@@ -34,6 +34,13 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	if err != nil {
 		return nil, err
 	}
+	after, err := parseAfter(req.Msg.GetAfter())
+	if err != nil {
+		return nil, err
+	}
+	if req.Msg.GetPageToken() == "" && after != nil {
+		at.Generation = after.generation
+	}
 	v, err := g.reader.read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -48,7 +55,19 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	if limit == 0 {
 		limit = defaultEventPage
 	}
-	items, next, err := g.eventPage(ctx, v, task, at, limit)
+	var items []*v1.Event
+	var next *eventPlace
+	switch {
+	case after == nil:
+		items, next, err = g.eventPage(ctx, v, task, at, limit, everyEvent)
+	case req.Msg.GetPageToken() == "":
+		items, next, err = g.eventPage(ctx, v, "", at, limit, after.wants(task))
+		if err == nil && !after.passed {
+			err = invalid("run %s has no event %s", id, req.Msg.GetAfter())
+		}
+	default: // the page before has passed it
+		items, next, err = g.eventPage(ctx, v, "", at, limit, func(e *v1.Event) bool { return task == "" || concerns(e, task) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +81,41 @@ func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.Lis
 	return connect.NewResponse(res), nil
 }
 
-// eventPage collects events of a task, or of all, from a place on, and returns
+func everyEvent(*v1.Event) bool { return true }
+
+// afterEvent is the event after which a list begins.
+type afterEvent struct {
+	id         string
+	generation int32
+	passed     bool
+}
+
+// parseAfter returns the event with an id, or nil if none is named.
+func parseAfter(id string) (*afterEvent, error) {
+	if id == "" {
+		return nil, nil
+	}
+	generation, _, _, ok := names.ParseEventID(id)
+	if !ok {
+		return nil, invalid("%q is no id of an event; one is 0-12", id)
+	}
+	return &afterEvent{id: id, generation: generation}, nil
+}
+
+// wants returns whether an event, in the order of the list, comes after this one and is of a task, or of any.
+func (a *afterEvent) wants(task string) func(*v1.Event) bool {
+	return func(e *v1.Event) bool {
+		if !a.passed {
+			a.passed = e.GetId() == a.id
+			return false
+		}
+		return task == "" || concerns(e, task)
+	}
+}
+
+// eventPage collects those events of a task, or of all, from a place on that are wanted, and returns
 // where the next page starts; nil: there is none.
-func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventPlace, limit int) (items []*v1.Event, next *eventPlace, err error) {
+func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventPlace, limit int, wanted func(*v1.Event) bool) (items []*v1.Event, next *eventPlace, err error) {
 	size := 0
 	for ; at.Generation <= v.run.GetGeneration(); at = (eventPlace{Generation: at.Generation + 1}) {
 		m, err := g.merge(ctx, v, task, at)
@@ -78,6 +129,10 @@ func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventP
 			}
 			if e == nil {
 				break
+			}
+			if len(items) < limit && !wanted(e) {
+				source.take(e)
+				continue
 			}
 			if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
 				place := m.place()

@@ -13,6 +13,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // event is one about a task at a second after the start of 2026.
@@ -105,6 +106,52 @@ func TestRunEvents(t *testing.T) {
 }
 
 // TestEventsOfTerminated asks the workflow of a run that was ended from outside.
+// A list can resume after any of its events: whole or of one task, page by page, from the workflow or from the store.
+func TestEventsAfterAnID(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "resumed")
+	var all []*v1.Event
+	for n := range 9 {
+		e := event(int64(n), []string{"build", "test"}[n%2], "queued")
+		e.Id = names.EventID(0, "", int64(n))
+		all = append(all, e)
+	}
+	f.storeEvents(t, id, 0, 0, all[:4]...)
+	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:]})
+	for _, after := range []int{0, 3, 4, 8} {
+		for _, task := range []string{"", "test"} {
+			var want, got []string
+			for _, e := range all[after+1:] {
+				if task == "" || e.GetTask() == task {
+					want = append(want, e.GetId())
+				}
+			}
+			for token := ""; ; {
+				res, err := f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{
+					Id: id, Task: task, After: all[after].GetId(), PageSize: 2, PageToken: token,
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range res.Msg.GetItems() {
+					got = append(got, e.GetId())
+				}
+				if token = res.Msg.GetNextPageToken(); token == "" {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("after %d of %q come %v, want %v", after, task, got, want)
+			}
+		}
+	}
+	for _, after := range []string{"0-9", "1-0", "nonsense", "0-each[0]-3"} {
+		_, err := f.client.ListRunEvents(t.Context(), connect.NewRequest(&v1.ListRunEventsRequest{Id: id, After: after}))
+		wantCode(t, "after "+after, err, connect.CodeInvalidArgument)
+	}
+}
+
 func TestEventsOfTerminated(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "cut-short")

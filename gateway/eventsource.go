@@ -67,10 +67,10 @@ func (s *eventSource) begun() bool { return s.done || s.part > 0 || s.offset > 0
 
 // childSource are the events of the instances that a child carries through. What it says of itself and of the task
 // as a whole is the run's to tell.
-func childSource(run, chain string, p *v1.PartReport, outside bool, task string) *eventSource {
-	id := names.FanOutID(run, p.GetGeneration(), p.GetTask(), int(p.GetFrom()))
+func childSource(run string, p *v1.PartReport, outside bool, task string) *eventSource {
+	id := partID(run, p)
 	return &eventSource{
-		id: id, home: names.Home(id, chain), generation: p.GetGeneration(),
+		id: id, home: id, generation: p.GetGeneration(),
 		live: !p.GetOver(), outside: outside,
 		wanted: func(e *v1.Event) bool {
 			_, _, ok := names.ParseInstanceName(e.GetTask())

@@ -68,6 +68,9 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 		if res.Reason, err = g.whyThere(ctx, v, name); err != nil {
 			return nil, err
 		}
+		if t.Count != nil && !ended {
+			res.Reason = t.GetError() // a fan-out may wait, as for its turn to open child workflows
+		}
 		if res.Reason == "" && !ended {
 			res.Reason = said.GetReason()
 		}
@@ -160,7 +163,7 @@ func waitsFor(v *view, t *v1.Task) string {
 func (g *Gateway) whyThere(ctx context.Context, v *view, name string) (string, error) {
 	why := ""
 	for at := (eventPlace{}); ; {
-		events, next, err := g.eventPage(ctx, v, name, at, defaultEventPage)
+		events, next, err := g.eventPage(ctx, v, name, at, defaultEventPage, everyEvent)
 		if err != nil {
 			return "", err
 		}

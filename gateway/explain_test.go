@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -65,4 +66,18 @@ tasks:
 	wantCode(t, "a task that is not there", err, connect.CodeNotFound)
 	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: "nope-1", Task: "build"}))
 	wantCode(t, "a run that is not there", err, connect.CodeNotFound)
+}
+
+// A fan-out that waits for other child workflows of its run to end says so.
+func TestExplainOfAFanOutThatWaits(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "waiting", "each")
+	const text = "waits: 500 child workflows of the run are open, the most at once"
+	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
+		State: "running", Type: "shell", Error: text, Count: proto.Int32(3), Counts: map[string]int32{"pending": 3},
+	}}}})
+	res, err := f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: "each"}))
+	if err != nil || res.Msg.GetReason() != text {
+		t.Errorf("%v, %v", res, err)
+	}
 }

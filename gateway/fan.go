@@ -24,8 +24,9 @@ type fan struct {
 	// seen are the logs that have been found, listed says that there was a list.
 	seen   map[logs.Attempt]bool
 	listed bool
-	// printers are the instances that have ended and printed something, as far as the run tells of them, by number.
-	printers map[int]*v1.Instance
+	// printers are the attempts of the instances that have ended and printed something, as far as the run tells of them,
+	// by number.
+	printers map[int]printer
 	// ended: the one instance that is wanted has ended, as far as the run tells about it alone.
 	ended bool
 	// final: there will be no more. changed: there may be more since the last list, which was made at.
@@ -39,14 +40,14 @@ type fan struct {
 func (f *follower) learnFan(changed taskNews) {
 	of := f.fans[changed.name]
 	if of == nil {
-		of = &fan{task: changed.name, seen: map[logs.Attempt]bool{}, printers: map[int]*v1.Instance{}}
+		of = &fan{task: changed.name, seen: map[logs.Attempt]bool{}, printers: map[int]printer{}}
 		f.fans[changed.name] = of
 		delete(f.tails, changed.name) // from before it fanned out
 	}
 	for _, i := range changed.instances {
 		delete(of.printers, int(i.GetIndex()))
-		if slices.Contains(changed.printers, i.GetIndex()) {
-			of.printers[int(i.GetIndex())] = i
+		if p, ok := changed.printers[i.GetIndex()]; ok {
+			of.printers[int(i.GetIndex())] = p
 		}
 	}
 	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
@@ -132,12 +133,12 @@ func (f *follower) tellMissing() error {
 			continue
 		}
 		for _, index := range slices.Sorted(maps.Keys(of.printers)) {
-			i, name := of.printers[index], names.InstanceName(of.task, index)
+			p, name := of.printers[index], names.InstanceName(of.task, index)
 			only := f.req.GetTask()
-			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != i.GetAttempt() || of.has(index, i.GetAttempt()) {
+			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != p.attempt || of.has(index, p.attempt) {
 				continue
 			}
-			if err := f.sendMissing(name, i.GetAttempt(), i.GetNode()); err != nil {
+			if err := f.sendMissing(name, p); err != nil {
 				return err
 			}
 		}

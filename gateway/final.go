@@ -18,6 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // final returns the whole status of a run that has closed. It is the result of
@@ -199,6 +200,16 @@ func (r *reader) input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	return whole, nil
 }
 
+// definedInput is input where it has the definition: FailedPrecondition of a run that was started with the name of a stored
+// workflow, and has not read that.
+func (r *reader) definedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.RunInput, error) {
+	in, err := r.input(ctx, info.GetExecution())
+	if err != nil || in.GetDefinition() != nil {
+		return in, err
+	}
+	return nil, wrongState("run %s has no definition: it was started with the name of workflow %q, which it has not read", info.GetExecution().GetWorkflowId(), in.GetWorkflow())
+}
+
 // chainOf returns the chain of an execution, as its workflow knows it: that of a reset is its own.
 func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAttributes, given string) string {
 	if original := start.GetOriginalExecutionRunId(); original != "" && original != execution {
@@ -258,11 +269,14 @@ func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecution
 	if err != nil {
 		return nil, err
 	}
-	name, _ := names.WorkflowOfRun(id)
+	known := visibility.Decode(info.GetSearchAttributes())
 	run := &v1.Run{
-		Id: id, Name: name, State: "running", CreatedAt: submittedAt(info),
+		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: "running", CreatedAt: submittedAt(info, known),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
-		Generation: in.GetGeneration(),
+		Generation: in.GetGeneration(), SubmittedBy: in.GetBy(),
+	}
+	if isOpen(info.GetStatus()) {
+		run.State = listedState(info, known)
 	}
 	for task, def := range in.GetDefinition().GetTasks() {
 		run.Tasks[task] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}

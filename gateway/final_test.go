@@ -100,7 +100,7 @@ func TestTerminatedUnheard(t *testing.T) {
 	run := f.get(t, id)
 	want := &v1.Task{State: "cancelled", Reason: "terminated", Type: "shell", DependsOn: []string{"a"}}
 	got := proto.CloneOf(run.GetTasks()["b"])
-	got.Result, got.CompletedAt = nil, nil
+	got.Result, got.CreatedAt, got.CompletedAt = nil, nil, nil
 	if run.GetState() != "failed" || !proto.Equal(got, want) {
 		t.Errorf("the run is %v", run)
 	}

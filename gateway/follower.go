@@ -72,8 +72,8 @@ func (f *follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
 type tail struct {
 	task string
 	info *v1.Task
-	// printed: its newest attempt has ended and printed something.
-	printed bool
+	// printer is the attempt that printed what its result holds, or nil if it has not ended or nothing was printed.
+	printer *printer
 	// number is the place of the log among those of its task.
 	number int
 	// queue are the attempts still to send; the first is being sent.
@@ -159,7 +159,7 @@ func (f *follower) learn(ctx context.Context, n news) error {
 			t = &tail{task: changed.name}
 			f.tails[changed.name] = t
 		}
-		t.info, t.printed = changed.task, changed.printed
+		t.info, t.printer = changed.task, changed.printer
 		if changed.claim > 0 {
 			if err := f.enqueue(ctx, t, changed); err != nil {
 				return err
@@ -182,6 +182,9 @@ func (f *follower) past(task *v1.Task) bool {
 // first look only the newest is wanted, unless the client has named one.
 func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error {
 	own := logs.Attempt{Run: f.home, Task: t.task, Attempt: changed.task.GetAttempt(), Claim: changed.claim}
+	if t.printer != nil {
+		own.Attempt = t.printer.attempt
+	}
 	if t.known != nil && order(*t.known, own) >= 0 {
 		return nil
 	}
@@ -192,7 +195,7 @@ func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error
 	state := changed.task.GetState()
 	// In any other state the newest attempt has not been made yet.
 	made := taskEnded(state) || state == "assigned" || state == "running" || state == "paused"
-	// A dispatch that found the record of an earlier one of its attempt has printed nothing itself.
+	// A dispatch that was answered by the record of an earlier one has printed nothing itself.
 	answered := taskEnded(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool { return a.Attempt == own.Attempt })
 	if made && !answered && !slices.Contains(found, own) {
 		found = append(found, own)
@@ -277,8 +280,8 @@ func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 		}
 	}
 	if ended || !more && (t.over() || len(t.queue) > 1) {
-		if t.next == 0 && t.printed && len(t.queue) == 1 && a.Attempt == t.info.GetAttempt() {
-			if err := f.sendMissing(t.task, t.info.GetAttempt(), t.info.GetNode()); err != nil {
+		if t.next == 0 && t.printer != nil && len(t.queue) == 1 && a.Attempt == t.printer.attempt {
+			if err := f.sendMissing(t.task, *t.printer); err != nil {
 				return false, err
 			}
 		}
@@ -292,8 +295,8 @@ func (f *follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 }
 
 // sendMissing tells of an attempt that printed something of which the store has nothing.
-func (f *follower) sendMissing(task string, attempt int32, node string) error {
-	return f.send(&v1.StreamRunLogsResponse{Missing: &v1.MissingLog{Task: task, Attempt: attempt, Node: node}})
+func (f *follower) sendMissing(task string, p printer) error {
+	return f.send(&v1.StreamRunLogsResponse{Missing: &v1.MissingLog{Task: task, Attempt: p.attempt, Node: p.node}})
 }
 
 // sendPosition tells that a log is going to be sent.

@@ -29,6 +29,9 @@ const (
 // them with the answer to a beat. The error is FailedPrecondition when nothing was open.
 func (g *Gateway) cancelByForce(ctx context.Context, id, reason string) (*v1.CancelRunResponse, error) {
 	cause := "ended by force"
+	if who := actor(ctx); who != "" {
+		cause += " by " + who
+	}
 	if reason != "" {
 		cause += ": " + reason
 	}

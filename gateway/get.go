@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -103,6 +104,7 @@ func (g *Gateway) fillAll(ctx context.Context, v *view, tasks []string, brief bo
 func (g *Gateway) fill(ctx context.Context, v *view, name string, brief bool) *v1.Task {
 	run, t := v.run.GetId(), v.tasks[name]
 	task := shallow(t.task)
+	task.CreatedAt, task.DeadLetteredAt = v.run.GetCreatedAt(), deadLetteredAt(task)
 	task.State, task.AssignedAt, task.StartedAt, task.Counts = t.brief.State, t.brief.AssignedAt, t.brief.StartedAt, t.brief.Counts
 	if brief {
 		task.Result = t.brief.GetResult()
@@ -153,6 +155,17 @@ func (g *Gateway) fillInstance(ctx context.Context, run, task string, i *instanc
 	whole.State, whole.AssignedAt, whole.StartedAt, whole.Attempts = i.brief.State, i.brief.AssignedAt, i.brief.StartedAt, i.instance.GetAttempts()
 	whole.Result = g.result(ctx, run, names.InstanceName(task, int(i.instance.GetIndex())), i.instance.GetResult(), i.record)
 	return whole
+}
+
+// deadLetteredAt returns when the retries of a task or an instance were spent, or nil if it is no dead letter.
+func deadLetteredAt(of interface {
+	GetState() string
+	GetCompletedAt() *timestamppb.Timestamp
+}) *timestamppb.Timestamp {
+	if of.GetState() != "dead_letter" {
+		return nil
+	}
+	return of.GetCompletedAt()
 }
 
 // result returns the whole of a result of which the workflow holds a part, and the record, if there is one, all.

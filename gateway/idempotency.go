@@ -44,10 +44,15 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 // by the request that has claimed its key.
 const claimSettled = time.Minute
 
+// claimTimeout bounds how long a submit waits for the store.
+const claimTimeout = 10 * time.Second
+
 // claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
 // stands for a run of another workflow. While the store is away that is not known, and the run is started: its id
 // keeps the same request from starting two.
 func (g *Gateway) claim(ctx context.Context, key, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
 	err := g.tryClaim(ctx, key, id)
 	if err != nil && codeOf(err) != connect.CodeAlreadyExists {
 		g.log.Warn("an idempotency key could not be claimed in the store", "run", id, "error", err)

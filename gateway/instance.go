@@ -81,6 +81,7 @@ func briefInstance(i *v1.Instance) *v1.Instance {
 		Error: i.GetError(), Result: briefResult(i.GetResult()), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
 		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Suspicions: i.GetSuspicions(),
 		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
+		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: deadLetteredAt(i),
 	}
 }
 
@@ -121,6 +122,6 @@ func shallow(t *v1.Task) *v1.Task {
 		State: t.State, Reason: t.Reason, Type: t.Type, Node: t.Node, Attempt: t.Attempt, Error: t.Error, Result: t.Result,
 		DependsOn: t.DependsOn, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
 		ScheduledAfter: t.ScheduledAfter, Attempts: t.Attempts, Suspicions: t.Suspicions, Count: t.Count, Counts: t.Counts,
-		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held,
+		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held, QueuedAt: t.QueuedAt,
 	}
 }

@@ -50,6 +50,7 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 	if limit == 0 {
 		limit = defaultInstancePage
 	}
+	items := g.itemsOf(ctx, v, task)
 	res, size := &v1.ListInstancesResponse{}, 0
 	for len(res.Items) < limit {
 		some, err := g.reader.instances(ctx, v, task, at, min(limit-len(res.Items), instancesAtOnce))
@@ -61,6 +62,9 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 		}
 		for _, i := range some {
 			whole := g.fillInstance(ctx, id, task, i)
+			if index := int(whole.GetIndex()); index < len(items) {
+				whole.Item = shortItem(items[index])
+			}
 			if size += proto.Size(whole); size > taskPageBytes && len(res.Items) > 0 {
 				res.NextPageToken = pages.encodeInstance(id, task, int(i.instance.GetIndex()))
 				return connect.NewResponse(res), nil
@@ -113,7 +117,7 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 		open := answer.GetOpen()
 		holder, err = answer.GetChild(), store.ErrNotFound
 		if !open { // else what it has left, if anything, is of an earlier opening
-			answer, err = r.storedInstances(ctx, holder, v.chain, req)
+			answer, err = r.storedInstances(ctx, holder, req)
 			stored = err == nil
 		}
 		if errors.Is(err, store.ErrNotFound) { // it goes on still
@@ -143,13 +147,13 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 
 // storedInstances reads the instances that a child which has ended left in the store: to ask it
 // would have its whole history replayed.
-func (r *reader) storedInstances(ctx context.Context, child, chain string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-	_, generation, _, _, ok := names.ParseFanOutID(child)
+func (r *reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	of, ok := names.ParseFanOutID(child)
 	if !ok {
 		return nil, fmt.Errorf("%q is no child of a run", child)
 	}
 	var kept v1.StatusResponse
-	if err := r.store.GetMessage(ctx, store.StatusKey(names.Home(child, chain), generation), &kept); err != nil {
+	if err := r.store.GetMessage(ctx, store.StatusKey(child, of.Generation), &kept); err != nil {
 		return nil, err
 	}
 	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}

@@ -44,7 +44,7 @@ func TestInstances(t *testing.T) {
 	fanOut(t, id, "each", "running", 7, map[string]int32{"completed": 1, "dead_letter": 1, "assigned": 5},
 		&v1.Instance{Index: 0, State: "completed", Node: "a", Result: &v1.TaskResult{Stdout: "of it"}},
 		&v1.Instance{Index: 1, State: "dead_letter", Node: "b", Error: "exit code 2", Attempts: []*v1.Attempt{{Node: "b"}}, CompletedAt: timestamppb.Now()})
-	child := names.FanOutID(id, 0, "each", childFrom)
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
 		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
 	if err != nil {
@@ -138,7 +138,7 @@ func TestGetAsksTheChildren(t *testing.T) {
 	id := f.submit(t, "far", "each")
 	defer end(t, id, "completed")
 	fanOut(t, id, "each", "running", 7, map[string]int32{"assigned": 7})
-	child := names.FanOutID(id, 0, "each", childFrom)
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
 		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
 	if err != nil {
@@ -169,7 +169,7 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 	id := f.submit(t, "stored", "each")
 	defer end(t, id, "completed")
 	fanOut(t, id, "each", "running", 7, map[string]int32{"completed": 7})
-	child := names.FanOutID(id, 0, "each", childFrom)
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	task := &v1.Task{State: "completed"}
 	for i := range int32(7 - childFrom) {
 		task.Instances = append(task.Instances, &v1.Instance{Index: childFrom + i, State: "completed", Node: fmt.Sprint("kept", i), Result: &v1.TaskResult{Stdout: "x"}})
@@ -204,7 +204,7 @@ func TestDeadLetterOfAChild(t *testing.T) {
 	id := f.submit(t, "far", "each")
 	defer end(t, id, "completed")
 	fanOut(t, id, "each", "completed", deadInChild+1, map[string]int32{"completed": deadInChild, "dead_letter": 1})
-	child := names.FanOutID(id, 0, "each", childFrom)
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
 		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: deadInChild + 1}})
 	if err != nil {

@@ -1,10 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 const (
@@ -24,23 +24,6 @@ const (
 	// visibilityPage is how many executions one call to Temporal returns at most.
 	visibilityPage = 1000
 )
-
-// runsQuery finds the newest execution of each run. A run that went on in
-// another execution is found as that one.
-const runsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
-
-// openQuery finds the runs that are open.
-const openQuery = " AND ExecutionStatus = 'Running'"
-
-// stateQuery is how visibility finds runs in a state. Among open runs, and among those that have failed, the states are
-// told apart by the memo.
-var stateQuery = map[string]string{
-	"pending": openQuery, "pending_approval": openQuery, "running": openQuery, "paused": openQuery,
-	"completed": " AND ExecutionStatus = 'Completed'",
-	"failed":    " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')",
-	"rejected":  " AND ExecutionStatus = 'Failed'",
-	"cancelled": " AND ExecutionStatus = 'Canceled'",
-}
 
 // listWindows are the spans of time that are searched one after the other,
 // until they hold enough runs; after the last comes everything. Temporal lists
@@ -57,25 +40,15 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 	if err != nil {
 		return nil, err
 	}
-	query := runsQuery + stateQuery[req.Msg.GetState()]
-	name := req.Msg.GetName()
-	if name != "" {
-		if err := checkWorkflowName(name); err != nil {
-			return nil, err
-		}
-		query += " AND WorkflowId STARTS_WITH '" + name + "-'"
+	filter, err := g.filterOf(ctx, req.Msg)
+	if err != nil {
+		return nil, err
 	}
 	limit := int(req.Msg.GetPageSize())
 	if limit == 0 {
 		limit = defaultRunPage
 	}
-	found, err := g.newestRuns(ctx, query, after, limit+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
-		workflow, ok := names.WorkflowOfRun(info.GetExecution().GetWorkflowId())
-		if state := req.Msg.GetState(); state != "" {
-			ok = ok && listedState(info) == state
-		}
-		return ok && (name == "" || workflow == name)
-	})
+	found, err := g.newestRuns(ctx, filter.query(), after, limit+1, filter.matches)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
@@ -150,41 +123,43 @@ func trim(found []*workflowpb.WorkflowExecutionInfo, n int) []*workflowpb.Workfl
 	return found[:min(n, len(found))]
 }
 
+// isAny matches every execution that a query finds.
+func isAny(*workflowpb.WorkflowExecutionInfo) bool { return true }
+
 func positionOf(info *workflowpb.WorkflowExecutionInfo) position {
 	return position{start: info.GetStartTime().AsTime(), runID: info.GetExecution().GetRunId()}
 }
 
 // runOf is a run as lists show it.
 func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
-	id := info.GetExecution().GetWorkflowId()
-	name, _ := names.WorkflowOfRun(id)
+	known := visibility.Decode(info.GetSearchAttributes())
 	return &v1.Run{
-		Id:          id,
-		Name:        name,
-		State:       listedState(info),
+		Id:          info.GetExecution().GetWorkflowId(),
+		Name:        known.Workflow,
+		State:       listedState(info, known),
 		Reason:      reasonOf(info.GetStatus()),
-		CreatedAt:   submittedAt(info),
+		CreatedAt:   submittedAt(info, known),
 		CompletedAt: info.GetCloseTime(),
 		Problem:     listedProblem(info),
 	}
 }
 
-// submittedAt is when a run was submitted. Of one that has gone on in another
-// execution only the memo knows it.
-func submittedAt(info *workflowpb.WorkflowExecutionInfo) *timestamppb.Timestamp {
-	if t, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(memoText(info, names.SubmittedMemo))); err == nil {
-		return timestamppb.New(t)
+// submittedAt is when a run was submitted. One that no control process has begun may not say so yet.
+func submittedAt(info *workflowpb.WorkflowExecutionInfo, known visibility.Attributes) *timestamppb.Timestamp {
+	if known.Submitted.IsZero() {
+		return info.GetStartTime()
 	}
-	return info.GetStartTime()
+	return timestamppb.New(known.Submitted)
 }
 
-// listedState is the state of a run as lists show it: the one that the run has noted, if Temporal knows less.
-func listedState(info *workflowpb.WorkflowExecutionInfo) string {
-	state, noted := stateOf(info.GetStatus()), memoText(info, names.StateMemo)
+// listedState is the state of a run as lists show it: the one in its search attributes where that is more exact than the status in Temporal.
+func listedState(info *workflowpb.WorkflowExecutionInfo, known visibility.Attributes) string {
+	state := stateOf(info.GetStatus())
 	switch {
-	case state == "running" && (noted == "pending" || noted == "pending_approval" || noted == "paused"),
-		info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && noted == "rejected":
-		return noted
+	case state == "running":
+		return cmp.Or(known.State, "pending")
+	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && known.State == "rejected":
+		return known.State
 	}
 	return state
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +276,43 @@ func TestLogsTellWhatIsMissing(t *testing.T) {
 				t.Errorf("closed %t, %v: missing is %q, want %q", closed, req, got, want)
 			}
 		}
+	}
+}
+
+// An attempt that was answered by the record of an earlier one printed nothing itself.
+func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "answered", "a", "each", "b")
+	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.store, id, "each[0]", 0, 1, "e0\n")
+	said := &v1.TaskResult{Stdout: "said\n"}
+	count := int32(1)
+	signal(t, id, setSignal, &v1.StatusResponse{
+		Run: &v1.Run{Tasks: map[string]*v1.Task{
+			"a": {State: "completed", Node: "far", Attempt: 1, Result: said},
+			"b": {State: "completed", Node: "far", Attempt: 2, Result: said},
+			"each": {State: "completed", Count: &count, Instances: []*v1.Instance{
+				{State: "completed", Node: "far", Attempt: 1, Result: said},
+			}},
+		}},
+		Claims: map[string]int32{"a": 2, "b": 3, "each[0]": 2},
+		Records: map[string]string{
+			"a": store.ResultKey(id, 0, "a", 0), "b": store.ResultKey(id, 0, "b", 1), "each[0]": store.ResultKey(id, 0, "each[0]", 0),
+		},
+	})
+	end(t, id, "completed")
+	got := ""
+	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id})
+	for stream.Receive() {
+		for _, e := range stream.Msg().GetEntries() {
+			got += string(e.GetData())
+		}
+		if m := stream.Msg().GetMissing(); m != nil {
+			got += fmt.Sprintf("attempt %d of %s is missing\n", m.GetAttempt(), m.GetTask())
+		}
+	}
+	if want := "a0\nattempt 1 of b is missing\ne0\n"; got != want || stream.Err() != nil {
+		t.Errorf("got %q, want %q, %v", got, want, stream.Err())
 	}
 }
 

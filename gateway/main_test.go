@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -20,6 +19,7 @@ import (
 
 	"switchyard/dev/embedded"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // serverEnv makes the test binary a Temporal server that ends with its standard
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 
 func serveTemporal() {
 	server, err := embedded.Start(context.Background(), embedded.Options{
-		SearchAttributes: map[string]enumspb.IndexedValueType{names.DeadLettersAttribute: enumspb.INDEXED_VALUE_TYPE_INT},
+		SearchAttributes: visibility.Types(),
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

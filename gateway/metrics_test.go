@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 		status  int
 		says    string
 	}{
-		{"with metrics", figures, http.StatusOK, `switchyard_worker_claims_total{node_id="a"} 1`},
+		{"with metrics", figures, http.StatusOK, `switchyard_worker_claims_total{node="a"} 1`},
 		{"without", nil, http.StatusNotFound, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package gateway
 
-import v1 "switchyard/proto/switchyard/v1"
+import (
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // news is what has changed in a run.
 type news struct {
@@ -19,10 +22,10 @@ type taskNews struct {
 	name  string
 	task  *v1.Task // as watchers see it, without instances
 	claim int32
-	// printed: its newest attempt has ended and printed something. printers are the numbers of the instances that have
-	// changed of which that is true.
-	printed  bool
-	printers []int32
+	// printer is the attempt that printed what its result holds, or nil if it has not ended or nothing was printed.
+	// printers are those of the instances that have changed, by number.
+	printer  *printer
+	printers map[int32]printer
 	// instances are those that have changed, by number, of the first shownInstances.
 	instances []*v1.Instance
 }
@@ -42,12 +45,15 @@ func (v *view) since(version int64) news {
 	}
 	for _, name := range v.names {
 		if t := v.tasks[name]; t.version > version {
-			changed := taskNews{name: name, task: t.brief, claim: t.claim, printed: hasPrinted(t.task)}
+			changed := taskNews{name: name, task: t.brief, claim: t.claim, printer: printerOf(t.task, t.record)}
 			for _, i := range t.instances[:min(len(t.instances), shownInstances)] {
 				if i != nil && i.version > version {
 					changed.instances = append(changed.instances, i.brief)
-					if hasPrinted(i.instance) {
-						changed.printers = append(changed.printers, i.instance.GetIndex())
+					if p := printerOf(i.instance, i.record); p != nil {
+						if changed.printers == nil {
+							changed.printers = map[int32]printer{}
+						}
+						changed.printers[i.instance.GetIndex()] = *p
 					}
 				}
 			}
@@ -57,13 +63,29 @@ func (v *view) since(version int64) news {
 	return n
 }
 
-// hasPrinted reports whether the newest attempt of a task or an instance has ended and printed something itself.
-func hasPrinted(t interface {
+// printer is an attempt that has printed something.
+type printer struct {
+	attempt int32
+	node    string
+}
+
+// printerOf returns the attempt that printed what the result of a task or an instance holds, or nil if it has not ended
+// or this run printed nothing. An attempt that was answered by the record of an earlier one printed nothing itself.
+func printerOf(t interface {
 	GetState() string
 	GetCachedFrom() string
+	GetAttempt() int32
+	GetNode() string
 	GetResult() *v1.TaskResult
-}) bool {
+}, record string) *printer {
 	r := t.GetResult()
-	return taskEnded(t.GetState()) && t.GetCachedFrom() == "" &&
-		(r.GetStdout() != "" || r.GetStderr() != "" || r.GetStdoutTruncated() || r.GetStderrTruncated())
+	if !taskEnded(t.GetState()) || t.GetCachedFrom() != "" ||
+		r.GetStdout() == "" && r.GetStderr() == "" && !r.GetStdoutTruncated() && !r.GetStderrTruncated() {
+		return nil
+	}
+	p := &printer{t.GetAttempt(), t.GetNode()}
+	if attempt, ok := store.ParseResultKey(record); ok {
+		p.attempt = attempt
+	}
+	return p
 }

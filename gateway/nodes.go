@@ -100,7 +100,7 @@ func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNod
 // DrainNode takes a node out of service. It returns when the registry has taken
 // the request, not when the node is empty.
 func (s nodeService) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
-	drain := &v1.NodeDrain{Reason: req.Msg.GetReason()}
+	drain := &v1.NodeDrain{Reason: req.Msg.GetReason(), By: actor(ctx)}
 	if d := req.Msg.GetDeadline(); d != nil {
 		drain.Deadline = timestamppb.New(s.config.Now().Add(d.AsDuration()))
 	}

@@ -23,7 +23,7 @@ func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error
 		if p.GetOver() {
 			continue
 		}
-		id := names.FanOutID(status.GetRun().GetId(), p.GetGeneration(), p.GetTask(), int(p.GetFrom()))
+		id := partID(status.GetRun().GetId(), p)
 		err := g.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartOrder{Cancel: true})
 		if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
 			continue
@@ -41,6 +41,11 @@ func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error
 		}
 	}
 	return nil
+}
+
+// partID returns the workflow id of the child that carries a part of a run through.
+func partID(run string, p *v1.PartReport) string {
+	return names.FanOut{Run: run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
 // endPartsTimeout is more than a task may take that does not listen to SIGTERM.

@@ -24,8 +24,16 @@ const (
 	problemEvents = 50
 )
 
-// problem returns why an open run makes no progress, for people, or "" if it does.
+// problem returns why an open run, or a part of it, makes no progress, for people, or "" if all does.
 func (r *reader) problem(ctx context.Context, desc *description) string {
+	if problem := r.ownProblem(ctx, desc); problem != "" || !isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		return problem
+	}
+	return r.partProblem(ctx, desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId())
+}
+
+// ownProblem returns why the open workflow of a run, or of a part, makes no progress, or "" if it does.
+func (r *reader) ownProblem(ctx context.Context, desc *description) string {
 	info, task := desc.GetWorkflowExecutionInfo(), desc.GetPendingWorkflowTask()
 	if !isOpen(info.GetStatus()) {
 		return ""
@@ -100,6 +108,6 @@ func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 	return &v1.StatusResponse{
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
 		Records: status.GetRecords(), Parts: status.GetParts(), Chain: status.GetChain(), Items: status.GetItems(),
-		EventParts: status.GetEventParts(),
+		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(),
 	}
 }

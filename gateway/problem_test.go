@@ -9,8 +9,10 @@ import (
 	"connectrpc.com/connect"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // TestProblemOfRunWhoseWorkflowTaskFails has a run that answers nothing any more: it is shown with what is known
@@ -103,4 +105,27 @@ func (f *fixture) isOpen(t *testing.T, id string) bool {
 	t.Helper()
 	desc, err := f.reader.describe(t.Context(), id)
 	return err == nil && isOpen(desc.GetWorkflowExecutionInfo().GetStatus())
+}
+
+// TestProblemOfAPartIsShownOnItsRun has a part of a large fan-out that answers nothing any more.
+func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "parted")
+	defer end(t, id, "completed")
+	child := names.FanOut{Run: id, Chain: "chain", Task: "each", From: childFrom}.ID()
+	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
+		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = temporalClient.TerminateWorkflow(context.Background(), child, "", "the test is over") }()
+	w := f.watch(t, id)
+	signal(t, child, panicSignal, "out of order")
+	shows := func(run *v1.Run) bool {
+		return strings.Contains(run.GetProblem(), "instances from each[") && strings.Contains(run.GetProblem(), "out of order")
+	}
+	w.until(t, "the watched run has the problem of its part", func() bool { return shows(w.run) })
+	if run := f.get(t, id); !shows(run) || run.GetState() != "running" {
+		t.Errorf("the run is shown as %v", run)
+	}
 }

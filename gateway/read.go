@@ -34,6 +34,8 @@ type reader struct {
 	store     *store.Store
 	log       *slog.Logger
 	memory    memory
+
+	stuckParts stuckParts
 }
 
 // describe returns what Temporal knows of a run; a workflow that is no run is

@@ -22,11 +22,8 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
-
-// putBackTimeout bounds how long a run may keep changing under those who put its
-// dead letters back.
-const putBackTimeout = 20 * time.Second
 
 // RetryDeadLetter puts dead letters of a run back. The workflow of an open run
 // does that; one that has closed is started again under its id, as the next
@@ -37,14 +34,25 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, putBackTimeout)
-	defer cancel()
+	var res *v1.RetryDeadLetterResponse
+	err = g.awaitStore(ctx, "put back the dead letters of run "+id, func(ctx context.Context) error {
+		res, err = g.retryDeadLetters(ctx, id, req.Msg.GetTask())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+// retryDeadLetters puts back the dead letter of a task, or all of a run if the task is "".
+func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.RetryDeadLetterResponse, error) {
 	for {
 		desc, v, err := g.reader.settled(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := g.choose(ctx, v, req.Msg.GetTask())
+		chosen, err := g.choose(ctx, v, task)
 		if err != nil {
 			return nil, err
 		}
@@ -55,14 +63,14 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 			return nil, wrongState("run %s was cancelled, and a cancelled run does not go on", id)
 		}
 		if isOpen(status) {
-			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && req.Msg.GetTask() != "")
+			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && task != "")
 		} else {
 			generation++
 			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
 		}
 		switch code := codeOf(err); {
 		case err == nil:
-			return connect.NewResponse(&v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}), nil
+			return &v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}, nil
 		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
 			return nil, fmt.Errorf("put back %s of run %s: %w", strings.Join(tasks, ", "), id, err)
 		}
@@ -78,7 +86,7 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 // retryTask asks the workflow of an open run to put a task back, or an instance; one of a large fan-out whose child is
 // open is that child's.
 func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
-	req := &v1.RetryTaskRequest{Task: task}
+	req := &v1.RetryTaskRequest{Task: task, By: actor(ctx)}
 	err := g.updateOnce(ctx, id, names.RetryUpdate, req)
 	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok && said.Type() == names.UnknownTaskError {
 		if child := g.childWith(ctx, id, task); child != "" {
@@ -140,6 +148,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 	}
 	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
 	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
+	next.By = actor(ctx)
 	if next, err = packed(next); err != nil {
 		return err
 	}
@@ -148,8 +157,11 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 		return fmt.Errorf("encode the input of a run: %w", err)
 	}
 	memo := &commonpb.Memo{Fields: maps.Clone(info.GetMemo().GetFields())}
-	delete(memo.Fields, names.StateMemo) // of the generation before
-	delete(memo.Fields, names.ProblemMemo)
+	delete(memo.Fields, names.ProblemMemo) // of the generation before
+	attributes, err := visibility.Decode(info.GetSearchAttributes()).Reopened().Encode()
+	if err != nil {
+		return err
+	}
 	started, err := g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:                g.config.Namespace,
 		WorkflowId:               info.GetExecution().GetWorkflowId(),
@@ -161,6 +173,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *description, again *v1.RunIn
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		Memo:                     memo,
+		SearchAttributes:         attributes,
 		UserMetadata:             closed.GetUserMetadata(),
 	})
 	if err != nil {

@@ -40,8 +40,8 @@ func (g *Gateway) resolve(ctx context.Context, text string) (string, error) {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
 	// One more than is named, so that the error can say that there are others.
-	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH '"+text+"'", nil, maxCandidates+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
-		return isRun(info) && strings.HasPrefix(info.GetExecution().GetWorkflowId(), text) // some databases ignore case
+	found, err := g.newest(ctx, runsQuery+" AND WorkflowId STARTS_WITH "+quoted(text), nil, maxCandidates+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		return strings.HasPrefix(info.GetExecution().GetWorkflowId(), text) // some databases ignore case
 	})
 	if err != nil {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
@@ -65,20 +65,13 @@ func (g *Gateway) resolve(ctx context.Context, text string) (string, error) {
 	return "", invalid("%q could be any of %s%s", text, strings.Join(candidates, ", "), more)
 }
 
-func isRun(info *workflowpb.WorkflowExecutionInfo) bool {
-	_, ok := names.WorkflowOfRun(info.GetExecution().GetWorkflowId())
-	return ok
-}
-
-// isSubmitted leaves out the runs that tasks of type run have started.
-func isSubmitted(info *workflowpb.WorkflowExecutionInfo) bool {
-	return isRun(info) && info.GetParentExecution().GetWorkflowId() == ""
-}
+// submittedQuery leaves out the runs that tasks of type run have started.
+const submittedQuery = runsQuery + " AND " + names.ParentAttribute + " IS NULL"
 
 // lastSubmitted returns the id of the newest run that somebody has submitted. Visibility may not know yet
 // what this gateway has just started.
 func (g *Gateway) lastSubmitted(ctx context.Context) (string, error) {
-	found, err := g.newest(ctx, runsQuery, nil, 1, isSubmitted)
+	found, err := g.newest(ctx, submittedQuery, nil, 1, isAny)
 	if err != nil {
 		return "", fmt.Errorf("look for the last run: %w", err)
 	}

@@ -18,7 +18,7 @@ func (g *Gateway) GetRunDefinition(ctx context.Context, req *connect.Request[v1.
 	if err != nil {
 		return nil, err
 	}
-	in, err := g.reader.input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	in, err := g.reader.definedInput(ctx, desc.GetWorkflowExecutionInfo())
 	if err != nil {
 		return nil, err
 	}

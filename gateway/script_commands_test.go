@@ -20,7 +20,7 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 			if paused {
 				s.status.Run.State = "paused"
 			}
-			return workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: s.status.Run.State})
+			return workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(s.status.Run.State))
 		}, workflow.UpdateHandlerOptions{Validator: func(*v1.RunCommand) error {
 			if (s.status.Run.State == "paused") == paused {
 				return temporal.NewNonRetryableApplicationError("the run is "+s.status.Run.State, names.TaskStateError, nil)
@@ -75,9 +75,12 @@ const deadInChild = 9
 // instances answers the query for the instances from 2 on: the run tells two at a time, up to childFrom.
 func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	if req.GetFrom() >= childFrom {
-		return &v1.InstancesResponse{Child: names.FanOutID(s.status.Run.GetId(), 0, req.GetTask(), childFrom)}, nil
+		child := names.FanOut{Run: s.status.Run.GetId(), Task: req.GetTask(), From: childFrom}.ID()
+		return &v1.InstancesResponse{Items: s.status.GetItems()[req.GetTask()], Child: child}, nil
 	}
-	return answerInstances(req, childFrom), nil
+	res := answerInstances(req, childFrom)
+	res.Items = s.status.GetItems()[req.GetTask()]
+	return res, nil
 }
 
 func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
@@ -128,6 +131,13 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 		return err
 	}
 	workflow.GetSignalChannel(ctx, eventsSignal).ReceiveAsync(&events)
-	workflow.GetSignalChannel(ctx, endSignal).Receive(ctx, nil)
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(workflow.GetSignalChannel(ctx, panicSignal), func(ch workflow.ReceiveChannel, _ bool) {
+		var text string
+		ch.Receive(ctx, &text)
+		panic(text)
+	})
+	selector.Select(ctx)
 	return nil
 }

@@ -27,6 +27,9 @@ const (
 	childSignal   = "child"   // string: id of a child to start, a Run that outlives this one
 )
 
+// stateKey is the search attribute by which lists know the state.
+var stateKey = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
+
 // executeQueue has no worker; a test polls it by hand.
 const executeQueue = "node:test:cpu"
 
@@ -46,6 +49,9 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		return nil, err
 	}
 	s := newScript(ctx, in)
+	if err := workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(s.status.Run.State)); err != nil {
+		return nil, err
+	}
 	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
 		return nil, err
 	}
@@ -67,7 +73,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		s.count(ctx)
 		if state := set.GetRun().GetState(); state != "" {
 			s.status.Run.State = state
-			_ = workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: state})
+			_ = workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(state))
 		}
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, eventsSignal), func(ch workflow.ReceiveChannel, _ bool) {
@@ -98,8 +104,9 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		}), names.RunWorkflow, in)
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, names.CancelSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		ch.Receive(ctx, nil)
-		end = "cancelled"
+		var c v1.RunCommand
+		ch.Receive(ctx, &c)
+		s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled"
 	})
 	selector.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(ch workflow.ReceiveChannel, _ bool) {
 		ch.Receive(ctx, &end)
@@ -160,6 +167,9 @@ func (s *script) set(set *v1.StatusResponse) {
 	s.status.Run.Error = set.GetRun().GetError()
 	for name, record := range set.GetRecords() {
 		s.status.Records[name] = record
+	}
+	if set.GetItems() != nil {
+		s.status.Items = set.Items
 	}
 	if set.GetParts() != nil {
 		s.status.Parts = set.Parts
@@ -263,7 +273,7 @@ func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.Sta
 		return s.status, nil
 	case "rejected":
 		run.State, run.Reason = "rejected", "approval"
-		if err := workflow.UpsertMemo(ctx, map[string]any{names.StateMemo: "rejected"}); err != nil {
+		if err := workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet("rejected")); err != nil {
 			return nil, err
 		}
 		return nil, temporal.NewNonRetryableApplicationError("rejected", "rejected", nil, s.status)

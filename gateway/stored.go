@@ -35,7 +35,7 @@ var _ switchyardv1connect.WorkflowServiceHandler = workflowService{}
 
 // PutWorkflow checks a definition and stores it under its name.
 func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
-	def, err := definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
+	def, err := s.definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
 	if err != nil {
 		return nil, err
 	}

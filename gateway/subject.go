@@ -52,6 +52,7 @@ func (s subject) shown() *v1.Task {
 		State: b.GetState(), Reason: b.GetReason(), Type: s.of.task.GetType(), Node: b.GetNode(), Attempt: b.GetAttempt(), Error: b.GetError(),
 		Result: b.GetResult(), DependsOn: s.of.task.GetDependsOn(), AssignedAt: b.GetAssignedAt(), StartedAt: b.GetStartedAt(),
 		CompletedAt: b.GetCompletedAt(), ScheduledAfter: b.GetScheduledAfter(), Suspicions: b.GetSuspicions(),
+		CreatedAt: b.GetCreatedAt(), QueuedAt: b.GetQueuedAt(), CachedFrom: b.GetCachedFrom(), ChildRun: b.GetChildRun(), Held: b.GetHeld(),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 const (
@@ -50,7 +51,7 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 		return nil, err
 	}
 	name := in.GetDefinition().GetName()
-	id, existed, err := g.start(ctx, in, req.Msg.GetIdempotencyKey())
+	id, existed, err := g.start(ctx, in, names.TriggerSubmit, req.Msg.GetIdempotencyKey())
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}
@@ -77,10 +78,13 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	if d := req.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
 		return nil, invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
 	}
+	if d := req.GetOptions().GetPickupTimeout(); d != nil && d.AsDuration() < minPickupTimeout {
+		return nil, invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), minPickupTimeout)
+	}
 	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
 		return nil, invalid("the placement time-out is %s; it must not be negative", d)
 	}
-	return &v1.RunInput{Definition: def, Input: input, References: references, Options: req.GetOptions()}, nil
+	return &v1.RunInput{Definition: def, Input: input, References: references, Options: g.config.Defaults.options(req.GetOptions()), By: actor(ctx)}, nil
 }
 
 func checkInput(input *structpb.Struct) error {
@@ -122,13 +126,25 @@ func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) 
 			return nil, libraryError(name, err)
 		}
 		// A newer version may have come since, and with it new rules.
-		return completed(stored.Definition)
+		def, err := completed(stored.Definition)
+		if err == nil {
+			g.config.Defaults.complete(def)
+		}
+		return def, err
 	}
-	return definitionOf(req.GetDefinition(), req.GetFile(), req.GetDocument())
+	return g.definitionOf(req.GetDefinition(), req.GetFile(), req.GetDocument())
 }
 
-// definitionOf returns the checked definition that came as a message or as a document.
-func definitionOf(def *v1.Definition, file, document string) (*v1.Definition, error) {
+// definitionOf returns the checked definition that came as a message or as a document, with the defaults of the fleet.
+func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (*v1.Definition, error) {
+	def, err := readDefinition(def, file, document)
+	if err == nil {
+		g.config.Defaults.complete(def)
+	}
+	return def, err
+}
+
+func readDefinition(def *v1.Definition, file, document string) (*v1.Definition, error) {
 	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
 			return nil, invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
@@ -164,16 +180,14 @@ func definitionError(err error) error {
 
 // start starts the workflow of a run and returns its id: a fresh one, or the one that belongs to an idempotency
 // key. existed says that the run was there, started by the same request.
-func (g *Gateway) start(ctx context.Context, in *v1.RunInput, key string) (id string, existed bool, err error) {
+func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key string) (id string, existed bool, err error) {
 	name := in.GetDefinition().GetName()
 	sent, err := packed(in)
 	if err != nil {
 		return "", false, err
 	}
-	memo := map[string]any{
-		names.NameMemo:      name,
-		names.SubmittedMemo: g.config.Now().UTC().Format(time.RFC3339Nano),
-	}
+	attributes := visibility.Started(name, trigger, g.config.Now()).Typed()
+	memo := map[string]any{}
 	attempts := idAttempts
 	if key != "" {
 		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
@@ -196,6 +210,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, key string) (id st
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			Memo:                     memo,
+			TypedSearchAttributes:    attributes,
 			StaticSummary:            runSummary(in.GetDefinition()),
 			StaticDetails:            runDetails(in.GetDefinition()),
 

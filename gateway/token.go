@@ -19,13 +19,13 @@ import (
 const tokenFields = "\x00"
 
 // list is what pages are of: a call and what it asks for, but for the run, which is
-// a part of the place and may be typed in several ways, and the page.
+// a part of the place and may be typed in several ways, for since when, which moves on with "the last hour", and for the page.
 type list string
 
 // listOf returns the list that a request asks for a page of.
 func listOf(req proto.Message) (list, error) {
 	m := proto.Clone(req).ProtoReflect()
-	for _, name := range []protoreflect.Name{"id", "page_size", "page_token"} {
+	for _, name := range []protoreflect.Name{"id", "since", "page_size", "page_token"} {
 		if field := m.Descriptor().Fields().ByName(name); field != nil {
 			m.Clear(field)
 		}

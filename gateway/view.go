@@ -45,8 +45,7 @@ type taskView struct {
 }
 
 func newView(id string) *view {
-	workflow, _ := names.WorkflowOfRun(id)
-	return &view{run: &v1.Run{Id: id, Name: workflow}, tasks: map[string]*taskView{}, states: map[string]int32{}}
+	return &view{run: &v1.Run{Id: id}, tasks: map[string]*taskView{}, states: map[string]int32{}}
 }
 
 // home is where the run keeps what it stores.
@@ -196,7 +195,7 @@ func headerOf(run *v1.Run) *v1.Run {
 	return &v1.Run{
 		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
-		Generation: run.GetGeneration(), Problem: run.GetProblem(),
+		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(),
 	}
 }
 
@@ -209,7 +208,7 @@ func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Ta
 		CompletedAt: t.task.GetCompletedAt(), ScheduledAfter: t.task.GetScheduledAfter(),
 		Suspicions: t.task.GetSuspicions(), Result: briefResult(t.task.GetResult()),
 		Count: t.task.Count, Counts: t.counts(name, running), CachedFrom: t.task.GetCachedFrom(),
-		ChildRun: t.task.GetChildRun(), Held: t.task.GetHeld(),
+		ChildRun: t.task.GetChildRun(), Held: t.task.GetHeld(), QueuedAt: t.task.GetQueuedAt(),
 	}
 	if r, ok := running[names.AttemptID(name, t.claim)]; ok && mayRun(b.State) {
 		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.started

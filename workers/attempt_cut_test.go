@@ -2,17 +2,25 @@ package workers
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // link is a network between a node and the server that can be cut: what is sent
@@ -111,7 +119,7 @@ func (l *link) mend() {
 }
 
 // distant starts a node that reaches the server through a link.
-func (c *crew) distant(short string) *link {
+func (c *crew) distant(short string, change ...func(*NodeConfig)) *link {
 	c.t.Helper()
 	l := newLink(c.t, c.server.Address())
 	conn, err := Dial(c.t.Context(), DialOptions{Address: l.address(), Identity: short, Logger: c.logger})
@@ -119,7 +127,7 @@ func (c *crew) distant(short string) *link {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(conn.Close)
-	c.start(short, func(cfg *NodeConfig) { cfg.Client = conn })
+	c.start(short, append(change, func(cfg *NodeConfig) { cfg.Client = conn })...)
 	// Before the node stops, which asks the server.
 	c.t.Cleanup(l.mend)
 	return l
@@ -227,6 +235,95 @@ func TestLastReportLost(t *testing.T) {
 	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "once" {
 		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
 	}
+}
+
+// The instances of a batch that its node completes while it is cut off are not lost, either.
+func TestLastReportOfBatchLost(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
+	l := c.distant("n")
+	in := c.input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
+	h := c.submit(in)
+	c.running("each")
+	eventually(t, "the server knows that it runs", h.spawned)
+	l.cut()
+	c.fake.Release("each")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"each": "completed"})
+	for _, i := range run.GetTasks()["each"].GetInstances() {
+		if i.GetResult().GetStdout() != "once" {
+			t.Errorf("instance %d: %v", i.GetIndex(), i)
+		}
+	}
+	if n := c.calls()["each"]; n != 3 {
+		t.Errorf("%d instances ran", n)
+	}
+}
+
+// A node that lives owes the answer of an attempt until it has recorded the end: the run waits for as long as that takes.
+func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
+	t.Parallel()
+	y := shared(t)
+	large := fmt.Sprintf(`{"fill": %q}`, strings.Repeat("x", 40_000)) // the node cannot report it without its record
+	c := y.crew(t, script{"a": {{Block: true, Output: large}}})
+	way := filepath.Join(t.TempDir(), "store")
+	lead := func() {
+		if err := os.Symlink(filepath.Join(y.dir, "store"), way); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lead()
+	own, err := store.Open(t.Context(), way)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = own.Close() })
+	l := c.distant("n", func(cfg *NodeConfig) { cfg.Store = own })
+	in := c.cutInput()
+	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	h := c.submit(in)
+	c.running("a")
+	eventually(t, "the server knows that it runs", h.spawned)
+	l.cut()
+	if err := os.Remove(way); err != nil {
+		t.Fatal(err)
+	}
+	c.fake.Release("a")
+	eventually(t, "the attempt is lost", func() bool { return h.awaits(names.AwaitAnswerActivity) })
+	l.mend()
+	reg := registry.New(c.conn)
+	var first int64
+	eventually(t, "the node has beaten for some time", func() bool {
+		e, err := reg.Entry(t.Context(), c.name("n"))
+		if err != nil || e.Snapshot == nil {
+			return false
+		}
+		if first == 0 {
+			first = e.Snapshot.GetSequence()
+		}
+		return e.Snapshot.GetSequence() > first+6
+	})
+	if a := h.status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; a.GetCompletedAt() != nil {
+		t.Fatalf("it has ended: %v", a)
+	}
+	lead()
+	want(t, h.wait(), "completed", map[string]string{"a": "completed"})
+	if n := c.calls()["a"]; n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}
+
+// awaits reports whether an activity of a type is pending.
+func (h *handle) awaits(activity string) bool {
+	h.t.Helper()
+	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
+		return a.GetActivityType().GetName() == activity
+	})
 }
 
 // A new generation of a run looks for what lost attempts of those before have left since.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -11,7 +14,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 const (
@@ -20,52 +23,65 @@ const (
 	attributePoll    = 100 * time.Millisecond
 )
 
-// SearchAttributes are those that runs have, by name.
-func SearchAttributes() map[string]enumspb.IndexedValueType {
-	return map[string]enumspb.IndexedValueType{names.DeadLettersAttribute: enumspb.INDEXED_VALUE_TYPE_INT}
-}
-
-// ensureAttributes returns when the server takes the search attributes, which it
-// registers when they are missing. That needs no right where they are there.
+// ensureAttributes returns when the server takes the search attributes of runs. It registers those that are missing, in
+// one call, which needs no right where none is missing.
 func ensureAttributes(ctx context.Context, c *Connection) error {
 	ctx, cancel := context.WithTimeout(ctx, attributeTimeout)
 	defer cancel()
-	for name, kind := range SearchAttributes() {
-		if err := ensureAttribute(ctx, c, name, kind); err != nil {
-			return fmt.Errorf("search attribute %s of namespace %s: %w; make it with `temporal operator search-attribute create --namespace %s --name %s --type %s`",
-				name, c.Namespace, err, c.Namespace, name, kind)
-		}
-	}
-	return nil
-}
-
-func ensureAttribute(ctx context.Context, c *Connection, name string, kind enumspb.IndexedValueType) error {
 	var addErr error
-	added := false
-	for {
-		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: name + " > 0"})
-		if err == nil {
+	for added := false; ; {
+		missing, err := missingAttributes(ctx, c)
+		if err == nil && len(missing) == 0 {
 			return nil
 		}
-		if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown && !added {
+		if err == nil && !added {
 			_, addErr = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-				Namespace: c.Namespace, SearchAttributes: map[string]enumspb.IndexedValueType{name: kind},
+				Namespace: c.Namespace, SearchAttributes: missing,
 			})
 			if _, exists := errors.AsType[*serviceerror.AlreadyExists](addErr); exists {
-				addErr = nil
+				addErr = nil // another process was faster
 			}
 			added = addErr == nil
 			if refused(addErr) {
-				return addErr
+				return attributesMissing(c.Namespace, missing, addErr)
 			}
 		}
-		// A new attribute is usable when the server's parts have heard of it.
+		// A new attribute is usable when all parts of the server know it.
 		select {
 		case <-ctx.Done():
-			return errors.Join(addErr, err)
+			return attributesMissing(c.Namespace, missing, errors.Join(addErr, err, ctx.Err()))
 		case <-time.After(attributePoll):
 		}
 	}
+}
+
+// missingAttributes returns the search attributes that the server does not know, with their types.
+func missingAttributes(ctx context.Context, c *Connection) (map[string]enumspb.IndexedValueType, error) {
+	missing := visibility.Types()
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: name + " IS NULL AND WorkflowId = ''"})
+		if err == nil {
+			delete(missing, name)
+		} else if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); !unknown {
+			return nil, fmt.Errorf("look for search attribute %s: %w", name, err)
+		}
+	}
+	return missing, nil
+}
+
+// attributesMissing is the error for search attributes that could not be registered, with the command that does.
+func attributesMissing(namespace string, missing map[string]enumspb.IndexedValueType, cause error) error {
+	if len(missing) == 0 {
+		return fmt.Errorf("search attributes of namespace %s: %w", namespace, cause)
+	}
+	all := slices.Sorted(maps.Keys(missing))
+	var command strings.Builder
+	fmt.Fprintf(&command, "temporal operator search-attribute create --namespace %s", namespace)
+	for _, name := range all {
+		fmt.Fprintf(&command, " --name %s --type %s", name, missing[name])
+	}
+	return fmt.Errorf("namespace %s lacks the search attributes %s, and they could not be registered: %w; someone who may do so can run `%s`",
+		namespace, strings.Join(all, ", "), cause, &command)
 }
 
 // refused tells whether asking again is no use.

@@ -1,7 +1,9 @@
 package workers
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,5 +101,62 @@ func TestCancelAtOnce(t *testing.T) {
 		if took := time.Since(asked); took > soon {
 			t.Fatalf("took %v", took)
 		}
+	}
+}
+
+// Who cancelled a run and why is on the run, its event, its tasks, its parts and its child runs,
+// in whatever form the signal has it.
+func TestCancelReasonIsShownEverywhere(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	for name, test := range map[string]struct {
+		arg  any
+		says string
+	}{
+		"by the gateway": {&v1.RunCommand{Reason: "too slow", By: "ann"}, "cancelled by ann: too slow"},
+		"nobody known":   {&v1.RunCommand{Reason: "too slow\nreally"}, "cancelled: too slow"},
+		"by a person":    {map[string]string{"reason": "enough"}, "cancelled: enough"},
+		"a word":         {"enough", "cancelled: enough"},
+		"something else": {[]int{1}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}, "in": {{Block: true}}})
+			c.start("n")
+			in := c.input(fmt.Sprintf(`{name: reason, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]},
+				each: {type: shell, spec: {command: x}, parallel: 6}, child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "in", "")))
+			in.By = "bob"
+			h := c.submit(in)
+			c.running("a")
+			c.running("each")
+			c.running("in")
+			child := &handle{crew: c, id: h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
+			part := h.child(0, "each", 0)
+			h.signal(test.arg)
+			run := h.wait()
+			want(t, run, "cancelled", map[string]string{"a": "cancelled run_cancelled", "b": "cancelled run_cancelled", "each": "cancelled", "child": "cancelled"})
+			text := cmp.Or(test.says, "the run was cancelled")
+			if run.GetError() != text || run.GetSubmittedBy() != "bob" {
+				t.Errorf("the run says %q, submitted by %q", run.GetError(), run.GetSubmittedBy())
+			}
+			for _, task := range []string{"a", "b", "each", "child"} {
+				if got := run.GetTasks()[task].GetError(); got != test.says && (test.says != "" || task != "child") {
+					t.Errorf("%s says %q", task, got)
+				}
+			}
+			for _, i := range part.page(part.id, &v1.InstancesRequest{Task: "each"}).GetInstances() {
+				if i.GetError() != test.says {
+					t.Errorf("instance %d says %q", i.GetIndex(), i.GetError())
+				}
+			}
+			inner := child.status(&v1.StatusRequest{}).GetRun()
+			if got := inner.GetError(); !child.closed() || !strings.Contains(got, "with task child of run "+h.id) || !strings.HasSuffix(got, test.says) {
+				t.Errorf("the child run says %q", got)
+			}
+			events := h.stored(0)
+			if first, last := events[0], events[len(events)-1]; first.GetDetail() != "by bob" || last.GetEvent() != "cancelled" || last.GetTask() != "" || last.GetDetail() != text {
+				t.Errorf("the events say %v, %v", first, last)
+			}
+		})
 	}
 }

@@ -111,6 +111,7 @@ func (h *handle) comparable(run *v1.Run) *v1.Run {
 			}
 			task.Result = record.GetResult()
 		}
+		task.CreatedAt, task.QueuedAt, task.DeadLetteredAt = nil, nil, nil
 		task.AssignedAt, task.StartedAt, task.CompletedAt, task.ScheduledAfter = nil, nil, nil, nil
 		task.Node = ""
 		for _, attempt := range task.GetAttempts() {

@@ -4,9 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/executor/fake"
@@ -74,21 +72,7 @@ func TestResetRunStartsAnew(t *testing.T) {
 	c.start("n")
 	first := c.submit(c.input(countedRun))
 	checkCounted(t, first, "1", first.chain)
-	var began int64
-	for _, e := range first.history("") {
-		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			began = e.GetEventId()
-			break
-		}
-	}
-	res, err := c.conn.WorkflowService().ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: first.id, RunId: first.chain},
-		Reason: "test", WorkflowTaskFinishEventId: began, RequestId: "reset-" + first.id,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reset := &handle{crew: c, id: first.id, run: c.conn.GetWorkflow(t.Context(), first.id, res.GetRunId()), chain: res.GetRunId()}
+	reset := first.reset(first.firstTask())
 	checkCounted(t, reset, "2", first.chain, reset.chain)
 
 	// What a generation of the reset run starts with is what the reset run has left.

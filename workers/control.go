@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities"
 	"switchyard/activities/metrics"
+	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -49,6 +50,8 @@ type ControlConfig struct {
 	Role Role
 	// Retention is how long the store keeps what a closed run has left; 0: DefaultRetention.
 	Retention time.Duration
+	// Weights are the factors of a node's score; nil: placement.DefaultWeights.
+	Weights *placement.Weights
 
 	// Smaller than their defaults in tests.
 	limits        workflows.Limits

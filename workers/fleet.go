@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,30 +11,31 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	"switchyard/activities"
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
 const (
-	// listInterval is how often visibility is asked which nodes there are.
+	// listInterval is how often visibility is asked which nodes there are, for each listPage of them.
 	listInterval = 3 * time.Second
+	listPage     = 1000
 	// readInterval is how often the nodes' entries are read.
 	readInterval = time.Second
-	// eagerInterval is the same while a node is expected that has not shown up.
+	// eagerInterval is the same while a node is expected that has not shown up, or one has never been read.
 	eagerInterval = 20 * time.Millisecond
 	// expectFor is how long a node is expected.
 	expectFor = 30 * time.Second
 	// readers is the number of entries that are read at once.
 	readers = 16
-	// allBelow is the number of nodes up to which all are read each time. Of more, a
-	// share is, those first that have waited longest: each at least every sharesOf reads.
-	allBelow = 300
-	sharesOf = 3
+	// readsPerRound bounds how many entries are read at a time, however large the fleet is.
+	readsPerRound = 300
 	// callTimeout bounds one call to the server.
 	callTimeout = 5 * time.Second
 )
@@ -47,18 +47,21 @@ type fleet struct {
 	placement *activities.Placement
 	logger    *slog.Logger
 	poke      chan struct{}
+	reads     singleflight.Group // of entry
 
 	mu       sync.Mutex
 	store    string               // identity of the owner's store; empty: it is not known yet
 	expected map[string]time.Time // node -> until when
 	seen     map[string]sighting
+	turns    readTurns
 }
 
 // sighting is what is known of a node.
 type sighting struct {
 	entry *registry.Entry
 	read  time.Time // when it was read last
-	moved time.Time // when this process first saw its newest heartbeat
+	// moved is when its newest heartbeat came, at the latest, by this process's clock.
+	moved time.Time
 }
 
 // identifyPause is the wait before a store is asked again for its identity.
@@ -92,6 +95,7 @@ func newFleet(c client.Client, p *activities.Placement, logger *slog.Logger) *fl
 		poke:     make(chan struct{}, 1),
 		expected: map[string]time.Time{},
 		seen:     map[string]sighting{},
+		turns:    newReadTurns(),
 	}
 }
 
@@ -108,8 +112,7 @@ func (f *fleet) expect(nodes map[string]time.Time) {
 }
 
 func (f *fleet) run(ctx context.Context) {
-	var listed []string
-	var nextList time.Time
+	var nextList, nextRound time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -119,43 +122,55 @@ func (f *fleet) run(ctx context.Context) {
 		case <-timer.C:
 		case <-f.poke:
 		}
-		if now := time.Now(); now.After(nextList) {
-			if nodes, err := f.registry.Names(ctx); err != nil {
+		now := time.Now()
+		if now.After(nextList) {
+			if records, err := f.registry.Records(ctx); err != nil {
 				f.logger.Debug("the nodes could not be listed", "error", err)
 			} else {
-				listed, nextList = nodes, now.Add(listInterval)
+				f.list(records)
+				nextList = now.Add(listInterval * time.Duration(1+len(records)/listPage))
 			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		timer.Reset(f.refresh(ctx, listed))
+		regular := !now.Before(nextRound)
+		if regular {
+			nextRound = now.Add(readInterval)
+		}
+		f.read(ctx, f.due(regular))
+		timer.Reset(min(f.refresh(ctx), max(time.Until(nextRound), 0)))
 	}
 }
 
-// refresh reads entries, tells the placement queue, and returns when to do so again.
-func (f *fleet) refresh(ctx context.Context, listed []string) time.Duration {
-	f.read(ctx, f.due(listed))
+// refresh tells the placement queue of the nodes, and returns when at the latest they are to be read again.
+func (f *fleet) refresh(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return readInterval
 	}
-	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var nodes []placement.Node
 	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
 		s := f.seen[name]
 		if s.entry.Known() != nil {
-			state, reason := s.entry.State(now.Sub(s.moved), f.store)
+			state, reason := s.entry.State(f.silence(name), f.store)
 			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
 		}
 	}
-	f.placement.ExpectNodes(len(f.expected) > 0)
+	eager := len(f.expected) > 0 || f.turns.areNew()
+	f.placement.ExpectNodes(eager)
 	f.placement.SetNodes(nodes)
-	if len(f.expected) > 0 {
+	if eager {
 		return eagerInterval
 	}
 	return readInterval
+}
+
+// silence is how long the newest heartbeat of a node that has been seen was ago when the node was last read, or should
+// have been. mu is held.
+func (f *fleet) silence(name string) time.Duration {
+	return f.turns.last[name].Sub(f.seen[name].moved)
 }
 
 // figures are what a scrape shows of the nodes.
@@ -168,40 +183,32 @@ func (f *fleet) figures() []metrics.FleetNode {
 		if s.entry.Known() == nil {
 			continue
 		}
-		state, _ := s.entry.State(now.Sub(s.moved), f.store)
-		nodes = append(nodes, metrics.FleetNode{Name: name, State: state, LastBeat: s.moved})
+		silence := f.silence(name)
+		state, _ := s.entry.State(silence, f.store)
+		node := metrics.FleetNode{Name: name, State: state, LastBeat: now.Add(-silence)}
+		if state != names.NodeOffline {
+			node.Ledger = ledgerOf(s.entry.Known())
+		}
+		nodes = append(nodes, node)
 	}
 	return nodes
 }
 
-// due are the nodes to read now: those that visibility lists, which is behind,
-// those that are known, and those that are expected.
-func (f *fleet) due(listed []string) []string {
+// list takes what visibility lists, which is behind.
+func (f *fleet) list(records map[string]*v1.NodeRecord) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.turns.set(records, f.seen)
+}
+
+// due returns the nodes to read now, readsPerRound at most: the expected ones in every round, and in a regular one also
+// those that have been read before.
+func (f *fleet) due(regular bool) []string {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wanted := map[string]bool{}
-	for _, name := range listed {
-		wanted[name] = true
-	}
-	for name := range f.seen {
-		wanted[name] = true
-	}
-	for name, until := range f.expected {
-		if now.After(until) {
-			delete(f.expected, name)
-			continue
-		}
-		wanted[name] = true
-	}
-	nodes := slices.Collect(maps.Keys(wanted))
-	if len(nodes) <= allBelow {
-		return nodes
-	}
-	slices.SortFunc(nodes, func(a, b string) int {
-		return cmp.Or(f.seen[a].read.Compare(f.seen[b].read), cmp.Compare(a, b))
-	})
-	return nodes[:max(allBelow, (len(nodes)+sharesOf-1)/sharesOf)]
+	maps.DeleteFunc(f.expected, func(_ string, until time.Time) bool { return now.After(until) })
+	return f.turns.next(f.expected, regular)
 }
 
 // read reads the entries of nodes. One that cannot be read stays as it was, and
@@ -217,8 +224,10 @@ func (f *fleet) read(ctx context.Context, nodes []string) {
 			switch {
 			case errors.Is(err, registry.ErrUnknown):
 				delete(f.seen, name)
+				f.turns.forget(name)
 			case err != nil:
 				f.logger.Debug("a node could not be read", "node", name, "error", err)
+				f.turns.tried(name, time.Now())
 			default:
 				f.see(name, e)
 			}
@@ -228,16 +237,63 @@ func (f *fleet) read(ctx context.Context, nodes []string) {
 	_ = group.Wait() // the functions return no error
 }
 
+// entry returns what the registry holds of a node, read at most readInterval ago. All who ask for a node at once share
+// one read.
+func (f *fleet) entry(ctx context.Context, name string) (*registry.Entry, error) {
+	f.mu.Lock()
+	s, known := f.seen[name]
+	f.mu.Unlock()
+	if known && time.Since(s.read) < readInterval {
+		return s.entry, nil
+	}
+	e, err, _ := f.reads.Do(name, func() (any, error) {
+		e, err := f.registry.Entry(context.WithoutCancel(ctx), name)
+		if err == nil {
+			f.mu.Lock()
+			f.see(name, e)
+			f.mu.Unlock()
+		}
+		return e, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.(*registry.Entry), nil
+}
+
 // see takes an entry that was just read. mu is held.
 func (f *fleet) see(name string, e *registry.Entry) {
 	now := time.Now()
 	old, known := f.seen[name]
 	s := sighting{entry: e, read: now, moved: now}
-	if known && old.entry.Known().GetIncarnation() == e.Known().GetIncarnation() && old.entry.Known().GetSequence() == e.Known().GetSequence() {
-		s.moved = old.moved
+	if known && old.entry.Known().GetIncarnation() == e.Known().GetIncarnation() {
+		s.moved = old.movedBy(e, now)
 	}
 	f.seen[name] = s
+	f.turns.tried(name, now)
+	if e.Record.GetState() != names.NodeOffline && now.Sub(s.moved) > e.StaleAfter()/2 {
+		f.turns.urgent[name] = true
+	}
 	if e.Known() != nil && e.Record.GetState() != names.NodeOffline {
 		delete(f.expected, name)
 	}
+}
+
+// movedBy returns when the newest heartbeat of an entry came that follows the sighting: a new one did since that, and as
+// much later than the one before as the server says.
+func (s sighting) movedBy(e *registry.Entry, now time.Time) time.Time {
+	if s.entry.Known().GetSequence() == e.Known().GetSequence() {
+		return s.moved
+	}
+	if s.entry.BeatAt.IsZero() {
+		return now
+	}
+	moved := s.moved.Add(e.BeatAt.Sub(s.entry.BeatAt))
+	switch {
+	case moved.Before(s.read):
+		return s.read
+	case moved.After(now):
+		return now
+	}
+	return moved
 }

@@ -1,8 +1,29 @@
 package workers
 
-import "switchyard/workflows/names"
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
 
-// knows tells whether a node is up in the owner's fleet.
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities"
+	"switchyard/activities/placement"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// knows reports whether a node is up in the owner's fleet.
 func (c *Control) knows(node string) bool {
 	t := c.current()
 	if t == nil {
@@ -13,4 +34,186 @@ func (c *Control) knows(node string) bool {
 	defer f.mu.Unlock()
 	s, ok := f.seen[node]
 	return ok && s.entry.Record.GetState() != names.NodeOffline
+}
+
+// pageOfNodes is how many nodes the registry below lists in one answer.
+const pageOfNodes = 1000
+
+// simulated is a Temporal server with the entries of many nodes, which beat every 2 s.
+type simulated struct {
+	client.Client // of which nothing else is used
+
+	mu    sync.Mutex
+	began time.Time
+	nodes []simulatedNode
+	// reads counts those of entries since a test has last asked, pages those of lists.
+	reads, pages int
+}
+
+type simulatedNode struct {
+	died    time.Time // zero while it beats
+	offline bool
+	memo    *commonpb.Memo // nil: not made yet
+}
+
+func (s *simulated) execution(i int) *workflowpb.WorkflowExecutionInfo {
+	if n := &s.nodes[i]; n.memo == nil {
+		n.memo = s.record(i)
+	}
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: names.NodeWorkflowID(nodeNumber(i))},
+		Status:    enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		Memo:      s.nodes[i].memo,
+	}
+}
+
+// record returns the memo of the entry of a node.
+func (s *simulated) record(i int) *commonpb.Memo {
+	record := &v1.NodeRecord{Name: nodeNumber(i), State: names.NodeActive, Registration: &v1.NodeRegistration{
+		Incarnation: "one", Snapshot: &v1.NodeSnapshot{Name: nodeNumber(i), Incarnation: "one"},
+	}}
+	if s.nodes[i].offline {
+		record.State, record.Reason = names.NodeOffline, "no beat for 15s"
+	}
+	memo, err := NewDataConverter().ToPayload(record)
+	if err != nil {
+		panic(err)
+	}
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{names.NodeMemo: memo}}
+}
+
+func nodeNumber(i int) string { return fmt.Sprintf("n%05d", i) }
+
+func (s *simulated) ListWorkflow(_ context.Context, req *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages++
+	var from int
+	if len(req.GetNextPageToken()) > 0 {
+		if _, err := fmt.Sscan(string(req.GetNextPageToken()), &from); err != nil {
+			return nil, err
+		}
+	}
+	res := &workflowservice.ListWorkflowExecutionsResponse{}
+	for i := from; i < min(from+pageOfNodes, len(s.nodes)); i++ {
+		res.Executions = append(res.Executions, s.execution(i))
+	}
+	if from+pageOfNodes < len(s.nodes) {
+		res.NextPageToken = fmt.Append(nil, from+pageOfNodes)
+	}
+	return res, nil
+}
+
+func (s *simulated) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	var i int
+	if name, _ := names.ParseNodeWorkflowID(id); len(name) == 0 {
+		return nil, serviceerror.NewNotFound(id)
+	} else if _, err := fmt.Sscanf(name, "n%d", &i); err != nil {
+		return nil, err
+	}
+	info := s.execution(i)
+	d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}
+	if s.nodes[i].offline {
+		return d, nil
+	}
+	until := time.Now()
+	if died := s.nodes[i].died; !died.IsZero() {
+		until = died
+	}
+	beats := int64(until.Sub(s.began) / (2 * time.Second))
+	snapshot, err := NewDataConverter().ToPayloads(&v1.NodeSnapshot{Name: nodeNumber(i), Incarnation: "one", Sequence: beats + 1})
+	if err != nil {
+		return nil, err
+	}
+	// The clock of the server is another one than that of the control process.
+	at := s.began.Add(time.Duration(beats) * 2 * time.Second).Add(-time.Hour)
+	d.PendingActivities = []*workflowpb.PendingActivityInfo{{
+		ActivityType: &commonpb.ActivityType{Name: names.HeartbeatActivity}, HeartbeatDetails: snapshot, LastHeartbeatTime: timestamppb.New(at),
+	}}
+	return d, nil
+}
+
+// counted returns how many entries and pages were read since it was last asked.
+func (s *simulated) counted() (reads, pages int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads, pages = s.reads, s.pages
+	s.reads, s.pages = 0, 0
+	return reads, pages
+}
+
+func (s *simulated) change(i int, to simulatedNode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes[i] = to
+}
+
+// states counts the nodes by the state that a fleet knows them in.
+func states(f *fleet) map[string]int {
+	n := map[string]int{}
+	for _, node := range f.figures() {
+		n[node.State]++
+	}
+	return n
+}
+
+// What the owner reads does not grow with the fleet, and it nevertheless knows all nodes as they are.
+func TestReadsDoNotGrowWithFleet(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{250, 3000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &simulated{began: time.Now(), nodes: make([]simulatedNode, size)}
+				queue := placement.New(placement.Options{Epoch: "epoch"})
+				log := slog.New(slog.DiscardHandler)
+				f := newFleet(server, activities.NewPlacement(server, queue, activities.PlacementOptions{Logger: log}), log)
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { f.run(ctx) })
+				defer running.Wait()
+				defer cancel()
+				cycle := time.Duration(size/readsPerRound+2) * readInterval // in which each node has its turn
+
+				time.Sleep(time.Second)
+				if got := states(f); got[names.NodeActive] != size {
+					t.Fatalf("a second after its start the owner knows %v", got)
+				}
+				server.counted()
+				const seconds = 20
+				for range seconds {
+					time.Sleep(readInterval)
+					if got := states(f); got[names.NodeActive] != size {
+						t.Fatalf("all nodes beat, and they are %v", got)
+					}
+				}
+				reads, pages := server.counted()
+				if reads > (seconds+1)*readsPerRound || pages > seconds/3+size/pageOfNodes+1 {
+					t.Errorf("%d entries and %d pages were read in %d s", reads, pages, seconds)
+				}
+				if size < readsPerRound && reads < (seconds-1)*size {
+					t.Errorf("a small fleet is read each second, but %d entries were read in %d s", reads, seconds)
+				}
+
+				died := time.Now()
+				for i := range 50 {
+					server.change(i*size/50, simulatedNode{died: died})
+				}
+				time.Sleep(cycle + 8*time.Second)
+				if got := states(f); got[names.NodeStale] != 50 {
+					t.Errorf("50 nodes are silent, and they are %v", got)
+				}
+				for i := range 50 {
+					server.change(i*size/50, simulatedNode{offline: true})
+				}
+				time.Sleep(listInterval*time.Duration(1+size/listPage) + 2*readInterval)
+				if got := states(f); got[names.NodeOffline] != 50 || got[names.NodeActive] != size-50 {
+					t.Errorf("50 nodes are listed as offline, and they are %v", got)
+				}
+			})
+		})
+	}
 }

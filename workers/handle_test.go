@@ -64,6 +64,12 @@ func (c *crew) do(document string) *v1.Run {
 // home is where the run keeps what it stores.
 func (h *handle) home() string { return names.Home(h.id, h.chain) }
 
+// child is the child of the run that carries the instances of a task from a number on.
+func (h *handle) child(generation int32, task string, from int) *handle {
+	f := names.FanOut{Run: h.id, Chain: h.chain, Generation: generation, Task: task, From: from}
+	return &handle{crew: h.crew, id: f.ID()}
+}
+
 // wait returns how the run ended.
 func (h *handle) wait() *v1.Run {
 	h.t.Helper()

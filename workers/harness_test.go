@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
@@ -20,6 +21,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/visibility"
 )
 
 // yard is a Temporal server with a control worker and a store.
@@ -44,7 +46,7 @@ func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
 			err = errors.Join(err, y.stop())
 		}
 	}()
-	if y.server, err = embedded.Start(ctx, embedded.Options{SearchAttributes: SearchAttributes()}); err != nil {
+	if y.server, err = embedded.Start(ctx, embedded.Options{SearchAttributes: visibility.Types()}); err != nil {
 		return nil, err
 	}
 	if y.conn, err = Dial(ctx, DialOptions{Address: y.server.Address(), Identity: "test", Logger: y.logger}); err != nil {
@@ -157,7 +159,11 @@ func (c *crew) inputOf(def *v1.Definition) *v1.RunInput {
 			task.Resources = &v1.Resources{Cores: new(float64)}
 		}
 	}
-	return &v1.RunInput{Definition: def, References: refs}
+	return &v1.RunInput{
+		Definition: def, References: refs,
+		// A node on a busy machine may take longer than people would let it, and what is placed anew gets another claim.
+		Options: &v1.RunOptions{PickupTimeout: durationpb.New(limit)},
+	}
 }
 
 // running waits until an attempt of the task runs.

@@ -2,17 +2,22 @@ package workers
 
 import (
 	"switchyard/activities/metrics"
-	"switchyard/workers/node"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ledgerFigures are what a scrape shows of a node's ledger.
-func ledgerFigures(l *node.Ledger) metrics.Ledger {
-	total, reserved := l.Machine().Total(), l.Reserved()
-	return metrics.Ledger{
-		Slots:       metrics.Amount{Total: float64(l.Slots()), Used: float64(len(l.Running()))},
-		Cores:       metrics.Amount{Total: total.Cores, Used: reserved.Cores},
-		MemoryBytes: metrics.Amount{Total: total.MemoryMB * (1 << 20), Used: reserved.MemoryMB * (1 << 20)},
-		GPUs:        metrics.Amount{Total: float64(len(total.GPUs)), Used: float64(len(reserved.GPUs))},
+// ledgerOf is what a scrape shows of what a node has, and of what its attempts hold.
+func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
+	held := map[int32]bool{}
+	for _, a := range s.GetRunning() {
+		for _, g := range a.GetGpus() {
+			held[g] = true
+		}
+	}
+	return &metrics.Ledger{
+		Slots:       metrics.Amount{Total: float64(s.GetMaxParallel()), Used: float64(len(s.GetRunning()))},
+		Cores:       metrics.Amount{Total: float64(s.GetCpu().GetCores()), Used: s.GetReservedCores()},
+		MemoryBytes: metrics.Amount{Total: s.GetMemory().GetTotalMb() * (1 << 20), Used: s.GetReservedMemoryMb() * (1 << 20)},
+		GPUs:        metrics.Amount{Total: float64(len(s.GetGpus())), Used: float64(len(held))},
 	}
 }
 

@@ -54,8 +54,10 @@ type NodeConfig struct {
 	SharedDir string
 	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: 256 MiB.
 	MaxOutput int64
-	// Metrics counts attempts and shows the ledger; nil: nothing does.
+	// Metrics counts attempts; nil: nothing does.
 	Metrics *metrics.Metrics
+	// MetricsURL is where the process serves them, for people; empty: nowhere.
+	MetricsURL string
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
 	OfflineAfter time.Duration
 
@@ -126,7 +128,6 @@ type Node struct {
 	leaving    atomic.Bool
 	cancel     context.CancelFunc
 	recovered  func(context.Context) // ends what was begun for attempts of an earlier worker
-	unwatch    func()                // no scrape shows the ledger any more
 	loops      sync.WaitGroup
 	stop       sync.Once
 
@@ -148,7 +149,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		beat = pushedBeat
 	}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
-	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}, unwatch: func() {}}
+	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
 	defer func() {
 		if err != nil {
 			n.Stop()
@@ -177,6 +178,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 			if problem := kept.problem.Load(); problem != nil {
 				s.StoreProblem = *problem
 			}
+			s.Spooled = int64(cfg.Store.Spooled())
 			return s
 		},
 	})
@@ -195,7 +197,6 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	loopCtx, n.cancel = context.WithCancel(context.Background())
 	n.loops.Go(func() { n.stay(loopCtx) })
 	n.loops.Go(func() { kept.watch(loopCtx, registry.New(cfg.Client)) })
-	n.unwatch = cfg.Metrics.WatchLedger(cfg.Name, func() metrics.Ledger { return ledgerFigures(ledger) })
 	return n, nil
 }
 
@@ -221,7 +222,6 @@ func (n *Node) recover(ctx context.Context) {
 // and handed back, and the node leaves the fleet. A second Stop does nothing.
 func (n *Node) Stop() {
 	n.stop.Do(func() {
-		n.unwatch()
 		n.leaving.Store(true)
 		n.cancel()
 		n.loops.Wait()
@@ -312,6 +312,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 		s.Executors = available(cfg.Executors)
 		s.MaxParallel = int32(cfg.MaxParallel)
 		s.Machine = machine
+		s.MetricsUrl = cfg.MetricsURL
 		s.Containers = cfg.Containers
 		s.Running = running(ledger)
 		reserved := cfg.Machine.Reserved()

@@ -12,6 +12,7 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -142,7 +143,12 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 // replay has the workflows go through a history again, and records it when asked to.
 func replay(t *testing.T, name string, limits workflows.Limits, events []*historypb.HistoryEvent) {
 	t.Helper()
-	if err := (ControlConfig{limits: limits}).replayHistory(events); err != nil {
+	// The SDK merges updates of search attributes into the event that the replay begins with.
+	replayed := make([]*historypb.HistoryEvent, len(events))
+	for i, e := range events {
+		replayed[i] = proto.CloneOf(e)
+	}
+	if err := (ControlConfig{limits: limits}).replayHistory(replayed); err != nil {
 		t.Errorf("history %s: %v", name, err)
 	}
 	if *record == "" {

@@ -73,6 +73,50 @@ func TestAgainWhatFailed(t *testing.T) {
 	replay(t, "again-from", workflows.Limits{}, h.history(""))
 }
 
+// Instances that never started when a run ended, because others had failed or the run was cancelled, are run by its
+// retry: each once, with those that completed left alone.
+func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inParts: 4 a part, and at most so many inline
+		for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
+			t.Run(kind+" "+how, func(t *testing.T) {
+				c := y.crew(t, script{"each": {{}, second, {}}})
+				c.start("n")
+				in := c.input(fmt.Sprintf(`{name: halfway, tasks: {
+					each: {type: shell, spec: {command: x}, parallel: %d, concurrency: 1, retry: {maxRetries: 0}},
+					last: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, instances))
+				h := c.submit(in)
+				if how == "cancelled" {
+					eventually(t, "the second instance runs", func() bool { return c.calls()["each"] == 2 })
+					h.signal(nil)
+				}
+				if run := h.wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
+					t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
+				}
+				run := h.anew(in, 1, &v1.Again{Failed: true}).wait()
+				want(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
+				if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
+					t.Errorf("each: %s", got)
+				}
+				times := map[string]int{}
+				for _, index := range c.seen("each", "SWITCHYARD_INDEX") {
+					times[index]++
+				}
+				for i := range instances {
+					wanted := 1
+					if i == 1 {
+						wanted = 2
+					}
+					if n := times[fmt.Sprint(i)]; n != wanted {
+						t.Errorf("instance %d ran %d times, want %d", i, n, wanted)
+					}
+				}
+			})
+		}
+	}
+}
+
 // A large fan-out keeps its completed instances, too, those of parts in which others failed included. They are found
 // where they were, and no claim is used again.
 func TestAgainALargeFanOut(t *testing.T) {
@@ -97,26 +141,26 @@ func TestAgainALargeFanOut(t *testing.T) {
 	}
 	for from, generation := range map[int]int32{0: 0, 4: 1} {
 		child := h.page(h.id, &v1.InstancesRequest{Task: "each", From: int32(from)}).GetChild()
-		if child != names.FanOutID(h.id, generation, "each", from) {
+		if child != h.child(generation, "each", from).id {
 			t.Errorf("instances from %d are in %s", from, child)
 		}
-		if child := h.page(h.id, &v1.InstancesRequest{Task: "whole", From: int32(from)}).GetChild(); child != names.FanOutID(h.id, 0, "whole", from) {
+		if child := h.page(h.id, &v1.InstancesRequest{Task: "whole", From: int32(from)}).GetChild(); child != h.child(0, "whole", from).id {
 			t.Errorf("instances of the whole from %d are in %s", from, child)
 		}
 	}
-	res := h.page(names.FanOutID(h.id, 1, "each", 4), &v1.InstancesRequest{Task: "each", From: 4})
+	res := h.page(h.child(1, "each", 4).id, &v1.InstancesRequest{Task: "each", From: 4})
 	if len(res.GetInstances()) != 2 || res.GetClaims()[4] != 1 || res.GetClaims()[5] != 2 {
 		t.Errorf("instances: %v", res)
 	}
 	replay(t, "again-large", inParts, h.history(""))
-	replay(t, "again-large-part", inParts, (&handle{crew: c, id: names.FanOutID(h.id, 1, "each", 4)}).history(""))
+	replay(t, "again-large-part", inParts, h.child(1, "each", 4).history(""))
 
 	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
 	want(t, h.wait(), "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 13, "last": 2}) {
 		t.Errorf("executions: %v", n)
 	}
-	if res := h.page(names.FanOutID(h.id, 2, "each", 4), &v1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
+	if res := h.page(h.child(2, "each", 4).id, &v1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
 		t.Errorf("instances: %v", res)
 	}
 }

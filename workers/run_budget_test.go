@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -151,7 +152,7 @@ func TestPartThatIsTerminated(t *testing.T) {
 	h.until("t15", func(task *v1.Task) bool { return task.GetState() == "completed" })
 	eventually(t, "the run is in another execution", func() bool { return len(h.executions()) > 1 })
 	for _, from := range []int{0, 4} {
-		if err := c.conn.TerminateWorkflow(t.Context(), names.FanOutID(h.id, 0, "each", from), "", "by the test"); err != nil {
+		if err := c.conn.TerminateWorkflow(t.Context(), h.child(0, "each", from).id, "", "by the test"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,9 +163,23 @@ func TestPartThatIsTerminated(t *testing.T) {
 	}
 }
 
-// Parts and child runs end soon after a run that is terminated.
+// Parts and child runs end soon after a run that is terminated or deleted.
 func TestChildrenEndWithATerminatedRun(t *testing.T) {
 	t.Parallel()
+	for how, end := range map[string]func(*handle) error{
+		"terminated": func(h *handle) error { return h.conn.TerminateWorkflow(t.Context(), h.id, "", "by the test") },
+		"deleted": func(h *handle) error {
+			_, err := h.conn.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+				Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: h.id},
+			})
+			return err
+		},
+	} {
+		t.Run(how, func(t *testing.T) { checkChildrenEnd(t, end) })
+	}
+}
+
+func checkChildrenEnd(t *testing.T, end func(*handle) error) {
 	y := own(t, ControlConfig{limits: workflows.Limits{Instances: 5, PartInstances: 4}})
 	c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
@@ -172,7 +187,7 @@ func TestChildrenEndWithATerminatedRun(t *testing.T) {
 		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", ""))))
 	c.running("each")
 	c.running("a")
-	if err := c.conn.TerminateWorkflow(t.Context(), h.id, "", "by the test"); err != nil {
+	if err := end(h); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow, names.FanOutWorkflow) == 0 })
@@ -191,8 +206,15 @@ func TestSignalsOfTheWrongType(t *testing.T) {
 		names.RetryUpdate, names.PauseTaskUpdate, names.ResumeTaskUpdate, names.HoldUpdate, names.ReleaseUpdate, names.CancelTaskUpdate,
 		names.KillTaskUpdate, names.ApproveUpdate, names.RejectUpdate,
 	}
-	part := names.FanOutID(h.id, 0, "each", 0)
+	part := h.child(0, "each", 0).id
 	for _, id := range []string{h.id, part} {
+		for _, arg := range []any{"text", 7, []int{1}} { // an object is obeyed, whatever its fields
+			for _, name := range []string{names.PauseUpdate, names.ResumeUpdate} {
+				if err := c.updateBy(id, name, arg); err == nil {
+					t.Errorf("%s takes %s with %v", id, name, arg)
+				}
+			}
+		}
 		for _, arg := range []any{nil, "text", 7, []int{1}, map[string]any{"task": 3}, map[string]any{"task": "none", "from": 0, "over": true}} {
 			for _, name := range signals {
 				if err := c.conn.SignalWorkflow(t.Context(), id, "", name, arg); err != nil {
@@ -200,13 +222,7 @@ func TestSignalsOfTheWrongType(t *testing.T) {
 				}
 			}
 			for _, name := range updates {
-				update, err := c.conn.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-					WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
-				})
-				if err == nil {
-					err = update.Get(t.Context(), nil)
-				}
-				if err == nil {
+				if err := c.updateBy(id, name, arg); err == nil {
 					t.Errorf("%s takes %s with %v", id, name, arg)
 				}
 			}
@@ -219,12 +235,62 @@ func TestSignalsOfTheWrongType(t *testing.T) {
 	c.fake.Release("each")
 	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
 	for _, id := range []string{h.id, part} {
-		one := &handle{crew: c, id: id}
-		for _, e := range one.history("") {
-			failed := e.GetWorkflowTaskFailedEventAttributes()
-			if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal has come as it closed
-				t.Errorf("a workflow task of %s failed: %v", id, e)
-			}
+		c.checkNoTaskFailed(id)
+	}
+}
+
+// checkNoTaskFailed checks that no workflow task of an execution has failed.
+func (c *crew) checkNoTaskFailed(id string) {
+	c.t.Helper()
+	for _, e := range (&handle{crew: c, id: id}).history("") {
+		failed := e.GetWorkflowTaskFailedEventAttributes()
+		if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal has come as it closed
+			c.t.Errorf("a workflow task of %s failed: %v", id, e)
 		}
 	}
+}
+
+// The workflows of a node, of a lock and of the owner of the placement queue survive such messages, too.
+func TestMessagesOfTheWrongTypeToTheFleet(t *testing.T) {
+	t.Parallel()
+	c := own(t, ControlConfig{}).crew(t, script{"a": {{Block: true}}})
+	node := c.start("n").cfg.Name
+	h := c.submit(c.input(`{name: locked, tasks: {a: {type: shell, spec: {command: x}, mutex: odd},
+		b: {type: shell, spec: {command: x}, mutex: odd}}}`))
+	c.running("a")
+	all := []string{names.NodeWorkflowID(node), names.LockWorkflowID(names.TaskLock("odd")), names.OwnerWorkflowID}
+	for _, id := range all {
+		for _, arg := range []any{"text", 7, []int{1}} { // an object is obeyed, whatever its fields
+			for _, name := range []string{names.AskSignal, names.CancelSignal, names.GrantedSignal, names.PartSignal, names.OrderSignal, "unknown"} {
+				for _, arg := range []any{arg, map[string]any{"claim": "x", "name": []int{1}, "requests": arg}} {
+					if err := c.conn.SignalWorkflow(t.Context(), id, "", name, arg); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, name := range []string{names.RegisterUpdate, names.LeaveUpdate, names.DrainUpdate, names.RemoveUpdate, names.RetryUpdate} {
+				if err := c.updateBy(id, name, arg); err == nil {
+					t.Errorf("%s takes %s with %v", id, name, arg)
+				}
+			}
+			_ = c.updateBy(id, names.UndrainUpdate, arg) // it reads no argument
+			_, _ = c.conn.QueryWorkflow(t.Context(), id, "", names.StatusQuery, arg)
+		}
+	}
+	c.fake.Release("a")
+	want(t, h.wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
+	for _, id := range all {
+		c.checkNoTaskFailed(id)
+	}
+}
+
+// updateBy sends an update and returns how it was answered.
+func (c *crew) updateBy(id, name string, arg any) error {
+	update, err := c.conn.UpdateWorkflow(c.t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = update.Get(c.t.Context(), nil)
+	}
+	return err
 }

@@ -65,16 +65,12 @@ func TestChildRun(t *testing.T) {
 		t.Errorf("30 KB of output travel: %v", run.Tasks["named"])
 	}
 	child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
-	if name, ok := names.WorkflowOfRun(child.id); !ok || name != "inner" {
-		t.Errorf("the child run is %s", child.id)
-	}
 	inner := child.wait()
 	if got := fmt.Sprint(inner.GetInput().AsMap()); got != "map[kind:plain n:3 tag:v7]" {
 		t.Errorf("input of the child: %s", got)
 	}
-	memo := child.described().GetWorkflowExecutionInfo().GetMemo().GetFields()
-	if memo[names.NameMemo] == nil || memo[names.SubmittedMemo] == nil {
-		t.Errorf("memo of the child: %v", memo)
+	if got := child.attributes(); got.Workflow != "inner" || got.Parent != h.id || got.Trigger != names.TriggerChild || got.State != "completed" {
+		t.Errorf("search attributes of the child: %+v", got)
 	}
 	replay(t, "child", workflows.Limits{}, h.history(""))
 }

@@ -52,6 +52,11 @@ func TestEventsAreStoredInParts(t *testing.T) {
 	}
 	c.fake.Release("z")
 	want(t, h.wait(), "completed", nil)
+	for i, e := range h.stored(0) {
+		if e.GetId() != names.EventID(0, "", int64(i)) {
+			t.Fatalf("event %d has the id %s", i, e.GetId())
+		}
+	}
 	for task := range def.GetTasks() {
 		life := "submitted queued assigned started completed"
 		if task == "t03" {

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/metrics"
+	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
@@ -142,6 +145,11 @@ func TestHowDispatchesEnd(t *testing.T) {
 			attempts: "0.3 completed ", dispatches: "0.1[] 0.2[] 0.3[]",
 			events: "submitted queued assigned reassigned assigned reassigned assigned started completed",
 		},
+		"handed back without a lease": {
+			moves: []move{answer("moved", "lease_lost")}, retries: 0, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
 		"no room": {
 			moves: []move{answer("moved", "no_room")}, retries: 0, state: "completed",
 			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[]",
@@ -211,5 +219,40 @@ func TestHowDispatchesEnd(t *testing.T) {
 			}
 			replay(t, "outcome-"+strings.NewReplacer(" ", "-", ",", "").Replace(name), workflows.Limits{}, h.history(""))
 		})
+	}
+}
+
+// A dispatch that a live node does not pick up goes elsewhere, and is counted as a suspicion of the node.
+func TestNotPickedUpIsSuspicion(t *testing.T) {
+	t.Parallel()
+	figures, err := metrics.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := own(t, ControlConfig{Metrics: figures})
+	c := y.crew(t, nil)
+	n := c.start("n")
+	lane := len(n.workers) - 1
+	n.workers[lane].Stop() // it beats, and takes up nothing
+	n.workers = n.workers[:lane]
+	in := c.input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Second), PickupTimeout: durationpb.New(2 * time.Second)}
+	h := c.submit(in)
+	h.until("a", func(a *v1.Task) bool { return a.GetSuspicions() > 0 })
+	reg := registry.New(c.conn)
+	eventually(t, "the node is suspected", func() bool {
+		node, err := reg.Get(t.Context(), c.name("n"))
+		return err == nil && node.GetSuspicions() > 0
+	})
+	c.start("m")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; a.GetAttempt() != 0 || a.GetNode() != c.name("m") {
+		t.Errorf("it ended as %v", a)
+	}
+	scrape := httptest.NewRecorder()
+	figures.Handler().ServeHTTP(scrape, httptest.NewRequest("GET", metrics.Path, nil))
+	if want := fmt.Sprintf(`switchyard_node_suspicions_total{node="%s"}`, c.name("n")); !strings.Contains(scrape.Body.String(), want) {
+		t.Errorf("no %s in %s", want, scrape.Body)
 	}
 }

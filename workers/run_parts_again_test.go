@@ -48,7 +48,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	if n := c.calls()["each"]; n != 15 || fmt.Sprint(run.Tasks["each"].GetCounts()) != "map[completed:7 dead_letter:3]" {
 		t.Errorf("%d executions: %v", n, run.Tasks["each"])
 	}
-	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 0)}
+	child := h.child(0, "each", 0)
 	res := h.page(child.id, &v1.InstancesRequest{Task: "each", From: 0})
 	if one := res.GetInstances()[1]; one.GetState() != "completed" || one.GetAttempt() != 0 || len(one.GetAttempts()) != 3 || res.GetClaims()[1] != 3 {
 		t.Errorf("instance 1: %v", one)
@@ -57,7 +57,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	var told []string
 	for part := range int32(2) {
 		var stored v1.EventPart
-		if err := h.store.GetMessage(t.Context(), store.EventsKey(names.Home(child.id, h.chain), 0, part), &stored); err != nil {
+		if err := h.store.GetMessage(t.Context(), store.EventsKey(child.home(), 0, part), &stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range stored.GetEvents() {
@@ -132,7 +132,7 @@ func TestCancelledInstancesCountOverAllParts(t *testing.T) {
 	c.start("n")
 	h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, concurrency: 2, maxFailures: 1}}}`))
 	for _, from := range []int{0, 4} {
-		child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", from)}
+		child := h.child(0, "each", from)
 		eventually(t, "the part is there", func() bool {
 			_, err := h.conn.DescribeWorkflowExecution(t.Context(), child.id, "")
 			return err == nil

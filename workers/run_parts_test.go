@@ -99,7 +99,7 @@ func TestInstanceOfALargeFanOutIsCancelled(t *testing.T) {
 		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1},
 		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`))
 	c.running("each")
-	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 0)}
+	child := h.child(0, "each", 0)
 	if err := child.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: "each[0]"}); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 			c.start("n")
 			h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 12}}}`))
 			c.running("each")
-			child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 4)}
+			child := h.child(0, "each", 4)
 			end(h)
 			if name == "terminated" {
 				c.fake.Release("each") // it finds out when it reports
@@ -161,7 +161,7 @@ func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	h := c.submit(c.input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 60 && parent.each.outputs.all(o, o.n == '1')"}}}`))
 	run := h.wait()
 	want(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
-	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 0)}
+	child := h.child(0, "each", 0)
 	if n := c.calls()["each"]; n != 60 || len(h.executions()) < 2 || len(child.executions()) < 2 {
 		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(h.executions()), len(child.executions()))
 	}

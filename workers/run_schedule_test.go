@@ -55,8 +55,8 @@ func TestRunOfScheduleHasInputDefaults(t *testing.T) {
 	if kinds := c.seen("only", "KIND"); len(kinds) != 1 || kinds[0] != "plain" {
 		t.Errorf("the input was %v", kinds)
 	}
-	if workflow, ok := names.WorkflowOfRun(h.id); !ok || workflow != name {
-		t.Errorf("%s is a run of %q", h.id, workflow)
+	if got := h.attributes(); got.Workflow != name || got.Trigger != names.TriggerSchedule || got.Submitted.IsZero() {
+		t.Errorf("search attributes of %s: %+v", h.id, got)
 	}
 	if err := store.CheckKey(store.StatusKey(h.id, 0)); err != nil {
 		t.Error(err)

@@ -183,7 +183,7 @@ func TestKill(t *testing.T) {
 // Whoever is faster, a kill or the end of a program, the task has one end, and is not tried again.
 func TestKillRacesTheEnd(t *testing.T) {
 	t.Parallel()
-	const n = 200
+	const n = 60
 	s := script{}
 	def := &v1.Definition{Name: "race", Tasks: map[string]*v1.TaskDefinition{}}
 	backoff, none := int32(3_600_000), int32(0)
@@ -280,7 +280,7 @@ func TestSteeringOfALargeFanOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := &handle{crew: c, id: names.FanOutID(h.id, 0, "each", 4)}
+	child := h.child(0, "each", 4)
 	wantRefused(t, h.update(names.PauseTaskUpdate, command("each[6]")), names.UnknownTaskError, "each[6]")
 	child.must(names.PauseTaskUpdate, "each[6]")
 	if i := h.page(child.id, &v1.InstancesRequest{Task: "each", From: 6}).GetInstances()[0]; i.GetState() != "paused" || i.GetReason() != "suspended" {

@@ -46,11 +46,10 @@ type term struct {
 // startTerm starts a term. valid tells whether this process still owns the queue.
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{}
-	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed})
+	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
 	t.place = activities.NewPlacement(cfg.Client, queue, activities.PlacementOptions{
 		SweepInterval: cfg.sweepInterval,
 		Valid:         func() bool { return !t.stopped.Load() && valid() },
-		Metrics:       cfg.Metrics,
 		Logger:        cfg.Logger,
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
@@ -69,6 +68,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	locks := &activities.Locks{Client: cfg.Client}
+	lost := &activities.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
 	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
@@ -84,13 +84,14 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
 		names.ProbeStoreActivity:     control.ProbeStore,
-		names.FindResultActivity:     control.FindResult,
+		names.AwaitAnswerActivity:    lost.AwaitAnswer,
 		names.CollectActivity:        control.Collect,
 		names.SaveCachedActivity:     control.SaveCached,
 		names.AskLocksActivity:       locks.Ask,
 		names.HoldersActivity:        locks.Holders,
 		names.PrepareActivity:        children.Prepare,
 		names.LoadInputActivity:      control.LoadInput,
+		names.LoadWorkflowActivity:   children.LoadWorkflow,
 		names.ChildRunEndsActivity:   children.Ends,
 		names.AwaitRunsActivity:      children.AwaitRuns,
 	} {
@@ -114,6 +115,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 
 // Benched are the nodes that get nothing because their attempts kept failing, with until when.
 func (t *term) Benched() map[string]time.Time { return t.place.Benched() }
+
+// Suspicions counts, by node, the dispatches that were not picked up, or not started.
+func (t *term) Suspicions() map[string]int32 { return t.place.Suspicions() }
 
 // Stop ends the term. What it had under way is not answered.
 func (t *term) Stop() {

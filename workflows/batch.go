@@ -19,31 +19,31 @@ import (
 // if that has failed. What was not reached is to be placed again.
 func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	whole := r.newEnd(a)
+	recorded := res // also where err is not nil: what instances have recorded then
 	if err != nil {
 		r.broken(&whole, err)
 		res = r.lastProgress(err)
 	} else {
-		whole.outcome = outcomeOf(res.GetState(), res.GetReason())
+		whole.outcome, whole.unheard = outcomeOf(res.GetState(), res.GetReason()), isUnheard(res)
 	}
 	lost := err == nil && res.GetState() == dag.StateLost
 	if lost { // it is as if nothing had come
-		whole.ended.State, whole.ended.Reason, whole.ended.Error, whole.unheard = res.GetState(), res.GetReason(), res.GetError(), true
+		whole.ended.State, whole.ended.Reason, whole.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	}
-	results := make(map[int32]*v1.MemberResult, len(res.GetBatch()))
-	for _, result := range res.GetBatch() {
-		results[result.GetIndex()] = result
-	}
+	answers := make(map[int32]*v1.ExecuteResponse, len(members))
+	addAnswers(answers, res)
+	addAnswers(answers, recorded)
 	running := (err != nil || lost) && whole.ended.State != dag.StateMoved
 	for _, m := range members {
 		own := a
 		own.task, own.claim = m, r.core.Task(m).Claim
 		d := r.newEnd(own)
-		result := results[int32(r.core.Number(m))]
+		answer := answers[int32(r.core.Number(m))]
 		switch {
-		case result != nil && (result.GetState() != dag.StateCancelled || att.stopped[m]):
-			r.take(&d, memberAnswer(res, result))
-		case result != nil: // it was stopped with another one
-			d.ended.State, d.ended.Reason, d.checkpoint = dag.StateMoved, reasonBatch, result.GetCheckpoint()
+		case answer != nil && (answer.GetState() != dag.StateCancelled || att.stopped[m]):
+			r.take(&d, answer)
+		case answer != nil: // it was stopped with another one
+			d.ended.State, d.ended.Reason, d.checkpoint = dag.StateMoved, reasonBatch, answer.GetCheckpoint()
 		case running && (whole.ended.State != dag.StateCancelled || att.stopped[m]):
 			d.ended.State, d.ended.Reason, d.ended.Error = whole.ended.State, whole.ended.Reason, whole.ended.Error
 			d.ended.NoRetry, d.unheard, d.outcome = whole.ended.NoRetry, whole.unheard, whole.outcome
@@ -62,12 +62,19 @@ func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.Exe
 	return ends, whole.outcome
 }
 
+// addAnswers adds what the answer to a batch says of its members, by number.
+func addAnswers(to map[int32]*v1.ExecuteResponse, res *v1.ExecuteResponse) {
+	for _, result := range res.GetBatch() {
+		to[result.GetIndex()] = memberAnswer(res, result)
+	}
+}
+
 // memberAnswer is what the node says of one member of a batch, as if it had gone
 // by itself. Store.MemberAnswer does the same for readers of records.
 func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	one := &v1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), dag.StateCompleted), Reason: m.GetReason(), Error: m.GetError(),
-		Result: cmp.Or(m.GetResult(), nothingLeft), Record: m.GetRecord(), ContextUpdate: m.GetContextUpdate(),
+		Result: cmp.Or(m.GetResult(), nothingLeft), Record: m.GetRecord(),
 		AssignedAt: res.GetAssignedAt(), Node: res.GetNode(), Checkpoint: m.GetCheckpoint(),
 	}
 	if from := res.GetAssignedAt(); from != nil && m.GetStartedMs() >= 0 {

@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -53,7 +55,7 @@ type entry struct {
 	record     string // key of the whole result, empty when the board has all of it
 	avoid      string // node that failed under the newest dispatch, or handed it back
 	why        string // why the newest dispatch went to its node; of an approval: what is asked
-	queuedAt   int64  // when it began to wait for a node, in nanoseconds since 1970; 0: it does not
+	queuedAt   int64  // when it asked for a place for its newest attempt, in nanoseconds since 1970; 0: it has not
 	refusals   int32  // how often in a row a node had no room
 	unheard    []int32
 	ended      *v1.Attempt // a dispatch that has ended, until the core has made something of it
@@ -74,13 +76,15 @@ type more struct {
 	left       []string  // keys of records that attempts of generations before may have left
 	items      *v1.Items // of a foreach whose list was evaluated
 	fan        *fan      // nil: it has no instances, or not yet
+	putBackBy  string    // who put it back; empty: not known
 	readyAt    time.Time // when it could first start; zero: not known
 }
 
 // fan is what is known of the instances of a task.
 type fan struct {
-	first, from, count int // index of the first, its number, how many there are
-	total              int // instances of the task; more than count in a part of one
+	first, from, count int                    // index of the first, its number, how many there are
+	total              int                    // instances of the task; more than count in a part of one
+	createdAt          *timestamppb.Timestamp // nil until its task runs
 	counts             map[string]int32
 	view               *v1.FanOutView // as others see it; nil until somebody has asked, and before its end
 }
@@ -95,12 +99,20 @@ func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *
 			Context:    cloneStruct(in.GetDefinition().GetContext()),
 			Input:      cloneStruct(in.GetInput()),
 			Generation: in.GetGeneration(),
+
+			SubmittedBy: in.GetBy(),
 		},
 		graph:   graph,
 		entries: make([]entry, 0, graph.Len()),
 		order:   newOrder(),
 	}
-	b.log = &eventLog{name: b.name}
+	b.log = &eventLog{name: b.name, id: func(number int64) string {
+		part := in.GetPart()
+		if part == nil {
+			return names.EventID(in.GetGeneration(), "", number)
+		}
+		return names.EventID(part.GetGeneration(), names.InstanceName(part.GetTask(), int(part.GetFrom())), number)
+	}}
 	for range graph.Len() {
 		b.add(-1, -1)
 	}
@@ -255,6 +267,7 @@ func (b *board) countGroup(i int, was string, rec dag.Record, now time.Time) {
 		// What ended it before, if anything did, holds no more.
 		if f := b.fan(i); f != nil {
 			f.view = nil
+			f.createdAt = cmp.Or(f.createdAt, timestamppb.New(now))
 		}
 		if e := &b.entries[i]; e.startedAt == nil || was != dag.StateRunning {
 			e.startedAt = timestamppb.New(now)
@@ -375,14 +388,14 @@ func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 		e.checkpoint = d.checkpoint
 	}
 	if d.ended.State == dag.StateMoved {
-		if d.ended.Reason == reasonNotStarted {
+		if d.ended.Reason == reasonNotStarted || d.ended.Reason == reasonNotPickedUp {
 			b.change(i, func(e *entry) { e.suspicions++ })
 		}
 		return
 	}
 	e.record = d.res.GetRecord()
 	b.change(i, func(e *entry) {
-		e.result = resultOf(d.res)
+		e.result = shownResult(d.res)
 		if attempt.AssignedAt != nil {
 			e.assignedAt = attempt.AssignedAt
 		}
@@ -408,6 +421,17 @@ func resultOf(res *v1.ExecuteResponse) *v1.TaskResult {
 	if result.Output == nil {
 		result.Output = &structpb.Struct{}
 	}
+	return result
+}
+
+// shownResult is resultOf without the update of the context that the record has.
+func shownResult(res *v1.ExecuteResponse) *v1.TaskResult {
+	result := resultOf(res)
+	if res.GetRecord() == "" || result.GetContextUpdate() == nil {
+		return result
+	}
+	result = proto.CloneOf(result)
+	result.ContextUpdate = nil
 	return result
 }
 

@@ -28,7 +28,7 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
 		cached = nil // what is done again is not answered by what it did before
 	}
-	if cached == nil || r.mergeContext(cached.GetResponse().GetContextUpdate()) != nil {
+	if cached == nil || r.mergeContext(cached.GetResponse().GetResult().GetContextUpdate()) != nil {
 		r.board.rare(i).cacheKey = a.GetText()
 		r.want(i)
 		return
@@ -43,7 +43,7 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 func (b *board) reuse(i int, cached *v1.CachedResult) {
 	b.rare(i).cachedFrom = cached.GetRunId()
 	b.change(i, func(e *entry) {
-		e.result, e.record = resultOf(cached.GetResponse()), cached.GetResponse().GetRecord()
+		e.result, e.record = shownResult(cached.GetResponse()), cached.GetResponse().GetRecord()
 	})
 }
 

@@ -55,6 +55,7 @@ func (r *run) continueAsNew() error {
 		return nil
 	}
 	r.setProblem("")
+	r.showAttributes()
 	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Chain: r.chain, Carry: carry}
 	if next.Stored == "" {
 		next = r.nextInput(carry)
@@ -76,6 +77,7 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 		ParentTask:  r.in.GetParentTask(),
 		ParentFirst: r.in.GetParentFirst(),
 		Depth:       r.in.GetDepth(),
+		By:          r.in.GetBy(),
 		Carry:       carry,
 		Chain:       r.chain,
 	}
@@ -116,7 +118,7 @@ func (r *run) isOvertaken() bool {
 func (r *run) carry() *v1.RunCarry {
 	c := r.board.carry(r.core)
 	c.Cancelled = r.core.Cancelled()
-	c.EventParts = r.log.parts
+	c.EventParts, c.NextEvent = r.log.parts, r.log.first+int64(len(r.log.kept))
 	if r.in.GetPart() != nil {
 		c.HaltReason = r.core.GroupHalted(0)
 	}
@@ -139,7 +141,7 @@ func (r *run) carry() *v1.RunCarry {
 	if first := r.core.FirstFailure(); first >= 0 {
 		c.FirstFailure = r.graph.Name(first)
 	}
-	if a := r.core.Aborted(); a.State != "" {
+	if a := r.core.Aborted(); a != (dag.Abort{}) {
 		c.Doom = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
 	}
 	if !r.deadlineAt.IsZero() {
@@ -178,8 +180,9 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		return err
 	}
 	r.board = newBoard(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
+	r.board.run.SubmittedBy = carry.GetSubmittedBy()
 	r.board.revision = max(r.board.revision, carry.GetRevision())
-	r.board.log.parts = carry.GetEventParts()
+	r.board.log.parts, r.board.log.first = carry.GetEventParts(), carry.GetNextEvent()
 	r.board.grow(r.core)
 	for i := range r.core.Len() {
 		if t := tasks[r.core.Name(i)]; t != nil {
@@ -280,6 +283,8 @@ func (b *board) carry(core *dag.State) *v1.RunCarry {
 		Context:   b.run.Context,
 		Revision:  b.revision,
 		Tasks:     map[string]*v1.TaskCarry{},
+
+		SubmittedBy: b.run.SubmittedBy,
 	}
 	for i := range b.entries {
 		e, rec := &b.entries[i], core.Task(i)
@@ -314,8 +319,8 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 			PeakMemoryMb: kept.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
 		}
 	}
-	if e.queuedAt != 0 {
-		t.QueuedAt = timestamppb.New(b.queuedAt(i))
+	if f := b.fan(i); f != nil {
+		t.ExpandedAt = f.createdAt
 	}
 	if m := e.more; m != nil && !m.readyAt.IsZero() {
 		t.ReadyAt = timestamppb.New(m.readyAt)
@@ -368,8 +373,8 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
 	e.unheard, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
 	e.checkpoint = t.GetCheckpoint()
-	if t.QueuedAt != nil {
-		e.queuedAt = t.GetQueuedAt().AsTime().UnixNano()
+	if task.QueuedAt != nil {
+		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
 	}
 	if e.state == dag.StateAssigned {
 		e.why, e.text = e.text, ""
@@ -389,6 +394,9 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	}
 	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
 		b.rare(i).fan = &fan{counts: map[string]int32{}}
+	}
+	if f := b.fan(i); f != nil {
+		f.createdAt = t.GetExpandedAt()
 	}
 	if e.state == dag.StateRunning && e.group < 0 && b.graph.FansOut(i) {
 		b.busyGroups++

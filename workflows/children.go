@@ -20,12 +20,15 @@ import (
 // Child workflows do work of a run: the runs of tasks of type run, and the parts of large fan-outs. Both go one way:
 //
 //	wanted ── Prepare, for many at once ──> start ──> open ── its end ──> ended
-//	   └── there can be none ──> refused      └── is there already ──┘
+//	   └── there can be none ──> refused
 //
 // A child outlives the execution that has started it (its close policy is ABANDON), because that one may continue as
 // new. The end of a child comes as an event of Temporal to the execution that has started it; later executions await
 // it by AwaitRuns, one activity for all of a run's children. A child awaits its parent the same way, and is cancelled
 // when that one is gone.
+//
+// A run that is reset to when a child had been started keeps that child. One that is reset to before starts a child of
+// its own, whose id has the chain of the reset run, while the child of the terminated execution cancels itself.
 
 const (
 	// childTaskTimeout is the time after which a workflow task of a child moves to another process.
@@ -43,6 +46,7 @@ type childWorkflow struct {
 	attached  bool   // it is open
 	closing   bool   // it has reported how it ended, and closes
 	cancelled bool
+	why       string // it was cancelled, in one line; may be empty
 	ended     bool
 	// request asks Prepare for what it is started with.
 	request *v1.ChildRequest
@@ -71,6 +75,7 @@ type children struct {
 // awaited is a workflow whose end AwaitRuns reports.
 type awaited struct {
 	id, first string
+	child     *v1.AwaitingChild // this workflow, where it awaits its parent
 	since     time.Time
 	over      func(*v1.RunEnd)
 }
@@ -140,7 +145,8 @@ func (r *run) prepareChildren() {
 
 // startChildWorkflow starts a prepared child.
 func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
-	w.id, w.request = prepared.GetId(), nil
+	again := w.id == prepared.GetId()
+	w.id = prepared.GetId()
 	r.children.open[w.id] = w
 	workflowType, options := w.start(prepared)
 	options.WorkflowID, options.TaskQueue, options.WorkflowTaskTimeout = w.id, names.ControlQueue, childTaskTimeout
@@ -157,9 +163,14 @@ func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
 		var kept v1.StatusResponse
 		err := f.Get(r.ctx, &kept)
 		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
-			// This execution was reset to before it had started the child.
-			r.childOpened(w, "")
-			r.awaitEnd(w.id, "", func(end *v1.RunEnd) { r.childEnded(w, end) })
+			delete(r.children.open, w.id)
+			if again {
+				w.refused("workflow " + w.id + " exists already; it is not a child of this run")
+				return
+			}
+			// This execution was reset to between Prepare and the start: the child is one of the terminated execution.
+			r.wantChild(w)
+			r.poke()
 			return
 		}
 		r.childEnded(w, childEnd(&kept, err))
@@ -167,7 +178,7 @@ func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
 }
 
 func (r *run) childOpened(w *childWorkflow, first string) {
-	w.first, w.attached = first, true
+	w.first, w.attached, w.request = first, true, nil
 	if w.opened != nil {
 		w.opened()
 	}
@@ -179,7 +190,7 @@ func (r *run) childOpened(w *childWorkflow, first string) {
 // reattachChild goes on with a child that the execution before has started.
 func (r *run) reattachChild(w *childWorkflow) {
 	r.children.open[w.id], w.attached = w, true
-	r.awaitEnd(w.id, w.first, func(end *v1.RunEnd) { r.childEnded(w, end) })
+	r.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { r.childEnded(w, end) }})
 }
 
 func (r *run) childEnded(w *childWorkflow, end *v1.RunEnd) {
@@ -195,11 +206,11 @@ func (r *run) childEnded(w *childWorkflow, end *v1.RunEnd) {
 }
 
 // cancelChild cancels a child, also one that is not open yet.
-func (r *run) cancelChild(w *childWorkflow) {
+func (r *run) cancelChild(w *childWorkflow, why string) {
 	if w.cancelled {
 		return
 	}
-	w.cancelled = true
+	w.cancelled, w.why = true, why
 	if w.attached {
 		r.requestCancel(w)
 	}
@@ -207,8 +218,7 @@ func (r *run) cancelChild(w *childWorkflow) {
 }
 
 func (r *run) requestCancel(w *childWorkflow) {
-	r.charge(commandCharge)
-	r.fly(workflow.RequestCancelExternalWorkflow(r.ctx, w.id, ""), func(f workflow.Future) {
+	r.fly(r.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
 		if err := f.Get(r.ctx, nil); err != nil {
 			workflow.GetLogger(r.ctx).Debug("a child was not cancelled", "child", w.id, "error", err)
 		}
@@ -216,8 +226,9 @@ func (r *run) requestCancel(w *childWorkflow) {
 }
 
 // awaitEnd has AwaitRuns report the end of a workflow that is no child of this execution.
-func (r *run) awaitEnd(id, first string, over func(*v1.RunEnd)) {
-	r.children.awaited[id] = &awaited{id, first, workflow.Now(r.ctx), over}
+func (r *run) awaitEnd(a *awaited) {
+	a.since = workflow.Now(r.ctx)
+	r.children.awaited[a.id] = a
 	r.children.changed = true
 	r.poke()
 }
@@ -240,7 +251,7 @@ func (r *run) awaitRuns() {
 	//workflowcheck:ignore (the keys are sorted)
 	for _, id := range slices.Sorted(maps.Keys(c.awaited)) {
 		a := c.awaited[id]
-		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since)})
+		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since), Child: a.child})
 	}
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	c.awaiting = cancel
@@ -267,12 +278,16 @@ func (r *run) awaitRuns() {
 
 // watchParent cancels this workflow when the one that has started it is gone.
 func (r *run) watchParent() {
-	parent := workflow.GetInfo(r.root).ParentWorkflowExecution
+	info := workflow.GetInfo(r.root)
+	parent := info.ParentWorkflowExecution
 	if r.in.GetParentFirst() == "" || parent == nil {
 		return
 	}
 	r.after(parentCheck, "look for the run "+parent.ID, func() {
-		r.awaitEnd(parent.ID, r.in.GetParentFirst(), func(*v1.RunEnd) { r.cancel() })
+		r.awaitEnd(&awaited{
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.cancel(runGone) },
+			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
+		})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // Reasons of a task of type run that has failed.
@@ -57,11 +58,8 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 		r.board.touch(i)
 		return names.RunWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			Memo: map[string]any{
-				names.NameMemo:      prepared.GetWorkflow(),
-				names.SubmittedMemo: now.UTC().Format(time.RFC3339Nano),
-			},
-			StaticSummary: prepared.GetWorkflow() + " for " + r.core.Name(i) + " of " + r.id,
+			TypedSearchAttributes: visibility.StartedBy(r.id, prepared.GetWorkflow(), now).Typed(),
+			StaticSummary:         prepared.GetWorkflow() + " for " + r.core.Name(i) + " of " + r.id,
 		}
 	}
 	c.refused = func(why string) {
@@ -99,7 +97,7 @@ func (r *run) stopChild(i int) bool {
 	if c == nil {
 		return false
 	}
-	r.cancelChild(c.childWorkflow)
+	r.cancelChild(c.childWorkflow, because("with task "+r.core.Name(i)+" of run "+r.id, r.endReason(i)))
 	return true
 }
 

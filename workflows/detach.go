@@ -125,7 +125,7 @@ func (r *run) detach() {
 		}
 		att.askedIn = d.round
 		if requests[att.node] == nil {
-			requests[att.node] = &v1.DetachRequest{RunId: r.id, Lease: durationpb.New(r.limits.DetachedLease)}
+			requests[att.node] = &v1.DetachRequest{RunId: r.id, Chain: r.chain, Lease: durationpb.New(r.limits.DetachedLease)}
 		}
 		first := att.members[0]
 		req := requests[att.node]
@@ -161,7 +161,7 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 			r.reattach(att)
 		})
 	case timedOut || res.GetState() == dag.StateLost:
-		r.after(left, "the attempt may run until its lease is over", func() { r.over(att, res, err) })
+		r.after(left, "the attempt may run until its lease is over", func() { r.settle(att, res, err) })
 	default:
 		return false
 	}
@@ -203,14 +203,32 @@ func (r *run) reattach(att *attempt) {
 // carryAttempts leaves the detached attempts to the next execution.
 func (r *run) carryAttempts(c *v1.RunCarry) {
 	for _, att := range r.detaching.detached {
-		h := &v1.HandedOver{
-			Lead: r.core.Name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
-			Began: timestamppb.New(att.began), LeaseUntil: timestamppb.New(att.leaseUntil),
-		}
-		for _, m := range att.members {
-			h.Members = append(h.Members, r.core.Name(m))
-		}
+		h := handedOver(att, r.core.Name)
 		c.Tasks[h.Members[0]].HandedOver = h
+	}
+}
+
+// handedOver returns a detached attempt as the next execution needs it.
+func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
+	h := &v1.HandedOver{
+		Lead: name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
+		Began: timestamppb.New(att.began), LeaseUntil: timestamppb.New(att.leaseUntil),
+		Gpus: att.gpus, NumaNode: att.numaNode,
+	}
+	for _, m := range att.members {
+		h.Members = append(h.Members, name(m))
+	}
+	return h
+}
+
+// restoredAttempt returns the detached attempt that has been handed over; its lead and members are given by index.
+func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
+	return &attempt{
+		assignment: assignment{
+			task: lead, claim: h.GetClaim(), node: h.GetNode(), queue: h.GetQueue(), incarnation: h.GetIncarnation(),
+			gpus: h.GetGpus(), numaNode: h.NumaNode,
+		},
+		members: members, detached: true, began: h.GetBegan().AsTime(), leaseUntil: h.GetLeaseUntil().AsTime(),
 	}
 }
 
@@ -220,10 +238,7 @@ func (r *run) restoreAttempt(h *v1.HandedOver) {
 		return
 	}
 	lead, _ := r.core.Index(h.GetLead())
-	att := &attempt{
-		assignment: assignment{task: lead, claim: h.GetClaim(), node: h.GetNode(), queue: h.GetQueue(), incarnation: h.GetIncarnation()},
-		detached:   true, began: h.GetBegan().AsTime(), leaseUntil: h.GetLeaseUntil().AsTime(),
-	}
+	att := restoredAttempt(h, lead, nil)
 	for _, name := range h.GetMembers() {
 		i, _ := r.core.Index(name)
 		att.members = append(att.members, i)

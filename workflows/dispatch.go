@@ -132,7 +132,7 @@ func (r *run) execute(a assignment, members []int, req *v1.ExecuteRequest) {
 func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
-	options := executeOptions(req, name, att.queue, priority, r.in.GetOptions().GetHeartbeatTimeout().AsDuration())
+	options := executeOptions(req, name, att.queue, priority, r.in.GetOptions())
 	if own := definition.HeartbeatTimeout(r.core.Definition(att.task)); own > 0 {
 		options.HeartbeatTimeout = own
 	}
@@ -143,12 +143,8 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 		cancel()
 		res := &v1.ExecuteResponse{}
 		err := f.Get(r.ctx, res)
-		switch {
-		case r.outlives(att, res, err):
-		case r.endsAsLost(att, err):
-			r.findResult(att, res, err)
-		default:
-			r.over(att, res, err)
+		if !r.outlives(att, res, err) {
+			r.settle(att, res, err)
 		}
 	})
 }

@@ -39,7 +39,7 @@
 // runs, and to let it go on, its node is asked first, by the activity Steer; what is
 // suspended runs, as far as the core knows.
 //
-// It may import proto, workflows/names, workflows/dag, workflows/admission and workflows/definition,
+// It may import proto, workflows/names, workflows/dag, workflows/admission, workflows/definition and workflows/visibility,
 // and of Temporal only go.temporal.io/sdk/workflow and temporal. Activities are
 // called by the names in workflows/names.
 package workflows

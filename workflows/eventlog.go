@@ -58,6 +58,8 @@ type happening struct {
 // in which the run learned of it.
 type eventLog struct {
 	name    func(task int) string
+	id      func(number int64) string
+	first   int64 // number of the oldest that is kept
 	parts   int32 // stored before
 	kept    []happening
 	tryNext int // number of events at which storing them is tried next
@@ -72,8 +74,11 @@ func (l *eventLog) add(at time.Time, event string, task int, node string, attemp
 	})
 }
 
-func (l *eventLog) message(h happening) *v1.Event {
+// message returns the event with an index among those that are kept.
+func (l *eventLog) message(i int) *v1.Event {
+	h := l.kept[i]
 	e := &v1.Event{
+		Id: l.id(l.first + int64(i)),
 		At: timestamppb.New(time.Unix(0, h.at)), Event: h.event, Node: h.node,
 		Attempt: h.attempt, Claim: h.claim, Detail: h.detail,
 	}
@@ -92,7 +97,7 @@ func (l *eventLog) answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	res := &v1.EventsResponse{Parts: l.parts}
 	size := 0
 	for i := from; i < len(l.kept); i++ {
-		e := l.message(l.kept[i])
+		e := l.message(i)
 		if size += proto.Size(e) + 4; size > maxAnswerBytes && len(res.Events) > 0 {
 			res.More = true
 			break
@@ -105,8 +110,8 @@ func (l *eventLog) answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 // unstored is the next part to store.
 func (l *eventLog) unstored(run string, generation int32) *v1.SaveEventsRequest {
 	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Part: l.parts, Events: make([]*v1.Event, len(l.kept))}
-	for i, h := range l.kept {
-		req.Events[i] = l.message(h)
+	for i := range l.kept {
+		req.Events[i] = l.message(i)
 	}
 	return req
 }
@@ -120,6 +125,7 @@ func (r *run) unstoredEvents() *v1.SaveEventsRequest {
 // saved says that the oldest n events are stored as the next part.
 func (l *eventLog) saved(n int) {
 	l.parts++
+	l.first += int64(n)
 	l.kept = append([]happening(nil), l.kept[n:]...) // lets go of the memory
 	l.tryNext = 0
 }

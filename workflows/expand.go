@@ -72,6 +72,19 @@ func (b *board) items(i int) *v1.Items {
 	return nil
 }
 
+// itemsFor returns the list of the foreach of a task, evaluated or as the definition has it, or nil if it has none.
+func (b *board) itemsFor(task string) *v1.Items {
+	i, ok := b.graph.Index(task)
+	if !ok {
+		return nil
+	}
+	list := b.graph.Definition(i).GetForeach().GetListValue()
+	if items := b.items(i); items != nil || list == nil {
+		return items
+	}
+	return &v1.Items{List: list}
+}
+
 // allItems are the lists of all tasks that were evaluated, by task.
 func (b *board) allItems() map[string]*v1.Items {
 	all := map[string]*v1.Items{}

@@ -114,11 +114,17 @@ func (r *run) hearParts() {
 			continue
 		}
 		k := slices.IndexFunc(m.parts, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
+		if k < 0 || p.GetChain() != m.parts[k].GetChain() {
+			continue // its child was started by an execution that a reset has terminated
+		}
 		if err := r.mergeContext(p.GetContextUpdate()); err != nil {
 			workflow.GetLogger(r.ctx).Warn("what a part has for the context is lost", "error", err)
 		}
-		p.ContextUpdate = nil // whatever the order in which reports come, each is merged once
-		if k < 0 || p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
+		for _, node := range p.GetNodes() {
+			r.attributes.wanted.AddNode(node)
+		}
+		p.ContextUpdate, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
+		if p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
 			continue
 		}
 		p.Slot, p.First = m.parts[k].GetSlot(), m.parts[k].GetFirst()
@@ -296,7 +302,7 @@ func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 		return "", false
 	}
 	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) && (m.parts[k].GetOver() || m.parts[k].GetFirst() != "") {
-		return names.FanOutID(r.id, m.parts[k].GetGeneration(), req.GetTask(), int(m.parts[k].GetFrom())), !m.parts[k].GetOver()
+		return r.partID(m.parts[k]), !m.parts[k].GetOver()
 	}
 	return "", false
 }

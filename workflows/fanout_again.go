@@ -110,7 +110,7 @@ func (r *run) reopenParts(m *remote, size, width, limit int) {
 		}
 		back := m.takeBack(from, to)
 		p := &v1.PartReport{
-			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(),
+			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
 		}
 		if n := int32(len(back)); n > 0 {

@@ -47,7 +47,7 @@ func (r *run) openParts(m *remote) {
 			break // nothing new starts
 		}
 		m.parts = append(m.parts, &v1.PartReport{
-			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(),
+			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: map[string]int32{dag.StatePending: int32(to - from)}, Revision: before.GetRevision(),
 		})
 		r.openPart(m, opening{
@@ -121,14 +121,23 @@ func (r *run) waitsForChildren(m *remote) bool {
 	return waits
 }
 
+// partID returns the workflow id of the child that carries a part through.
+func (r *run) partID(p *v1.PartReport) string {
+	return names.FanOut{Run: r.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
+}
+
 // openPart starts the child that carries a part through.
 func (r *run) openPart(m *remote, o opening) {
 	from := o.from
 	w := &childWorkflow{request: &v1.ChildRequest{
-		Id:    names.FanOutID(r.id, r.in.GetGeneration(), r.graph.Name(m.task), from),
+		Id:    r.partID(m.partFrom(from)),
 		Input: r.partInput(m, o),
 	}}
-	w.start = func(*v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+		if p := m.partFrom(from); p != nil { // it was prepared before a reset, maybe
+			f, _ := names.ParseFanOutID(prepared.GetId())
+			p.Chain = f.Chain
+		}
 		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(m.task), from, o.to-1, r.id),
@@ -183,7 +192,7 @@ func (r *run) reattachParts(m *remote) {
 	for _, p := range m.parts {
 		if !p.GetOver() {
 			from := int(p.GetFrom())
-			w := &childWorkflow{id: names.FanOutID(r.id, p.GetGeneration(), p.GetTask(), from), first: p.GetFirst()}
+			w := &childWorkflow{id: r.partID(p), first: p.GetFirst()}
 			r.followPart(m, from, w)
 			r.reattachChild(w)
 		}
@@ -208,7 +217,7 @@ func (r *run) partInput(m *remote, o opening) *v1.RunInput {
 	}
 	var again *v1.Again
 	if o.before != nil {
-		part.Before, again = proto.Int32(o.before.GetGeneration()), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+		part.Before, again = r.partID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
 	}
 	var back []string
 	for _, n := range o.back {

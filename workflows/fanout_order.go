@@ -26,13 +26,13 @@ func (r *run) orderParts(m *remote) {
 // orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
 // everything is to end, it never is.
 func (r *run) orderPart(m *remote, from int) {
-	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, Paused: r.admission.Paused(), Killed: r.killed(m.task)}
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killed(m.task)}
 	w := m.children[from]
 	switch {
 	case w == nil:
 		r.partGone(m, from, "its workflow has ended")
 	case w.id == "" && (order.Cancel || order.Killed != ""):
-		r.cancelChild(w)
+		r.cancelChild(w, "")
 	case !w.attached:
 		m.late[from] = true
 	default:

@@ -34,6 +34,14 @@ func (r *run) killed(i int) string {
 	return ""
 }
 
+// endReason returns why task i is to end although a node has it, or its run is, in one line; it may be empty.
+func (r *run) endReason(i int) string {
+	if rec := r.core.Task(i); rec.Doomed {
+		return rec.Failure.Error
+	}
+	return r.core.Aborted().Error
+}
+
 // asKilled says of an attempt that was stopped why it was, if a person has killed its task.
 func (r *run) asKilled(e *dag.Ended) {
 	if why := r.killed(e.Task); why != "" && e.State == dag.StateCancelled {

@@ -60,7 +60,7 @@ func (e *nodeEntry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v
 	e.record.Drained = false
 	e.registrations++
 	if drain := e.record.GetDrain(); drain != nil {
-		e.become(ctx, names.NodeDraining, drain.GetReason())
+		e.become(ctx, names.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
 	} else {
 		e.become(ctx, names.NodeActive, "")
 	}
@@ -104,7 +104,7 @@ func (e *nodeEntry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 	}
 	e.record.Drain, e.record.Drained = drain, false
 	if e.live() {
-		e.become(ctx, names.NodeDraining, drain.GetReason())
+		e.become(ctx, names.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
 	}
 	return e.save(ctx)
 }

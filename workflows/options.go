@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -17,15 +18,15 @@ const (
 	unlimited = 10 * 365 * 24 * time.Hour
 	// heartbeatTimeout is how long a node may be silent before its attempts are lost.
 	heartbeatTimeout = 15 * time.Second
-	// pickupTimeout is the least time that an attempt waits in a node's queue before it is placed anew. A live node
-	// takes up all that it is given, so that one that does not is as good as lost.
+	// pickupTimeout is how long an attempt waits in a node's queue before it is placed anew, where the options of the
+	// run do not say. A live node takes up all that it is given, so that one that does not is as good as lost.
 	pickupTimeout = 15 * time.Second
 	// backstop is what an attempt gets beyond its own time-out, which the node enforces: a person may suspend it, and
 	// its own time stands still then.
 	backstop = 30 * 24 * time.Hour
 	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
 	awaitHeartbeat = 5 * time.Second
-	// awaitRunsHeartbeat is how long AwaitRuns may be silent.
+	// awaitRunsHeartbeat is how long AwaitRuns and AwaitAnswer may be silent.
 	awaitRunsHeartbeat = 15 * time.Second
 	// detachTry is how long a node may take for each try of Detach.
 	detachTry = 5 * time.Second
@@ -43,7 +44,8 @@ const (
 // executeOptions are the options of one attempt of a task or instance of that name,
 // or of the batch that it is the first of. It is not retried by Temporal:
 // each retry is placed anew.
-func executeOptions(req *v1.ExecuteRequest, name, queue string, priority int32, heartbeat time.Duration) workflow.ActivityOptions {
+func executeOptions(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
+	heartbeat := run.GetHeartbeatTimeout().AsDuration()
 	limit := unlimited
 	if t := req.GetTimeout().AsDuration(); t > 0 {
 		limit = t*time.Duration(max(1, len(req.GetBatch()))) + backstop
@@ -54,7 +56,7 @@ func executeOptions(req *v1.ExecuteRequest, name, queue string, priority int32, 
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,
 		ActivityID:             names.AttemptID(name, req.GetClaim()),
-		ScheduleToStartTimeout: max(heartbeat, pickupTimeout),
+		ScheduleToStartTimeout: max(heartbeat, cmp.Or(run.GetPickupTimeout().AsDuration(), pickupTimeout)),
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       heartbeat,
 		WaitForCancellation:    true,
@@ -115,6 +117,17 @@ func awaitRunsOptions(runs int) workflow.ActivityOptions {
 		HeartbeatTimeout:    awaitRunsHeartbeat,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
 		Summary:             fmt.Sprintf("wait for the end of %d workflows", runs),
+	}
+}
+
+// answerOptions are the options of AwaitAnswer, which ends when the node of an attempt owes nothing more.
+func answerOptions(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: unlimited,
+		HeartbeatTimeout:    awaitRunsHeartbeat,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
+		Summary:             fmt.Sprintf("wait for what %s still says of %s", req.GetNode(), name),
 	}
 }
 

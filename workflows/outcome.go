@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -18,7 +19,9 @@ import (
 // What a dispatch says of its node: ClaimRef.outcome.
 const (
 	outcomeRefused = "refused" // it takes nothing of the kind now: to be left out until it is heard of again
-	outcomeSystem  = "system"  // the node was lost, or is at fault
+	outcomeLost    = "lost"    // the node was lost while it ran
+	outcomeSuspect = "suspect" // the node did not pick it up, or did not start it
+	outcomeSystem  = "system"  // the node is at fault
 	outcomeMoved   = "moved"   // handed back for another reason
 	outcomeDone    = "done"    // it ran
 )
@@ -42,6 +45,8 @@ const (
 	reasonBadSpec = "bad_spec"
 	// reasonPayload: what was to be sent, or had come, does not fit.
 	reasonPayload = "payload"
+	// reasonLeaseLost: the node could not renew its lease in time, and may have recorded a result.
+	reasonLeaseLost = "lease_lost"
 	// reasonSuspended: a person has suspended the task.
 	reasonSuspended = "suspended"
 	// reasonApproval: the task waits for a person.
@@ -66,6 +71,10 @@ func (d dispatchEnd) attempt(now time.Time) *v1.Attempt {
 		Attempt: d.number, Claim: d.claim, Node: cmp.Or(d.ended.Node, d.node),
 		State: d.ended.State, Reason: d.ended.Reason, Error: d.ended.Error, ExitCode: d.ended.ExitCode,
 		AssignedAt: d.res.GetAssignedAt(), StartedAt: d.res.GetStartedAt(), CompletedAt: d.res.GetCompletedAt(),
+		Gpus: d.gpus, NumaNode: d.numaNode, Container: d.res.GetResult().GetContainer(),
+	}
+	if a.Node != d.node { // the answer is the record of another attempt
+		a.Gpus, a.NumaNode = nil, nil
 	}
 	if a.CompletedAt == nil {
 		a.CompletedAt = timestamppb.New(now)
@@ -105,34 +114,75 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.ended.Node = res.GetNode()
 	d.ended.NoRetry = d.ended.Reason == reasonExpression || d.ended.Reason == reasonBadSpec
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
-	d.unheard = d.ended.State == dag.StateLost
-	if err := r.mergeContext(res.GetContextUpdate()); err != nil {
+	d.unheard = isUnheard(res)
+	if err := r.mergeContext(res.GetResult().GetContextUpdate()); err != nil {
+		res.Result.ContextUpdate = nil
 		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
 	}
 	d.ended.ExitCode = cmp.Or(res.GetResult(), nothingRan).GetExitCode()
 }
 
-// endsAsLost reports whether a task may end because its last attempt was lost.
-func (r *run) endsAsLost(att *attempt, err error) bool {
-	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	if !ok || len(att.members) > 1 || timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_HEARTBEAT || !lastBeat(timeout).GetSpawned() {
-		return false
-	}
-	i := att.members[0]
-	return !r.core.RetriesLeft(i) || r.core.Definition(i).GetRetry().GetWhen() != ""
+// isUnheard reports whether an attempt may have completed although its answer does not say so.
+func isUnheard(res *v1.ExecuteResponse) bool {
+	return res.GetState() == dag.StateLost || res.GetState() == dag.StateMoved && res.GetReason() == reasonLeaseLost
 }
 
-// findResult ends an attempt that was lost with what it has recorded, if it has completed. Where
-// retries are left, the next attempt looks for that itself.
-func (r *run) findResult(att *attempt, res *v1.ExecuteResponse, err error) {
-	i := att.members[0]
-	r.must("look for the result of "+r.core.Name(i), names.FindResultActivity, func(found workflow.Future) {
-		var record v1.ExecuteResponse
-		if found.Get(r.ctx, &record) == nil && record.GetState() == dag.StateCompleted {
-			res, err = &record, nil
-		}
+// settle ends an attempt, after its node was waited for where it may have completed without an answer.
+func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
+	if !isCutOff(res, err) || len(att.stopped) > 0 {
 		r.over(att, res, err)
-	}, names.Home(r.id, r.chain), r.in.GetGeneration(), r.core.Name(i), r.core.Task(i).Attempt, r.inlineLimit())
+		return
+	}
+	r.awaitAnswer(att, res, err)
+}
+
+// isCutOff reports whether an attempt had started and was lost, with its heartbeats or its lease.
+func isCutOff(res *v1.ExecuteResponse, err error) bool {
+	if err == nil {
+		return res.GetState() == dag.StateMoved && res.GetReason() == reasonLeaseLost
+	}
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && lastBeat(timeout).GetSpawned()
+}
+
+// isRetried reports whether all members of an attempt are tried again if it is lost.
+func (r *run) isRetried(att *attempt) bool {
+	return !slices.ContainsFunc(att.members, func(i int) bool {
+		return !r.core.RetriesLeft(i) || r.core.Definition(i).GetRetry().GetWhen() != ""
+	})
+}
+
+// awaitAnswer ends a lost attempt with what its node has recorded of it, once the node owes nothing more, and as it
+// ended without it if nothing was recorded. A person who stops the attempt ends the wait.
+func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
+	ctx, cancel := workflow.WithCancel(r.ctx)
+	att.cancel = cancel
+	name := r.core.Name(att.members[0])
+	req := &v1.AwaitAnswerRequest{
+		Attempt: r.attemptRequest(att.assignment, att.members),
+		// A node that has lost a lease is alive; its next snapshot says what it has recorded.
+		Retried: err != nil && r.isRetried(att),
+	}
+	req.Attempt.Adopt = true
+	r.fly(r.startActivityWith(ctx, answerOptions(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt)), func(f workflow.Future) {
+		cancel()
+		answer := &v1.ExecuteResponse{}
+		failure := f.Get(r.ctx, answer)
+		_, away := errors.AsType[*temporal.ApplicationError](failure)
+		switch {
+		case away:
+			r.fly(r.awaitStore("look for the result of "+name, failure), func(workflow.Future) {
+				r.succeeded()
+				r.settle(att, res, err)
+			})
+		case failure == nil && answer.GetState() != dag.StateLost:
+			r.over(att, answer, nil)
+		case failure == nil && err != nil:
+			r.over(att, answer, err) // of a batch, some instances may have completed
+		default:
+			r.over(att, res, err)
+		}
+	})
 }
 
 // outcomeOf is what the answer of a node says of the node.
@@ -141,7 +191,7 @@ func outcomeOf(state, reason string) string {
 	case state == dag.StateCancelled:
 		return ""
 	case state == dag.StateLost:
-		return outcomeSystem
+		return outcomeLost
 	case state != dag.StateMoved:
 		return outcomeDone
 	}
@@ -150,7 +200,7 @@ func outcomeOf(state, reason string) string {
 		// Placement did not know it yet, and would choose the node again and again.
 		return outcomeRefused
 	case reasonNotStarted:
-		return outcomeSystem
+		return outcomeSuspect
 	}
 	return outcomeMoved
 }
@@ -160,20 +210,23 @@ func outcomeOf(state, reason string) string {
 func (r *run) broken(d *dispatchEnd, err error) {
 	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		d.outcome, d.unheard = outcomeSystem, true
+		d.outcome, d.unheard = outcomeLost, true
 		switch timeout.TimeoutType() {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+			d.outcome = outcomeSuspect
 			set(dag.StateMoved, reasonNotPickedUp, "the node did not pick it up")
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
 			beat := lastBeat(timeout)
 			d.checkpoint = beat.GetCheckpoint()
 			if !beat.GetSpawned() {
+				d.outcome = outcomeSuspect
 				set(dag.StateMoved, reasonNotStarted, "the node took the task and was silent before it had started it")
 				return
 			}
 			set(dag.StateLost, "node_lost", "the node was lost while the task ran")
 			d.res.StartedAt = beat.GetStartedAt()
 		default:
+			d.outcome = outcomeSystem
 			set(dag.StateFailed, "timeout", "the node did not end the task in time")
 		}
 		return

@@ -1,9 +1,15 @@
 package workflows
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/proto/prototest"
 	"switchyard/workflows/dag"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -21,11 +27,36 @@ func TestOutcomeOf(t *testing.T) {
 		{"moved", "draining", "refused"},
 		{"moved", "incarnation", "refused"},
 		{"moved", "no_executor", "refused"},
-		{"moved", "not_started", "system"},
+		{"moved", "not_started", "suspect"},
 		{"moved", "something", "moved"},
 	} {
 		if got := outcomeOf(test.state, test.reason); got != test.want {
 			t.Errorf("%s %s: %q, want %q", test.state, test.reason, got, test.want)
+		}
+	}
+}
+
+// The node of an attempt that was lost with its lease or its heartbeats is asked for what it has recorded.
+func TestCutOffAttempts(t *testing.T) {
+	t.Parallel()
+	beat := func(kind enumspb.TimeoutType, spawned bool) error {
+		return temporal.NewTimeoutError(kind, nil, v1.ExecuteProgress{Spawned: spawned})
+	}
+	for name, test := range map[string]struct {
+		state, reason string
+		err           error
+		want          bool
+	}{
+		"completed":           {state: "completed"},
+		"handed back":         {state: "moved", reason: "no_room"},
+		"lease lost":          {state: "moved", reason: "lease_lost", want: true},
+		"silent while it ran": {err: beat(enumspb.TIMEOUT_TYPE_HEARTBEAT, true), want: true},
+		"silent before":       {err: beat(enumspb.TIMEOUT_TYPE_HEARTBEAT, false)},
+		"not picked up":       {err: beat(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, true)},
+		"cancelled":           {err: temporal.NewCanceledError()},
+	} {
+		if got := isCutOff(&v1.ExecuteResponse{State: test.state, Reason: test.reason}, test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
@@ -62,5 +93,28 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	attempts := b.taskMessage(0).GetAttempts()
 	if len(attempts) != maxAttempts || attempts[0].GetAttempt() != 154 || attempts[maxAttempts-1].GetAttempt() != 253 || len(before.GetAttempts()) != kept {
 		t.Errorf("%d attempts, from %d on", len(attempts), attempts[0].GetAttempt())
+	}
+}
+
+// An attempt says which GPUs, NUMA node and container it had, also when another execution of the run has taken it over
+// from the one that began it. What another node has recorded had others.
+func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
+	t.Parallel()
+	numa := int32(1)
+	d := ending("a", dag.StateFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
+	d.gpus, d.numaNode = []int32{0, 3}, &numa
+	for node, want := range map[string]string{"a": "[0 3] 1 3f2a9c0d1e4b", "b": "[] 0 3f2a9c0d1e4b"} {
+		d.ended.Node = node
+		a := d.attempt(time.Unix(0, 0))
+		if got := fmt.Sprint(a.GetGpus(), a.GetNumaNode(), " ", a.GetContainer()); got != want || (a.NumaNode == nil) != (node == "b") {
+			t.Errorf("on node %s it had %s", node, got)
+		}
+	}
+	left := &v1.HandedOver{}
+	prototest.Fill(left)
+	b := newTestBoard(t, 1)
+	left.Lead, left.Members = b.name(0), []string{b.name(0)}
+	if again := handedOver(restoredAttempt(left, 0, []int{0}), b.name); !proto.Equal(left, again) {
+		t.Errorf("%v\nis handed over as\n%v", left, again)
 	}
 }

@@ -17,6 +17,9 @@ import (
 // reportEvery is the least time between two reports of a part, but for the first failure and the end.
 const reportEvery = time.Second
 
+// runGone is why a child workflow is cancelled whose run has ended without it.
+const runGone = "cancelled: the run that started it has ended"
+
 // reports is what the child of a part has told its run.
 type reports struct {
 	at       time.Time
@@ -39,10 +42,10 @@ func (r *run) newCore() *dag.State {
 // reopenPart goes on from what the part has left in a generation before. Without that, all of it is done again.
 func (r *run) reopenPart() {
 	part, current := r.in.GetPart(), r.context
-	id := names.FanOutID(r.id, part.GetBefore(), part.GetTask(), int(part.GetFrom()))
+	before, _ := names.ParseFanOutID(part.GetBefore())
 	var carry v1.RunCarry
 	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &carry,
-		&v1.ReopenRequest{RunId: id, Chain: part.GetChain(), Execution: r.execution(), Generation: part.GetBefore() + 1})
+		&v1.ReopenRequest{RunId: part.GetBefore(), Execution: r.execution(), Generation: before.Generation + 1})
 	if err == nil {
 		err = r.restore(&carry)
 	}
@@ -54,8 +57,8 @@ func (r *run) reopenPart() {
 	r.context = current
 	r.board.setContext(current)
 	r.log = r.board.log
-	if part.GetBefore() != part.GetGeneration() {
-		r.log.parts = 0
+	if part.GetBefore() != r.self {
+		r.log.parts, r.log.first = 0, 0
 	}
 	if part.GetPaused() {
 		r.admission.Pause()
@@ -88,7 +91,7 @@ func (r *run) report() {
 		p := r.partReport()
 		r.fly(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
 			if f.Get(r.ctx, nil) != nil { // the run is no more
-				r.cancel()
+				r.cancel(runGone)
 			}
 		})
 	case !s.timed:
@@ -125,8 +128,8 @@ func (r *run) partReport() *v1.PartReport {
 	// It grows from execution to execution, too.
 	s.revision = max(s.revision+1, now.UnixMicro())
 	p := &v1.PartReport{
-		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Revision: s.revision, Counts: s.counts,
-		ContextUpdate: s.context, Pace: r.paceOf(0),
+		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: s.revision, Counts: s.counts,
+		ContextUpdate: s.context, Pace: r.paceOf(0), Nodes: r.attributes.wanted.Nodes,
 	}
 	s.context = nil
 	if i := r.failedInstance(); i >= 0 {
@@ -183,7 +186,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
 		return
 	case o.GetCancel():
-		r.cancel()
+		r.cancel(o.GetCancelReason())
 		return
 	case o.GetPaused() && !r.admission.Paused():
 		r.pause(&v1.RunCommand{})

@@ -83,7 +83,7 @@ func (r *run) place() {
 	if p.pausing || !asking && len(p.released) == 0 {
 		return
 	}
-	req := &v1.PlaceRequest{RunId: r.self, Released: p.released, Epoch: p.epoch, Heard: p.heard}
+	req := &v1.PlaceRequest{RunId: r.self, Chain: r.chain, Released: p.released, Epoch: p.epoch, Heard: p.heard}
 	for _, i := range p.requests {
 		if p.waiting[i] != 0 && asking {
 			req.Requests = append(req.Requests, r.taskRequest(i))
@@ -163,6 +163,7 @@ func (r *run) placed(res *v1.PlaceResponse) {
 		r.heard(i)
 		u := r.units[i]
 		r.admission.Placed(i)
+		r.attributes.wanted.AddNode(a.GetNode())
 		r.assignments = append(r.assignments, assignment{
 			task: i, claim: a.GetClaim(), unit: u, node: a.GetNode(), queue: a.GetQueue(),
 			incarnation: a.GetIncarnation(), gpus: a.GetGpus(), numaNode: a.NumaNode,

@@ -30,6 +30,7 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	req := &v1.ExecuteRequest{
 		RunId:       r.id,
 		Chain:       r.chain,
+		Execution:   r.execution(),
 		Workflow:    r.in.GetDefinition().GetName(),
 		Task:        r.graph.Name(task),
 		Attempt:     rec.Attempt,

@@ -44,7 +44,7 @@ func (r *run) handle() error {
 			return nil, errNotBegun
 		}
 		if child, open := r.childOf(req); child != "" {
-			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open}, nil
+			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: r.board.itemsFor(req.GetTask())}, nil
 		}
 		return r.board.instances(req)
 	})
@@ -67,7 +67,7 @@ func (r *run) notBegun() (*v1.StatusResponse, error) {
 		return nil, errNotBegun
 	}
 	return &v1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
-		Id: r.self, Name: r.in.GetDefinition().GetName(), State: runPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
+		Id: r.self, Name: r.attributes.wanted.Workflow, State: runPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
 	}}, nil
 }
 
@@ -87,6 +87,7 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 		return nil
 	}
 	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
+	r.board.rare(i).putBackBy = req.GetBy()
 	r.events = append(r.events, dag.Retry{Task: i})
 	return nil
 }
@@ -143,31 +144,6 @@ func (r *run) reopen() error {
 	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
-	carry.EventParts = 0 // those are of the generation before
+	carry.EventParts, carry.NextEvent = 0, 0 // those are of the generation before
 	return r.restore(&carry)
-}
-
-var deadLettersAttribute = temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
-
-// shownDeadLetters is the number of dead letters that visibility knows.
-func (r *run) shownDeadLetters() int {
-	n, _ := workflow.GetTypedSearchAttributes(r.root).GetInt64(deadLettersAttribute) // 0 where it is absent
-	return int(n)
-}
-
-// showDeadLetters tells visibility how many dead letters there are.
-func (r *run) showDeadLetters() {
-	n := r.core.Count(dag.StateDeadLetter)
-	for _, m := range r.remotes {
-		if f := r.board.fan(m.task); f != nil && f.counts[dag.StateDeadLetter] > 0 {
-			n += int(f.counts[dag.StateDeadLetter])
-		}
-	}
-	if n == r.deadLetters {
-		return
-	}
-	r.deadLetters = n
-	if err := workflow.UpsertTypedSearchAttributes(r.ctx, deadLettersAttribute.ValueSet(int64(n))); err != nil {
-		workflow.GetLogger(r.ctx).Warn("the dead letters could not be shown", "error", err)
-	}
 }

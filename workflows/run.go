@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -28,7 +29,7 @@ type run struct {
 	id        string // run that the tasks are of
 	self      string // this workflow; another one than the run in a part of it
 	chain     string // of the run, under which the tasks keep what they store
-	selfChain string // under which this workflow does: in a part, that of its run for good
+	selfChain string // under which this workflow does; "" in a part, whose id has that of its run
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, like the board
 	board     *board
@@ -68,7 +69,7 @@ type run struct {
 	budget                     budget
 	cancelled                  bool
 	draining                   bool // nothing is admitted: the run is about to continue as new
-	deadLetters                int  // as the search attribute says
+	attributes                 attributes
 }
 
 // flight is something under way, and what to do when it is over.
@@ -91,11 +92,16 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	if err := r.handle(); err != nil {
 		return nil, err
 	}
-	if err := r.readInput(); err != nil {
-		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_definition", err)
+	if in.GetWorkflow() != "" {
+		return nil, r.beginStored()
+	}
+	err := r.readInput()
+	r.readAttributes()
+	if err != nil {
+		return nil, r.unfit("bad_definition", err)
 	}
 	if err := r.begin(); err != nil {
-		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "bad_state", err)
+		return nil, r.unfit("bad_state", err)
 	}
 	decisions := r.start()
 	for {
@@ -115,6 +121,12 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 		r.saveEvents()
 		decisions = r.core.Apply(r.next()...)
 	}
+}
+
+// unfit ends a run that cannot begin. It returns the error of the workflow.
+func (r *run) unfit(kind string, err error) error {
+	r.endAttributes(runFailed, err.Error())
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
 // newRun returns a run that knows nothing yet but how it was started.
@@ -150,6 +162,9 @@ func (r *run) readInput() error {
 	if r.in, err = definition.Unpack(whole); err != nil {
 		return err
 	}
+	if err := r.validateInput(); err != nil {
+		return err
+	}
 	if r.in.GetPart() == nil {
 		// What a schedule or a person starts in Temporal has no defaults yet.
 		//workflowcheck:ignore (the inputs are looked at in the order of their names)
@@ -162,7 +177,9 @@ func (r *run) readInput() error {
 	}
 	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)
 	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPart().GetChain()))
-	r.selfChain = cmp.Or(r.in.GetPart().GetChain(), r.chain)
+	if r.in.GetPart() == nil {
+		r.selfChain = r.chain
+	}
 	r.context = cloneStruct(r.in.GetDefinition().GetContext())
 	r.admission = admission.New(int(r.in.GetDefinition().GetMaxParallel()))
 	r.admission.LimitChildren(r.limits.Children)
@@ -199,15 +216,14 @@ func (r *run) begin() error {
 			return err
 		}
 		r.log = r.board.log
-		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, fmt.Sprintf("generation %d", r.in.GetGeneration()))
-	case r.in.GetPart() != nil && r.in.GetPart().Before != nil:
+		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()))
+	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
 		r.reopenPart()
 	default:
 		r.beginNew()
 	}
 	r.board.waits = r.admission.Why
 	r.learn(0, r.in.GetPart().GetPace())
-	r.deadLetters = r.shownDeadLetters()
 	r.armRun()
 	r.watchParent()
 	if r.in.GetCarry() != nil {
@@ -222,7 +238,7 @@ func (r *run) beginNew() {
 	r.core = r.newCore()
 	r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
 	r.log = r.board.log
-	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, "")
+	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()))
 	for i := range r.graph.Len() {
 		r.log.add(now, eventSubmitted, i, "", 0, 0, "")
 	}
@@ -268,8 +284,7 @@ func (r *run) cancelRequested() bool {
 func (r *run) gather() {
 	r.poked = false
 	if r.cancelRequested() {
-		drain(workflow.GetSignalChannel(r.root, names.CancelSignal))
-		r.cancel()
+		r.cancel(r.cancelReason())
 	}
 	r.hearParts()
 	r.takeOrders()
@@ -286,18 +301,39 @@ func (r *run) gather() {
 	r.obey()
 }
 
-// cancel has the whole run cancelled.
-func (r *run) cancel() {
+// cancel has the whole run cancelled. The first reason counts.
+func (r *run) cancel(why string) {
 	if !r.cancelled {
 		r.cancelled = true
-		r.events = append(r.events, dag.Cancel{})
+		r.events = append(r.events, dag.Cancel{Error: why})
 	}
 }
 
-// drain empties a signal's channel; a signal may carry anything, or nothing.
-func drain(ch workflow.ReceiveChannel) {
-	for ch.ReceiveAsync(nil) {
+// cancelReason takes the signals that cancel the run and returns who sent the first of them
+// that tells, and why. A signal may carry anything: a RunCommand, a reason alone, or nothing.
+func (r *run) cancelReason() (why string) {
+	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
+	for ch.Len() > 0 {
+		var sent converter.RawValue
+		if ch.ReceiveAsync(&sent) && why == "" {
+			why = cancelText(sent)
+		}
 	}
+	return why
+}
+
+func cancelText(sent converter.RawValue) string {
+	var c v1.RunCommand
+	if payload := sent.Payload(); payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
+		c.Reset()
+		if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
+			return ""
+		}
+	}
+	if c.GetBy() == "" && c.GetReason() == "" {
+		return ""
+	}
+	return because(by("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
 }
 
 // poke has the loop go round although there is no event.
@@ -356,7 +392,6 @@ func (r *run) carryOut(d dag.Decisions) {
 			r.want(i)
 		}
 	}
-	r.showDeadLetters()
 	r.saveCached()
 	if d.End != nil {
 		return
@@ -383,15 +418,13 @@ func (r *run) carryOut(d dag.Decisions) {
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	now := workflow.Now(r.ctx)
-	if end.State == runRejected {
-		r.setState(runRejected)
-	}
 	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
 	status := r.board.whole()
 	status.Chain = r.selfChain
 	endRun(status.GetRun(), end, now)
 	status.Parts = r.allParts()
 	status.Items, status.EventParts = r.board.allItems(), r.log.parts
+	status.NextEvent = r.log.first + int64(len(r.log.kept))
 	if len(r.log.kept) > 0 {
 		status.EventParts++
 	}
@@ -404,6 +437,8 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 		kept.Run.Tasks = nil
 	}
 	endRun(r.board.run, end, now) // not before it is kept: until then the run is open
+	r.attributes.wanted.DeadLetters = r.countDeadLetters()
+	r.endAttributes(end.State, end.Error)
 	r.lastReport()
 	r.leaveTurn()
 	r.closing = true

@@ -1,11 +1,6 @@
 package workflows
 
-import (
-	"go.temporal.io/sdk/workflow"
-
-	"switchyard/workflows/dag"
-	"switchyard/workflows/names"
-)
+import "switchyard/workflows/dag"
 
 // States of an open run, and of a task that waits for a person.
 const (
@@ -15,6 +10,7 @@ const (
 	runPendingApproval = "pending_approval"
 	statePaused        = "paused"
 	runRejected        = "rejected"
+	runFailed          = "failed"
 )
 
 // openState is the state of the run while it is open.
@@ -33,16 +29,11 @@ func (r *run) underWay() int {
 	return r.core.Count(dag.StateQueued) + r.core.Count(dag.StateAssigned) + r.core.Count(dag.StateRunning) - r.board.busyGroups
 }
 
-// showState shows the state of the open run, in lists too where it is not the one
-// that Temporal knows.
+// showState shows the state of the open run, in lists too.
 func (r *run) showState() { r.setState(r.openState()) }
 
 func (r *run) setState(state string) {
-	if state == r.board.run.State {
-		return
-	}
 	r.board.run.State = state
-	if err := workflow.UpsertMemo(r.ctx, map[string]any{names.StateMemo: state}); err != nil {
-		workflow.GetLogger(r.ctx).Warn("the state of the run could not be shown", "error", err)
-	}
+	r.attributes.wanted.State, r.attributes.wanted.DeadLetters = state, r.countDeadLetters()
+	r.showAttributes()
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -21,7 +22,7 @@ func (b *board) header(since int64) *v1.Run {
 	h := &v1.Run{
 		Id: b.run.Id, Name: b.run.Name, State: b.run.State, Reason: b.run.Reason, Error: b.run.Error,
 		CreatedAt: b.run.CreatedAt, CompletedAt: b.run.CompletedAt, Generation: b.run.Generation,
-		Tasks: map[string]*v1.Task{}, Problem: b.run.Problem,
+		Tasks: map[string]*v1.Task{}, Problem: b.run.Problem, SubmittedBy: b.run.SubmittedBy,
 	}
 	if b.contextRevision > since {
 		h.Context, h.Input = b.run.Context, b.run.Input
@@ -37,7 +38,7 @@ func (b *board) taskMessage(i int) *v1.Task {
 		State: b.shown(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
 		Error: b.textOf(i), Result: e.result, DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
-		Attempts: e.attempts, Suspicions: e.suspicions,
+		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: b.shownQueuedAt(i),
 	}
 	if t.State == statePaused {
 		t.Reason = b.pausedFor(i)
@@ -50,6 +51,14 @@ func (b *board) taskMessage(i int) *v1.Task {
 		}
 	}
 	return t
+}
+
+// shownQueuedAt returns when task i asked for a place for its newest attempt, or nil if it has not.
+func (b *board) shownQueuedAt(i int) *timestamppb.Timestamp {
+	if b.entries[i].queuedAt == 0 {
+		return nil
+	}
+	return timestamppb.New(b.queuedAt(i))
 }
 
 // textOf is what went wrong with task i, or why it waits.
@@ -71,6 +80,7 @@ func (b *board) instanceMessage(i int) *v1.Instance {
 		Index: e.number, State: b.shown(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
 		Error: b.textOf(i), Result: e.result, AssignedAt: e.assignedAt, StartedAt: e.startedAt,
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
+		CreatedAt: b.fan(int(e.group)).createdAt, QueuedAt: b.shownQueuedAt(i),
 	}
 	if m.State == statePaused {
 		m.Reason = b.pausedFor(i)
@@ -175,7 +185,7 @@ func (b *board) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, erro
 	if !ok {
 		return nil, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask)
 	}
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: b.itemsFor(req.GetTask())}
 	f := b.fan(task)
 	if f == nil || f.count == 0 {
 		return res, nil

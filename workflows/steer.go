@@ -76,7 +76,7 @@ func (r *run) steer(i int, action string, did func()) *steering {
 	s, att, claim := &steering{}, r.attempts[i], r.core.Task(i).Claim
 	att.steered = true
 	r.steerings++
-	req := &v1.SteerRequest{RunId: r.id, Task: r.core.Name(i), Claim: claim, Action: action}
+	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: r.core.Name(i), Claim: claim, Action: action}
 	r.fly(r.startActivity(steerOptions(att.node, action+" "+r.core.Name(i)), names.SteerActivity, req, 0), func(f workflow.Future) {
 		r.steerings--
 		att.steered, s.done = false, true

@@ -23,7 +23,7 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	}
 	switch {
 	case rec.State == dag.StateQueued && rec.Retried && dag.Terminal(was):
-		add(eventRetried, "put back by hand")
+		add(eventRetried, b.putBackText(i))
 		add(eventQueued, "")
 	case rec.State == dag.StateQueued && !rec.Backoff && rec.Claim != e.claim:
 		add(eventQueued, "")
@@ -52,6 +52,15 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	case dag.Terminal(rec.State): // nothing ran
 		add(eventFailed, because(rec.Reason, rec.Error))
 	}
+}
+
+// putBackText says for people that task i was put back, and by whom if that is known.
+func (b *board) putBackText(i int) string {
+	who := "hand"
+	if m := b.entries[i].more; m != nil && m.putBackBy != "" {
+		who, m.putBackBy = m.putBackBy, ""
+	}
+	return by("put back", who)
 }
 
 // tellEnd logs how a dispatch of task i ended, and whether that is all there is

@@ -116,6 +116,8 @@ type Available interface {
 // Identity says whose attempt it is.
 type Identity struct {
 	Run, Task, Node string
+	// Chain is that of the executions of the run; empty: it is not known.
+	Chain string
 	// Fleet tells nodes of one name apart that are of different fleets; empty: it is not known.
 	Fleet string
 	// Index is the number of an instance; -1: the task is not fanned out.
@@ -136,7 +138,7 @@ type Limits struct {
 
 // Attempt is one execution of a task on this node.
 type Attempt struct {
-	// ID is unique to the dispatch on any node: "<run>/<task>/c<claim>". Whatever the
+	// ID is unique to the dispatch on any node: "<run>@<chain>/<task>/c<claim>". Whatever the
 	// attempt leaves on the node is marked with it.
 	ID       string
 	Identity Identity
@@ -188,6 +190,8 @@ type Result struct {
 	PeakMemory int64
 	// Image is the content address of the container's image; empty: it is no container.
 	Image string
+	// Container is the start of the container's id, as the engine lists it; empty: it is no container.
+	Container string
 }
 
 // StartError says that an attempt could not start through a fault of its task.

@@ -18,6 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // What errors of a Library are about; errors.Is tells.
@@ -113,9 +114,10 @@ func actionOf(def *v1.Definition) (*client.ScheduleWorkflowAction, error) {
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%w: it takes %d bytes, compressed, and may take %d", ErrTooLarge, len(text), maxBytes)
 	}
+	attributes := visibility.Started(def.GetName(), names.TriggerSchedule, time.Time{}) // the run adds the time
 	return &client.ScheduleWorkflowAction{
 		ID: def.GetName(), Workflow: names.RunWorkflow, Args: []any{in}, TaskQueue: names.ControlQueue,
-		WorkflowTaskTimeout: taskTimeout, Memo: map[string]any{names.NameMemo: def.GetName()},
+		WorkflowTaskTimeout: taskTimeout, TypedSearchAttributes: attributes.Typed(),
 	}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/visibility"
 )
 
 var temporalClient client.Client
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func serve(m *testing.M) int {
-	server, err := embedded.Start(context.Background(), embedded.Options{})
+	server, err := embedded.Start(context.Background(), embedded.Options{SearchAttributes: visibility.Types()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readBytes is how much Read gathers before it returns.
-const readBytes = 1 << 20
+// readBytes is how much Read gathers before it returns. Each client that reads slowly holds as much, and a chunk.
+const readBytes = 128 << 10
 
 // Read returns what there is of a log from chunk number from on, at most about
 // readBytes and one chunk (2 MiB) of it; next is where to go on. The entries

@@ -1,12 +1,12 @@
-// Package metrics has the figures of a process for Prometheus: of placement on
-// the process that owns the queue, of attempts and the ledger on a node, and the
-// Temporal SDK's own on both. It knows the libraries of OpenTelemetry and
+// Package metrics has the figures of a process for Prometheus: of placement and
+// of what every node has on the process that owns the queue, of attempts on a node, and
+// the Temporal SDK's own on both. It knows the libraries of OpenTelemetry and
 // Prometheus and nothing of Switchyard, so that every part may use it.
 //
 // # Names
 //
 // What a scrape shows is named here and nowhere else; dev/grafana draws it and
-// dev/deploy/alerts.yaml watches it, and tests hold them together. A label "node_id"
+// dev/deploy/alerts.yaml watches it, and tests hold them together. A label "node"
 // is a node's name, "type" the type of a task, "state" a word of the data model.
 //
 //	switchyard_build_info{version,goversion}            1
@@ -20,14 +20,17 @@
 //	switchyard_placement_reassignments_total{reason}    dispatches that ended without an attempt, or lost with a node
 //	switchyard_placement_owner                          1 while this process owns the queue
 //	switchyard_nodes{state}                             nodes of the fleet
-//	switchyard_node_heartbeat_age_seconds{node_id}      age of the newest heartbeat
-//	switchyard_node_slots{node_id,kind}                 total and used
-//	switchyard_node_cores{node_id,kind}                 total and reserved
-//	switchyard_node_memory_bytes{node_id,kind}          total and reserved
-//	switchyard_node_gpus{node_id,kind}                  total and reserved
-//	switchyard_worker_claims_total{node_id}             attempts that a node took up
-//	switchyard_worker_claim_contention_total{node_id}   attempts that it handed back, as another held or wanted the place
-//	switchyard_worker_lease_expirations_total{node_id}  attempts that it ended because their lease was over
+//	switchyard_node_heartbeat_age_seconds{node}         age of the newest heartbeat
+//	switchyard_node_slots{node,kind}                    total and used
+//	switchyard_node_cores{node,kind}                    total and reserved
+//	switchyard_node_memory_bytes{node,kind}             total and reserved
+//	switchyard_node_gpus{node,kind}                     total and reserved
+//	switchyard_worker_claims_total{node}                attempts that a node took up
+//	switchyard_worker_claim_contention_total{node}      attempts that it handed back, as another held or wanted the place
+//	switchyard_worker_lease_expirations_total{node,outcome}
+//	                                                    attempts whose lease was over: "ended" by their node, which counts
+//	                                                    them itself, or "lost" with it, which the owner of the queue counts
+//	switchyard_node_suspicions_total{node}              dispatches that it did not pick up, or did not start
 //	temporal_*                                          the SDK's
 //
 // Times are in seconds. All methods are safe for concurrent use, and a nil

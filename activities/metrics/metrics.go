@@ -28,6 +28,7 @@ type Metrics struct {
 	claims           *prometheus.CounterVec
 	contention       *prometheus.CounterVec
 	leaseExpirations *prometheus.CounterVec
+	suspicions       *prometheus.CounterVec
 
 	mu        sync.Mutex
 	workflows map[string]bool // those with figures of their own
@@ -42,7 +43,7 @@ var (
 
 // New returns the metrics of this process, whose binary is of a version.
 func New(version string) (*Metrics, error) {
-	m := &Metrics{workflows: map[string]bool{}, registry: prometheus.NewRegistry(), observed: &observed{now: time.Now, ledgers: map[string]func() Ledger{}}}
+	m := &Metrics{workflows: map[string]bool{}, registry: prometheus.NewRegistry(), observed: &observed{now: time.Now}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.registry.MustRegister(c) // the names differ
@@ -60,9 +61,10 @@ func New(version string) (*Metrics, error) {
 	m.runTime = histogram("switchyard_task_run_seconds", "Time from the start of an attempt's process until its end.", runBounds, "type", "state")
 	m.decisions = counter("switchyard_placement_decisions_total", "Tasks that were given to a node.", "type")
 	m.reassignments = counter("switchyard_placement_reassignments_total", "Dispatches that did not lead to an attempt, or were lost with their node.", "reason")
-	m.claims = counter("switchyard_worker_claims_total", "Attempts that a node took up.", "node_id")
-	m.contention = counter("switchyard_worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node_id")
-	m.leaseExpirations = counter("switchyard_worker_lease_expirations_total", "Attempts that a node ended because their lease was over.", "node_id")
+	m.claims = counter("switchyard_worker_claims_total", "Attempts that a node took up.", "node")
+	m.contention = counter("switchyard_worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node")
+	m.leaseExpirations = counter("switchyard_worker_lease_expirations_total", "Attempts whose lease was over: ended by their node, or lost with it.", "node", "outcome")
+	m.suspicions = counter("switchyard_node_suspicions_total", "Dispatches that a node did not pick up, or did not start.", "node")
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "switchyard_build_info", Help: "1, with the version of the binary and of Go."}, []string{"version", "goversion"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(build, m.observed, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -98,13 +100,18 @@ func (m *Metrics) Placed(taskType string, waited time.Duration) {
 	m.queueTime.WithLabelValues(taskType).Observe(max(waited, 0).Seconds())
 }
 
-// Reassigned notes that a dispatch led to no attempt, or was lost: reason is the
-// outcome of its claim, "refused", "system" or "moved".
-func (m *Metrics) Reassigned(reason string) {
-	if m == nil {
+// Settled notes how a dispatch ended on its node: as the outcome of its claim says, a v1.ClaimRef.
+func (m *Metrics) Settled(node, outcome string) {
+	if m == nil || outcome == "" || outcome == "done" {
 		return
 	}
-	m.reassignments.WithLabelValues(reason).Inc()
+	m.reassignments.WithLabelValues(outcome).Inc()
+	switch outcome {
+	case "lost":
+		m.leaseExpirations.WithLabelValues(node, "lost").Inc()
+	case "suspect":
+		m.suspicions.WithLabelValues(node).Inc()
+	}
 }
 
 // Claimed notes that a node took up an attempt.
@@ -128,7 +135,7 @@ func (m *Metrics) LeaseExpired(node string) {
 	if m == nil {
 		return
 	}
-	m.leaseExpirations.WithLabelValues(node).Inc()
+	m.leaseExpirations.WithLabelValues(node, "ended").Inc()
 }
 
 // AttemptEnded notes how an attempt ended, and how long its process ran; 0: none did.

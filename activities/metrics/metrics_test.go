@@ -20,7 +20,10 @@ func filled(t *testing.T) *Metrics {
 		t.Fatal(err)
 	}
 	m.Placed("shell", 20*time.Millisecond)
-	m.Reassigned("refused")
+	m.Settled("a", "refused")
+	m.Settled("a", "lost")
+	m.Settled("a", "suspect")
+	m.Settled("a", "done")
 	m.Claimed("a")
 	m.Contended("a")
 	m.LeaseExpired("a")
@@ -32,10 +35,12 @@ func filled(t *testing.T) *Metrics {
 	now := time.Unix(1_800_000_000, 0)
 	m.observed.now = func() time.Time { return now }
 	m.WatchFleet(func() Fleet {
-		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, Nodes: []FleetNode{{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second)}, {Name: "b", State: "offline"}}}
-	})
-	m.WatchLedger("a", func() Ledger {
-		return Ledger{Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryBytes: Amount{1024, 512}, GPUs: Amount{2, 1}}
+		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, Nodes: []FleetNode{
+			{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second), Ledger: &Ledger{
+				Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryBytes: Amount{1024, 512}, GPUs: Amount{2, 1},
+			}},
+			{Name: "b", State: "offline"},
+		}}
 	})
 	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request").Inc(1)
 	m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request_failure").Inc(1)
@@ -76,22 +81,25 @@ func TestScrape(t *testing.T) {
 	t.Parallel()
 	want := strings.Split(strings.TrimSpace(`
 switchyard_build_info{goversion="`+runtime.Version()+`",version="test"} 1
-switchyard_node_cores{kind="reserved",node_id="a"} 2.5
-switchyard_node_cores{kind="total",node_id="a"} 8
-switchyard_node_gpus{kind="reserved",node_id="a"} 1
-switchyard_node_gpus{kind="total",node_id="a"} 2
-switchyard_node_heartbeat_age_seconds{node_id="a"} 2
-switchyard_node_memory_bytes{kind="reserved",node_id="a"} 512
-switchyard_node_memory_bytes{kind="total",node_id="a"} 1024
-switchyard_node_slots{kind="total",node_id="a"} 4
-switchyard_node_slots{kind="used",node_id="a"} 1
+switchyard_node_cores{kind="reserved",node="a"} 2.5
+switchyard_node_cores{kind="total",node="a"} 8
+switchyard_node_gpus{kind="reserved",node="a"} 1
+switchyard_node_gpus{kind="total",node="a"} 2
+switchyard_node_heartbeat_age_seconds{node="a"} 2
+switchyard_node_memory_bytes{kind="reserved",node="a"} 512
+switchyard_node_memory_bytes{kind="total",node="a"} 1024
+switchyard_node_slots{kind="total",node="a"} 4
+switchyard_node_slots{kind="used",node="a"} 1
+switchyard_node_suspicions_total{node="a"} 1
 switchyard_nodes{state="active"} 1
 switchyard_nodes{state="draining"} 0
 switchyard_nodes{state="offline"} 1
 switchyard_nodes{state="stale"} 0
 switchyard_placement_decisions_total{type="shell"} 1
 switchyard_placement_owner 1
+switchyard_placement_reassignments_total{reason="lost"} 1
 switchyard_placement_reassignments_total{reason="refused"} 1
+switchyard_placement_reassignments_total{reason="suspect"} 1
 switchyard_placement_tasks{state="placed"} 2
 switchyard_placement_tasks{state="waiting"} 3
 switchyard_runs_stuck 1
@@ -103,9 +111,10 @@ switchyard_task_queue_seconds_count{type="shell"} 1
 switchyard_task_run_seconds_sum{state="completed",type="shell"} 1
 switchyard_task_run_seconds_count{state="completed",type="shell"} 1
 switchyard_tasks_total{state="skipped",type="shell"} 3
-switchyard_worker_claim_contention_total{node_id="a"} 1
-switchyard_worker_claims_total{node_id="a"} 1
-switchyard_worker_lease_expirations_total{node_id="a"} 1
+switchyard_worker_claim_contention_total{node="a"} 1
+switchyard_worker_claims_total{node="a"} 1
+switchyard_worker_lease_expirations_total{node="a",outcome="ended"} 1
+switchyard_worker_lease_expirations_total{node="a",outcome="lost"} 1
 temporal_request_failure_total{operation="StartWorkflowExecution"} 1
 temporal_request_total{operation="StartWorkflowExecution"} 1
 temporal_workflow_task_execution_latency_seconds_sum{workflow_type="Run"} 0.001
@@ -146,11 +155,6 @@ func TestTerms(t *testing.T) {
 	if got := owner(); got != "0" {
 		t.Errorf("after its second term: owner %s", got)
 	}
-	stop := m.WatchLedger("a", func() Ledger { return Ledger{} })
-	stop()
-	if lines := ours(scrape(t, m)); len(lines) != 2 { // the owner and the build
-		t.Errorf("after the node has stopped: %v", lines)
-	}
 }
 
 // TestWorkflowLabelsAreBounded counts runs of more workflows than have figures of their own.
@@ -183,13 +187,12 @@ func TestNil(t *testing.T) {
 	m.Placed("shell", 1)
 	m.RunEnded("ci", "completed")
 	m.TasksEnded("shell", "completed", 1)
-	m.Reassigned("moved")
+	m.Settled("a", "lost")
 	m.Claimed("a")
 	m.Contended("a")
 	m.LeaseExpired("a")
 	m.AttemptEnded("shell", "failed", 1)
 	m.WatchFleet(nil)()
-	m.WatchLedger("a", nil)()
 	m.SDK().Counter("x").Inc(1)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", Path, nil))
@@ -206,7 +209,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := get(t, s.URL())
-	if !strings.Contains(body, `switchyard_worker_claims_total{node_id="a"} 1`) {
+	if !strings.Contains(body, `switchyard_worker_claims_total{node="a"} 1`) {
 		t.Errorf("a scrape says %s", body)
 	}
 	if _, err := m.Listen(t.Context(), s.listener.Addr().String()); err == nil {

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -24,6 +23,8 @@ type FleetNode struct {
 	State string
 	// LastBeat is when its newest heartbeat was taken; zero: never.
 	LastBeat time.Time
+	// Ledger is what it has; nil while it is offline.
+	Ledger *Ledger
 }
 
 // Ledger is what a node has and what its attempts have reserved of it.
@@ -40,21 +41,20 @@ var (
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
 	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
-	beatDesc   = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node_id"}, nil)
-	slotsDesc  = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node_id", "kind"}, nil)
-	coresDesc  = prometheus.NewDesc("switchyard_node_cores", "Cores that a node's machine has, and those that attempts have reserved.", []string{"node_id", "kind"}, nil)
-	memoryDesc = prometheus.NewDesc("switchyard_node_memory_bytes", "Memory that a node's machine has, and what attempts have reserved of it.", []string{"node_id", "kind"}, nil)
-	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node_id", "kind"}, nil)
+	beatDesc   = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
+	slotsDesc  = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
+	coresDesc  = prometheus.NewDesc("switchyard_node_cores", "Cores that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
+	memoryDesc = prometheus.NewDesc("switchyard_node_memory_bytes", "Memory that a node's machine has, and what attempts have reserved of it.", []string{"node", "kind"}, nil)
+	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
 )
 
 // observed are the figures that are looked at when somebody asks.
 type observed struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	owns    int // grows with each term
-	fleet   func() Fleet
-	ledgers map[string]func() Ledger // by node
+	mu    sync.Mutex
+	owns  int // grows with each term
+	fleet func() Fleet
 }
 
 // WatchFleet has each scrape show the fleet until stop is called: for as long as
@@ -78,30 +78,13 @@ func (m *Metrics) WatchFleet(figures func() Fleet) (stop func()) {
 	}
 }
 
-// WatchLedger has each scrape show the ledger of a node until stop is called.
-// figures is called from any goroutine.
-func (m *Metrics) WatchLedger(node string, figures func() Ledger) (stop func()) {
-	if m == nil {
-		return func() {}
-	}
-	o := m.observed
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ledgers[node] = figures
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		delete(o.ledgers, node)
-	}
-}
-
 // Describe tells nothing, because what there is depends on the moment.
 func (o *observed) Describe(chan<- *prometheus.Desc) {}
 
 // Collect looks at what is watched.
 func (o *observed) Collect(out chan<- prometheus.Metric) {
 	o.mu.Lock()
-	fleet, ledgers := o.fleet, maps.Clone(o.ledgers)
+	fleet := o.fleet
 	o.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
@@ -112,15 +95,6 @@ func (o *observed) Collect(out chan<- prometheus.Metric) {
 		o.collectFleet(fleet(), gauge)
 	}
 	gauge(ownerDesc, owner)
-	for node, figures := range ledgers {
-		l := figures()
-		gauge(slotsDesc, l.Slots.Total, node, "total")
-		gauge(slotsDesc, l.Slots.Used, node, "used")
-		for desc, amount := range map[*prometheus.Desc]Amount{coresDesc: l.Cores, memoryDesc: l.MemoryBytes, gpusDesc: l.GPUs} {
-			gauge(desc, amount.Total, node, "total")
-			gauge(desc, amount.Used, node, "reserved")
-		}
-	}
 }
 
 func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, ...string)) {
@@ -133,6 +107,14 @@ func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, .
 		states[n.State]++
 		if !n.LastBeat.IsZero() {
 			gauge(beatDesc, o.now().Sub(n.LastBeat).Seconds(), n.Name)
+		}
+		if l := n.Ledger; l != nil {
+			gauge(slotsDesc, l.Slots.Total, n.Name, "total")
+			gauge(slotsDesc, l.Slots.Used, n.Name, "used")
+			for desc, amount := range map[*prometheus.Desc]Amount{coresDesc: l.Cores, memoryDesc: l.MemoryBytes, gpusDesc: l.GPUs} {
+				gauge(desc, amount.Total, n.Name, "total")
+				gauge(desc, amount.Used, n.Name, "reserved")
+			}
 		}
 	}
 	for state, n := range states {

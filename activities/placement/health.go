@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -8,7 +9,9 @@ import (
 // Outcomes of a claim that say something of its node.
 const (
 	outcomeRefused = "refused" // the node had no room for it
-	outcomeSystem  = "system"  // the node was lost, or is at fault
+	outcomeLost    = "lost"    // the node was lost while it ran
+	outcomeSuspect = "suspect" // the node did not pick it up, or did not start it
+	outcomeSystem  = "system"  // the node is at fault
 	outcomeMoved   = "moved"   // handed back for another reason
 	outcomeDone    = "done"    // it ran there, well or badly
 )
@@ -39,13 +42,17 @@ type health struct {
 // before the failure that was counted last fell to the same fault: a node that
 // dies takes all its attempts along and is no worse for that.
 func (q *Queue) settleNode(n *node, assignedAt time.Time, outcome string) {
+	if outcome == outcomeSuspect {
+		q.suspicions[n.name]++
+	}
+	q.opts.Settled(n.name, outcome)
 	switch outcome {
 	case outcomeDone:
 		if n.health != nil {
 			n.health = nil
 			delete(q.healths, n.name)
 		}
-	case outcomeSystem:
+	case outcomeLost, outcomeSuspect, outcomeSystem:
 		now := q.opts.Now()
 		h := q.sick(n)
 		if len(h.failures) > 0 && assignedAt.Before(h.failures[len(h.failures)-1]) {
@@ -106,6 +113,12 @@ func (q *Queue) Benched() map[string]time.Time {
 		}
 	}
 	return out
+}
+
+// Suspicions returns how many dispatches the nodes that are there have not picked up, or not started, by name.
+func (q *Queue) Suspicions() map[string]int32 {
+	maps.DeleteFunc(q.suspicions, func(name string, _ int32) bool { return q.nodes[name] == nil })
+	return maps.Clone(q.suspicions)
 }
 
 // endBenches has the nodes looked at again whose bench is over.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -125,5 +126,20 @@ func TestFailuresOfForeignAttempts(t *testing.T) {
 	tries(t, c, q, 0, "system", "system")
 	if len(q.Benched()) != 1 {
 		t.Error("not benched although the first fault was the third")
+	}
+}
+
+// TestSettledDispatches tells how dispatches end on their nodes, and counts those that a node did not take up.
+func TestSettledDispatches(t *testing.T) {
+	var told []string
+	c := newClock()
+	q := newQueue(c, aNode("a"))
+	q.opts.Settled = func(node, outcome string) { told = append(told, node+" "+outcome) }
+	tries(t, c, q, 0, "lost", "suspect", "done", "suspect", "")
+	if want := []string{"a lost", "a suspect", "a done", "a suspect", "a "}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if got := q.Suspicions(); len(got) != 1 || got["a"] != 2 {
+		t.Errorf("suspicions: %v", got)
 	}
 }

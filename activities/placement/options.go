@@ -34,6 +34,8 @@ type Options struct {
 	// Placed is told of each request that is given to a node: the type of its
 	// task, and how long it has waited since it became ready; nil: nobody is.
 	Placed func(taskType string, waited time.Duration)
+	// Settled is called with the outcome of each dispatch that says something of its node; nil: outcomes are dropped.
+	Settled func(node, outcome string)
 }
 
 // longestReasonInterval bounds the doubling of ReasonInterval. Whatever a run
@@ -64,6 +66,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Sample == 0 {
 		o.Sample = 8
+	}
+	if o.Settled == nil {
+		o.Settled = func(string, string) {}
 	}
 	if o.Rand == nil {
 		o.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))

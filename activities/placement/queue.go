@@ -29,7 +29,9 @@ type Queue struct {
 	uncounted []*machine // whose nodes have changed
 	foreign   map[claimKey]*node
 	healths   map[string]*health // of nodes that fail, by name
-	born      time.Time
+	// suspicions counts, by node, the dispatches that were not picked up, or not started.
+	suspicions map[string]int32
+	born       time.Time
 
 	runs    map[string]*run
 	shapes  map[string]*shape
@@ -57,21 +59,22 @@ type Queue struct {
 func New(opts Options) *Queue {
 	opts = opts.WithDefaults()
 	return &Queue{
-		opts:     opts,
-		byName:   identityFilters(),
-		byKind:   kindFilters(),
-		rooms:    roomFilters(),
-		nodes:    map[string]*node{},
-		layout:   1,
-		kinds:    map[string]int{},
-		machines: map[string]*machine{},
-		foreign:  map[claimKey]*node{},
-		healths:  map[string]*health{},
-		born:     opts.Now(),
-		runs:     map[string]*run{},
-		shapes:   map[string]*shape{},
-		timed:    map[*shape]struct{}{},
-		news:     map[*run]struct{}{},
+		opts:       opts,
+		byName:     identityFilters(),
+		byKind:     kindFilters(),
+		rooms:      roomFilters(),
+		nodes:      map[string]*node{},
+		layout:     1,
+		kinds:      map[string]int{},
+		machines:   map[string]*machine{},
+		foreign:    map[claimKey]*node{},
+		healths:    map[string]*health{},
+		suspicions: map[string]int32{},
+		born:       opts.Now(),
+		runs:       map[string]*run{},
+		shapes:     map[string]*shape{},
+		timed:      map[*shape]struct{}{},
+		news:       map[*run]struct{}{},
 	}
 }
 
@@ -192,7 +195,7 @@ func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
 func (q *Queue) noteOutcome(r *request, outcome string) {
 	n := r.node
 	q.settleNode(n, r.assignedAt, outcome)
-	r.cutShort = outcome == outcomeRefused || outcome == outcomeSystem || outcome == outcomeMoved
+	r.cutShort = outcome != "" && outcome != outcomeDone
 	if outcome == outcomeRefused {
 		if n.refused == nil {
 			n.refused = map[string]struct{}{}

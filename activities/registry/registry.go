@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -67,7 +67,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	benched, store := r.benched(ctx), r.storeOf(ctx)
+	owner, store := r.newestOwner(ctx), r.storeOf(ctx)
 	var mu sync.Mutex
 	var nodes []*v1.Node
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -81,7 +81,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 			if err != nil {
 				return err
 			}
-			n := View(e, time.Now(), benched[name], store)
+			n := View(e, time.Now(), owner, store)
 			n.Snapshot = nil
 			mu.Lock()
 			defer mu.Unlock()
@@ -102,15 +102,22 @@ func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return View(e, time.Now(), r.benched(ctx)[name], r.storeOf(ctx)), nil
+	return View(e, time.Now(), r.newestOwner(ctx), r.storeOf(ctx)), nil
 }
 
 // Names lists the nodes that are registered, sorted, as visibility knows them: a
 // new one shows up late.
 func (r *Registry) Names(ctx context.Context) ([]string, error) {
+	records, err := r.Records(ctx)
+	return slices.Sorted(maps.Keys(records)), err
+}
+
+// Records lists the records of the nodes that are registered, by name, as visibility knows them: both a new node and
+// what has changed of a known one show up late.
+func (r *Registry) Records(ctx context.Context) (map[string]*v1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var nodes []string
+	records := map[string]*v1.NodeRecord{}
 	req := &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: pageSize,
 		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", names.NodeWorkflow),
@@ -121,13 +128,16 @@ func (r *Registry) Names(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("list the nodes: %w", err)
 		}
 		for _, e := range page.GetExecutions() {
-			if node, ok := names.ParseNodeWorkflowID(e.GetExecution().GetWorkflowId()); ok {
-				nodes = append(nodes, node)
+			node, ok := names.ParseNodeWorkflowID(e.GetExecution().GetWorkflowId())
+			if !ok {
+				continue
+			}
+			if records[node], err = recordOf(node, e); err != nil {
+				return nil, err
 			}
 		}
 		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
-			slices.Sort(nodes)
-			return slices.Compact(nodes), nil
+			return records, nil
 		}
 	}
 }
@@ -208,12 +218,11 @@ func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingAct
 	return nil, time.Time{}, nil
 }
 
-// benched are the nodes that get nothing because their attempts kept failing,
-// with the time until when. Only the owner knows, and tells it when it can.
-func (r *Registry) benched(ctx context.Context) map[string]*timestamppb.Timestamp {
+// newestOwner returns what the owner of the placement queue tells of the nodes, or nil if that is not known.
+func (r *Registry) newestOwner(ctx context.Context) *v1.OwnerBeat {
 	beat, _, err := r.Owner(ctx)
 	if err != nil {
 		return nil
 	}
-	return beat.GetBenched()
+	return beat
 }

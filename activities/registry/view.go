@@ -9,10 +9,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// View is the entry as people see it, with its snapshot. benched is until when
-// the node gets nothing because its attempts kept failing; nil: it is not benched.
-// store is the identity of the fleet's store; empty: it is not known.
-func View(e *Entry, now time.Time, benched *timestamppb.Timestamp, store string) *v1.Node {
+// View is the entry as people see it, with its snapshot. owner is what the owner of the placement queue tells of the
+// nodes; nil: that is not known. store is the identity of the fleet's store; empty: it is not known.
+func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 	r, s := e.Record, e.Known()
 	heard := e.BeatAt
 	if heard.IsZero() {
@@ -34,7 +33,8 @@ func View(e *Entry, now time.Time, benched *timestamppb.Timestamp, store string)
 		Snapshot:      s,
 	}
 	n.State, n.Reason = e.State(now.Sub(heard), store)
-	if benched.AsTime().After(now) {
+	n.Suspicions = owner.GetSuspicions()[r.GetName()]
+	if benched := owner.GetBenched()[r.GetName()]; benched.AsTime().After(now) {
 		n.BenchedUntil = benched
 	}
 	if n.State == names.NodeStale && now.Sub(heard) >= e.StaleAfter() {

@@ -82,6 +82,18 @@ func TestDeleteRequests(t *testing.T) {
 	}
 }
 
+// Workflows and tasks whose names differ only in case share no cached result, whatever the file system ignores.
+func TestCachedKeysDifferBesidesCase(t *testing.T) {
+	keys := []string{CachedKey("Foo", "build", "a"), CachedKey("foo", "build", "a"), CachedKey("foo", "Build", "a"), CachedKey("foo", "build", "A")}
+	for i, a := range keys {
+		for _, b := range keys[:i] {
+			if strings.EqualFold(a, b) {
+				t.Errorf("%s and %s are the same file where case is ignored", a, b)
+			}
+		}
+	}
+}
+
 // What a run keeps of lists and reused results goes with it; cached results are
 // nobody's business but that of control processes.
 func TestKeysOfListsAndCachedResults(t *testing.T) {

@@ -14,16 +14,17 @@ import (
 	"time"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 )
 
 // gcs is as much of the API of Google Cloud Storage as a store uses, for one
 // bucket called "bucket".
-type gcs struct{ objects }
+type gcs struct{ storetest.Objects }
 
 // openGCS opens a store in a bucket of its own.
 func openGCS(t *testing.T) *store.Store {
 	t.Helper()
-	o := &gcs{newObjects()}
+	o := &gcs{storetest.NewObjects()}
 	server := httptest.NewServer(o)
 	t.Cleanup(server.Close)
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(server.URL, "http://"))
@@ -31,8 +32,8 @@ func openGCS(t *testing.T) *store.Store {
 }
 
 func (o *gcs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
 	query := r.URL.Query()
 	if key, ok := strings.CutPrefix(r.URL.Path, "/bucket/"); ok {
 		o.read(w, key)
@@ -51,10 +52,10 @@ func (o *gcs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.list(w, query)
 	case query.Get("alt") == "media":
 		o.read(w, key)
-	case o.values[key] == nil:
+	case o.Values[key] == nil:
 		http.Error(w, key, http.StatusNotFound)
 	case r.Method == http.MethodDelete:
-		delete(o.values, key)
+		delete(o.Values, key)
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		o.answer(w, o.describe(key))
@@ -62,14 +63,14 @@ func (o *gcs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *gcs) read(w http.ResponseWriter, key string) {
-	value := o.values[key]
+	value := o.Values[key]
 	if value == nil {
 		http.Error(w, key, http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(value)))
 	w.Header().Set("X-Goog-Generation", "1")
-	w.Header().Set("Last-Modified", o.modified[key].UTC().Format(http.TimeFormat))
+	w.Header().Set("Last-Modified", o.Modified[key].UTC().Format(http.TimeFormat))
 	_, _ = w.Write(value)
 }
 
@@ -96,10 +97,10 @@ func (o *gcs) upload(w http.ResponseWriter, r *http.Request, query url.Values) {
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
-	case query.Get("ifGenerationMatch") == "0" && o.values[described.Name] != nil:
+	case query.Get("ifGenerationMatch") == "0" && o.Values[described.Name] != nil:
 		http.Error(w, described.Name, http.StatusPreconditionFailed)
 	default:
-		o.set(described.Name, value)
+		o.Set(described.Name, value)
 		o.answer(w, o.describe(described.Name))
 	}
 }
@@ -107,19 +108,19 @@ func (o *gcs) upload(w http.ResponseWriter, r *http.Request, query url.Values) {
 func (o *gcs) describe(key string) map[string]any {
 	return map[string]any{
 		"kind": "storage#object", "bucket": "bucket", "name": key, "generation": "1", "metageneration": "1",
-		"size": strconv.Itoa(len(o.values[key])), "updated": o.modified[key].UTC().Format(time.RFC3339Nano),
+		"size": strconv.Itoa(len(o.Values[key])), "updated": o.Modified[key].UTC().Format(time.RFC3339Nano),
 	}
 }
 
 func (o *gcs) list(w http.ResponseWriter, query url.Values) {
-	names, more := o.find(query.Get("prefix"), query.Get("delimiter"), query.Get("pageToken"), query.Get("maxResults"))
+	names, more := o.Find(query.Get("prefix"), query.Get("delimiter"), query.Get("pageToken"), query.Get("maxResults"))
 	found := map[string]any{"kind": "storage#objects"}
 	if more {
 		found["nextPageToken"] = names[len(names)-1]
 	}
 	items, prefixes := []any{}, []string{}
 	for _, name := range names {
-		if o.values[name] != nil {
+		if o.Values[name] != nil {
 			items = append(items, o.describe(name))
 		} else {
 			prefixes = append(prefixes, name)

@@ -68,6 +68,17 @@ func ResultKey(home string, generation int32, task string, attempt int32) string
 	return RunPrefix(home) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
+// ParseResultKey returns the attempt whose result record lies under a key.
+func ParseResultKey(key string) (attempt int32, ok bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) < 4 || parts[len(parts)-2] != "results" {
+		return 0, false
+	}
+	_, number, _ := cutLast(key, ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	return int32(n), err == nil
+}
+
 // BatchKey is the key of a v1.ExecuteResponse with the results of the instances of a
 // batch: one that BatchName has named, by the attempt and the claim of its first instance.
 func BatchKey(home string, generation int32, batch string, attempt, claim int32) string {
@@ -169,7 +180,9 @@ const cachedPrefix = "cached/"
 // CachedKey is the key of a v1.CachedResult of a task that runs of a workflow may
 // reuse; key is the value of the cache's key there.
 func CachedKey(workflow, task, key string) string {
-	return cachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(key))
+	// The digest keeps names apart that differ only in case, also in a folder whose file system ignores that. No name
+	// holds a slash.
+	return cachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(workflow+"/"+task+"/"+key))
 }
 
 const requestsPrefix = "requests/"

@@ -16,9 +16,9 @@ func TestOpenObject(t *testing.T) {
 	_, bucket := openS3(t)
 	server := httptest.NewServer(bucket)
 	t.Cleanup(server.Close)
-	bucket.set("images/a tool.tar", []byte("archive"))
+	bucket.Set("images/a tool.tar", []byte("archive"))
 	changed := time.Now().Add(-time.Hour).Truncate(time.Second)
-	bucket.modified["images/a tool.tar"] = changed
+	bucket.Modified["images/a tool.tar"] = changed
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
 	r, at, err := store.OpenObject(t.Context(), "s3://bucket/images/a%20tool.tar")
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	res := &v1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), "completed"), Reason: m.GetReason(), Error: m.GetError(),
-		Result: m.GetResult(), Record: m.GetRecord(), ContextUpdate: m.GetContextUpdate(), Checkpoint: m.GetCheckpoint(),
+		Result: m.GetResult(), Record: m.GetRecord(), Checkpoint: m.GetCheckpoint(),
 		Node: batch.GetNode(), AssignedAt: batch.GetAssignedAt(),
 		CompletedAt: batch.GetAssignedAt(),
 	}

@@ -42,6 +42,15 @@ func OpenSpooled(ctx context.Context, location string, o SpoolOptions) (*Store, 
 	return newStore(b), nil
 }
 
+// Spooled returns how many values wait on this node for the gateway.
+func (s *Store) Spooled() int {
+	if sp, ok := s.backend.(*spooler); ok {
+		n, _ := sp.spool.size()
+		return n
+	}
+	return 0
+}
+
 // upstream is where a spooler stores values in the end.
 type upstream interface {
 	backend

@@ -40,6 +40,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
 		return scale(ctx, strings.TrimPrefix(only, ":"))
 	}
+	if only, ok := strings.CutPrefix(only, limitShapes); ok {
+		return tryLimits(ctx, strings.TrimPrefix(only, ":"))
+	}
 	fmt.Println("| store | shape | Switchyard | hand-written | ratio |")
 	fmt.Println("|---|---|--:|--:|--:|")
 	for _, kind := range []string{"memory", "file"} {

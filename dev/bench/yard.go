@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
 	"switchyard/workers"
+	"switchyard/workflows/visibility"
 )
 
 // window is how many tasks run at once on either side.
@@ -42,7 +43,7 @@ func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
 		return nil, err
 	}
 	y.onClose(func() error { return os.RemoveAll(dir) })
-	opts := embedded.Options{Logger: logger, SearchAttributes: workers.SearchAttributes()}
+	opts := embedded.Options{Logger: logger, SearchAttributes: visibility.Types()}
 	if durable {
 		opts.DBFile = filepath.Join(dir, "temporal.db")
 	}

@@ -3,13 +3,15 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
 // needSandbox skips where this machine can neither limit tasks nor put them into a sandbox.
 func needSandbox(t *testing.T, gateway string) {
 	t.Helper()
 	if node := ask[nodeItem](t, gateway, "nodes", "get", "local"); node.Capabilities["sandbox"] != "true" {
-		t.Skip("no sandboxes and no memory limits on this machine")
+		testneeds.Missing(t, "no sandboxes and no memory limits on this machine")
 	}
 }
 

@@ -33,7 +33,7 @@ func (g *Graph) ended(i int, rec Record) string {
 func (s *State) runError() string {
 	rec := s.tasks[s.first]
 	text := s.graph.ended(s.first, rec)
-	detail := oneLine(rec.Error)
+	detail := OneLine(rec.Error)
 	if detail == "" {
 		detail = rec.Reason
 	}
@@ -49,8 +49,8 @@ func (s *State) runError() string {
 	return text
 }
 
-// oneLine returns the first line of a text, cut to maxErrorBytes.
-func oneLine(text string) string {
+// OneLine returns the first line of a text, cut to 200 bytes.
+func OneLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.TrimSpace(line)
 	if len(line) <= maxErrorBytes {

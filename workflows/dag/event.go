@@ -77,7 +77,9 @@ type Retry struct {
 }
 
 // Cancel asks for the end of the run.
-type Cancel struct{}
+type Cancel struct {
+	Error string // one line for people; the run and what is cancelled with it have it; may be empty
+}
 
 func (e Evaluated) apply(s *State) {
 	switch {
@@ -152,7 +154,7 @@ func (e Ended) apply(s *State) {
 	case rec.Doomed:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case s.cancelled:
-		rec.State, rec.Reason = StateCancelled, ReasonRunCancelled
+		rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, cmp.Or(s.aborted.Error, rec.Error)
 	case remote && e.State == StateSkipped:
 		rec.State = StateSkipped
 	}
@@ -175,9 +177,9 @@ func (e Retry) apply(s *State) {
 	}
 }
 
-func (Cancel) apply(s *State) {
+func (e Cancel) apply(s *State) {
 	if !s.cancelled {
-		s.cancelled = true
+		s.cancelled, s.aborted.Error = true, e.Error
 		s.cancelAll()
 	}
 }

@@ -84,7 +84,7 @@ func (s *State) endGroup(task int) {
 // first is the failed instance with the lowest number.
 func (s *State) instancesError(g *group, first int) string {
 	rec := s.tasks[first]
-	detail := oneLine(rec.Error)
+	detail := OneLine(rec.Error)
 	if detail == "" {
 		detail = rec.Reason
 	}

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -236,7 +237,7 @@ func (s *State) end() *End {
 	case s.aborted.State != "":
 		return &End{State: s.aborted.State, Reason: s.aborted.Reason, Error: s.aborted.Error, Task: -1}
 	case s.cancelled:
-		return &End{State: StateCancelled, Reason: ReasonCancelled, Error: "the run was cancelled", Task: -1}
+		return &End{State: StateCancelled, Reason: ReasonCancelled, Error: cmp.Or(s.aborted.Error, "the run was cancelled"), Task: -1}
 	case s.failures > 0:
 		return &End{State: StateFailed, Reason: ReasonTaskFailed, Error: s.runError(), Task: s.first}
 	}

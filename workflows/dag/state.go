@@ -26,7 +26,7 @@ type State struct {
 	failures  int   // tasks that ended as a failure and are not excused
 	first     int   // the first of them, or -1
 	cancelled bool  // Cancel or Abort came in time
-	aborted   Abort // zero after Cancel
+	aborted   Abort // after Cancel, only its Error
 
 	settled []int // tasks whose children have not been told yet, first in first out
 	round   round
@@ -126,7 +126,8 @@ func (s *State) Over() bool { return s.remaining == 0 }
 // Cancelled says whether the run was cancelled or aborted before it was over.
 func (s *State) Cancelled() bool { return s.cancelled }
 
-// Aborted returns the Abort that ends the run; the zero one where none does.
+// Aborted returns the Abort that ends the run, or the zero one if none does. Of a
+// Cancel it has the Error.
 func (s *State) Aborted() Abort { return s.aborted }
 
 // FirstFailure returns the first task that failed the run, or -1.

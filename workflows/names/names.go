@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Workflow types, as registered with Temporal.
@@ -43,16 +42,40 @@ const (
 	HoldersActivity        = "Holders"
 	PrepareActivity        = "Prepare"
 	LoadInputActivity      = "LoadInput"
+	LoadWorkflowActivity   = "LoadWorkflow"
 	ChildRunEndsActivity   = "ChildRunEnds"
 	AwaitRunsActivity      = "AwaitRuns"
 	SaveSharedActivity     = "SaveShared"
 	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
 	ProbeStoreActivity     = "ProbeStore"
-	FindResultActivity     = "FindResult"
+	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
 )
+
+// EventID names an event of a run; of one that a part of a fan-out reported, part is the part's first instance, else "".
+func EventID(generation int32, part string, number int64) string {
+	if part != "" {
+		part += "-"
+	}
+	return strconv.Itoa(int(generation)) + "-" + part + strconv.FormatInt(number, 10)
+}
+
+// ParseEventID is the inverse of EventID.
+func ParseEventID(id string) (generation int32, part string, number int64, ok bool) {
+	first, rest, found := strings.Cut(id, "-")
+	if at := strings.LastIndexByte(rest, '-'); at >= 0 {
+		part, rest = rest[:at], rest[at+1:]
+	}
+	g, err := strconv.ParseInt(first, 10, 32)
+	n, numberErr := strconv.ParseInt(rest, 10, 64)
+	ok = found && err == nil && numberErr == nil && g >= 0 && n >= 0 && EventID(int32(g), part, n) == id
+	return int32(g), part, n, ok
+}
+
+// ActorHeader is the header of a request to a gateway in which a client says who sends it.
+const ActorHeader = "Switchyard-Actor"
 
 // Signals, queries and updates of the workflow Run.
 const (
@@ -130,21 +153,35 @@ const NodeMemo = "node"
 
 // Keys of the memo of a run's workflow.
 const (
-	// NameMemo: name of its workflow.
-	NameMemo = "name"
-	// SubmittedMemo: when it was submitted, in RFC 3339 with nanoseconds.
-	SubmittedMemo = "submittedAt"
-	// StateMemo: state of an open run that Temporal does not know (paused, pending_approval, or running
-	// again after that), or "rejected" of one that has failed so; absent: what Temporal says.
-	StateMemo = "state"
 	// ProblemMemo: why the run cannot continue for now; absent or empty: it can.
 	ProblemMemo = "problem"
 	// RequestMemo: hash of the request that has started it under an idempotency key; absent: it had none.
 	RequestMemo = "request"
 )
 
-// DeadLettersAttribute is the search attribute (an Int) of a run that counts its dead-lettered tasks; absent: none.
-const DeadLettersAttribute = "SwitchyardDeadLetters"
+// Search attributes of a run, which package visibility describes.
+const (
+	WorkflowAttribute    = "SwitchyardWorkflow"
+	StateAttribute       = "SwitchyardState"
+	TriggerAttribute     = "SwitchyardTrigger"
+	ParentAttribute      = "SwitchyardParent"
+	LabelsAttribute      = "SwitchyardLabels"
+	NodesAttribute       = "SwitchyardNodes"
+	TypesAttribute       = "SwitchyardTypes"
+	TextAttribute        = "SwitchyardText"
+	SubmittedAttribute   = "SwitchyardSubmitted"
+	DeadLettersAttribute = "SwitchyardDeadLetters"
+)
+
+// What has started the newest generation of a run.
+const (
+	TriggerSubmit   = "submit"   // a person or a program, on a gateway
+	TriggerRerun    = "rerun"    // likewise, as a copy of another run
+	TriggerRetry    = "retry"    // likewise, after the run had ended
+	TriggerChild    = "child"    // a task of type run
+	TriggerSchedule = "schedule" // a schedule in Temporal
+	TriggerManual   = "manual"   // a person or a program, in Temporal
+)
 
 // ReportedProblemsAttribute is Temporal's own search attribute (a KeywordList) of a workflow whose workflow task fails
 // again and again; absent: it does not.
@@ -219,18 +256,30 @@ func ParseInstanceName(name string) (task string, index int, ok bool) {
 	return task, index, true
 }
 
-// FanOutID returns the workflow id of the child of a run that carries the instances of a task from a number on.
-func FanOutID(run string, generation int32, task string, from int) string {
-	return run + "/" + strconv.Itoa(int(generation)) + "/" + InstanceName(task, from)
+// FanOut identifies the child of a run that carries the instances of a task from a number on. The chain is that of the
+// run, so that a run that was reset starts children of its own beside those that still end.
+type FanOut struct {
+	Run, Chain string
+	Generation int32
+	Task       string
+	From       int
 }
 
-// ParseFanOutID is the inverse of FanOutID.
-func ParseFanOutID(id string) (run string, generation int32, task string, from int, ok bool) {
-	run, rest, _ := strings.Cut(id, "/")
-	number, instance, _ := strings.Cut(rest, "/")
+// ID returns the workflow id of the child, which is also where it keeps what it stores.
+func (f FanOut) ID() string {
+	return Home(f.Run+"/"+strconv.Itoa(int(f.Generation))+"/"+InstanceName(f.Task, f.From), f.Chain)
+}
+
+// ParseFanOutID is the inverse of FanOut.ID.
+func ParseFanOutID(id string) (f FanOut, ok bool) {
+	var number, instance string
+	f.Run, id, _ = strings.Cut(id, "/")
+	number, id, _ = strings.Cut(id, "/")
+	instance, f.Chain, _ = strings.Cut(id, "/")
 	n, err := strconv.ParseInt(number, 10, 32)
-	task, from, ok = ParseInstanceName(instance)
-	return run, int32(n), task, from, ok && err == nil && n >= 0 && run != ""
+	f.Generation = int32(n)
+	f.Task, f.From, ok = ParseInstanceName(instance)
+	return f, ok && err == nil && n >= 0 && f.Run != ""
 }
 
 const storedPrefix = "workflow:"
@@ -280,21 +329,6 @@ func KeyedRunID(workflow, key string) string {
 
 // NewExplainID returns a fresh id for a workflow that explains a task of a run.
 func NewExplainID(run string) string { return "explain:" + NewRunID(run) }
-
-// scheduledTime is what Temporal puts behind the id of a workflow that a schedule starts.
-const scheduledTime = "2006-01-02T15:04:05Z"
-
-// WorkflowOfRun returns the name of the workflow that a run id was made for: by NewRunID,
-// by KeyedRunID, or by a schedule.
-func WorkflowOfRun(id string) (workflow string, ok bool) {
-	if at := len(id) - len(scheduledTime); at > 1 && id[at-1] == '-' {
-		if _, err := time.Parse(scheduledTime, id[at:]); err == nil {
-			return id[:at-1], true
-		}
-	}
-	i := strings.LastIndexByte(id, '-')
-	return id[:max(i, 0)], i > 0 && i+1 < len(id)
-}
 
 // Home is where a run keeps what it stores: its id and its chain of executions.
 func Home(run, chain string) string {

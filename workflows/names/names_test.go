@@ -48,26 +48,10 @@ func TestRunID(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		id := NewRunID("my.flow-1")
-		workflow, ok := WorkflowOfRun(id)
-		if !form.MatchString(id) || seen[id] || !ok || workflow != "my.flow-1" {
-			t.Fatalf("%s: workflow %q %v, seen before: %v", id, workflow, ok, seen[id])
+		if !form.MatchString(id) || seen[id] {
+			t.Fatalf("%s, seen before: %v", id, seen[id])
 		}
 		seen[id] = true
-	}
-	for _, id := range []string{"", "flow", "-x", "flow-"} {
-		if workflow, ok := WorkflowOfRun(id); ok {
-			t.Errorf("%q is of workflow %q", id, workflow)
-		}
-	}
-}
-
-func TestWorkflowOfScheduledRun(t *testing.T) {
-	for id, want := range map[string]string{
-		"nightly-2026-11-22T15:04:05Z": "nightly", "Elt_pipe-line.-2026-11-22T15:04:05Z": "Elt_pipe-line.", "a-2026-11-22T15:04:65Z": "a-2026-11",
-	} {
-		if workflow, ok := WorkflowOfRun(id); !ok || workflow != want {
-			t.Errorf("%s: workflow %q, %v", id, workflow, ok)
-		}
 	}
 }
 
@@ -96,12 +80,14 @@ func TestKeyedRunID(t *testing.T) {
 }
 
 func TestFanOutIDs(t *testing.T) {
-	id := FanOutID("build-and-deploy-abc123", 2, "each", 4000)
-	if run, generation, task, from, ok := ParseFanOutID(id); !ok || run != "build-and-deploy-abc123" || generation != 2 || task != "each" || from != 4000 {
-		t.Errorf("%s is read as %s, %d, %s, %d, %v", id, run, generation, task, from, ok)
+	for _, chain := range []string{"", "0197f7a2-6c5e-7d21-8a8b-1f1d2c3b4a59"} {
+		f := FanOut{Run: "build-and-deploy-abc123", Chain: chain, Generation: 2, Task: "each", From: 4000}
+		if read, ok := ParseFanOutID(f.ID()); !ok || read != f {
+			t.Errorf("%s is read as %+v, %v", f.ID(), read, ok)
+		}
 	}
 	for _, id := range []string{"", "r", "r/1", "r/x/each[1]", "r/-1/each[1]", "/1/each[1]", "r/1/each", "r/1/each[-1]"} {
-		if _, _, _, _, ok := ParseFanOutID(id); ok {
+		if _, ok := ParseFanOutID(id); ok {
 			t.Errorf("%q is read", id)
 		}
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	Host string
 	// Policy is what containers may do beyond the harmless; nil: nothing.
 	Policy *v1.ContainerPolicy
+	// Mounts are directories that every container sees, unless its spec mounts something else in their place.
+	Mounts []*v1.Mount
 	// RegistryAuth are files with credentials for registries, by the names that specs
 	// call them by.
 	RegistryAuth map[string]string

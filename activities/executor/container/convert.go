@@ -33,6 +33,8 @@ type request struct {
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
 	held    heldMounts
+	// standing are the mounts of every container of the node.
+	standing []*v1.Mount
 	// image is the content address of the spec's image, ip the address in its network; empty: any.
 	image, ip string
 	// numa are the processors and memory to use; nil: any.
@@ -151,6 +153,12 @@ func mounts(r request) []mount.Mount {
 			continue
 		}
 		add(m.GetHostPath(), m.GetContainerPath(), m.GetReadOnly())
+	}
+	for _, m := range r.standing {
+		taken := func(other mount.Mount) bool { return filepath.Clean(other.Target) == m.GetContainerPath() }
+		if !slices.ContainsFunc(all, taken) {
+			add(m.GetHostPath(), m.GetContainerPath(), m.GetReadOnly())
+		}
 	}
 	return all
 }

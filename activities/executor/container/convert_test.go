@@ -1,11 +1,13 @@
 package container
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/docker/docker/api/types/mount"
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
@@ -48,7 +50,8 @@ func TestName(t *testing.T) {
 	id := rapid.Custom(func(t *rapid.T) executor.Identity {
 		part := rapid.OneOf(rapid.StringMatching(`[a-z0-9.-]{1,63}`), rapid.String(), rapid.StringN(150, 300, -1))
 		return executor.Identity{
-			Run: part.Draw(t, "run"), Task: part.Draw(t, "task"), Node: "n", Fleet: "f",
+			Run: part.Draw(t, "run"), Chain: rapid.StringMatching(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).Draw(t, "chain"),
+			Task: part.Draw(t, "task"), Node: "n", Fleet: "f",
 			Index: rapid.Int32Range(-1, 100_000).Draw(t, "index"), Attempt: rapid.Int32Range(0, 9).Draw(t, "attempt"),
 			Claim: rapid.Int32Range(1, 1000).Draw(t, "claim"),
 		}
@@ -65,7 +68,9 @@ func TestName(t *testing.T) {
 		b.Claim++
 		c := a
 		c.Run += "x"
-		if Name(b) == name || Name(c) == name {
+		d := a
+		d.Chain = "x" + d.Chain
+		if Name(b) == name || Name(c) == name || Name(d) == name {
 			t.Fatalf("two have the name %q", name)
 		}
 		gotID, got, ok := identity(labels(executor.Attempt{ID: "id", Identity: a}))
@@ -130,5 +135,20 @@ func TestDoorsFollowNoLink(t *testing.T) {
 	}
 	if got := modeOf(t, dir+"/input.json"); got != 0o600 {
 		t.Errorf("the input has the mode %o", got)
+	}
+}
+
+// A container sees the standing mounts of its node, but where its spec mounts something else.
+func TestStandingMounts(t *testing.T) {
+	all := mounts(request{
+		spec:     &v1.ContainerSpec{Mounts: []*v1.Mount{{HostPath: "/own", ContainerPath: "/data/"}}},
+		standing: []*v1.Mount{{HostPath: "/srv/data", ContainerPath: "/data"}, {HostPath: "/srv/models", ContainerPath: "/models", ReadOnly: true}},
+	})
+	want := []mount.Mount{
+		{Type: mount.TypeBind, Source: "/own", Target: "/data/"},
+		{Type: mount.TypeBind, Source: "/srv/models", Target: "/models", ReadOnly: true},
+	}
+	if !slices.EqualFunc(all, want, func(a, b mount.Mount) bool { return reflect.DeepEqual(a, b) }) {
+		t.Errorf("it mounts %+v, want %+v", all, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 const (
 	labelID      = "switchyard.id"
 	labelRun     = "switchyard.run"
+	labelChain   = "switchyard.chain"
 	labelTask    = "switchyard.task"
 	labelIndex   = "switchyard.index"
 	labelAttempt = "switchyard.attempt"
@@ -32,11 +33,17 @@ const keptSuffix = "-kept"
 // maxName bounds a name; the engine's own bound is that of a file name.
 const maxName = 200
 
-// Name is the name of an attempt's container: "switchyard-<run>-<task>-<index>-c<claim>".
-// Index 0 stands for a task that is not fanned out. Characters that an engine does not
+// chainLength is how much of a chain a name has: the first group of a UUID.
+const chainLength = 8
+
+// Name is the name of an attempt's container: "switchyard-<run>-<task>-<index>-c<claim>-<chain>".
+// Index 0 stands for a task that is not fanned out, and of the chain there is the beginning. Characters that an engine does not
 // take become "-", and a name that is too long is cut; a hash then tells it from others.
 func Name(id executor.Identity) string {
 	suffix := fmt.Sprintf("-%d-c%d", max(id.Index, 0), id.Claim)
+	if id.Chain != "" {
+		suffix += "-" + id.Chain[:min(len(id.Chain), chainLength)]
+	}
 	exact := "switchyard-" + id.Run + "-" + id.Task
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r)) {
@@ -57,6 +64,7 @@ func labels(a executor.Attempt) map[string]string {
 	return map[string]string{
 		labelID:      a.ID,
 		labelRun:     a.Identity.Run,
+		labelChain:   a.Identity.Chain,
 		labelTask:    a.Identity.Task,
 		labelIndex:   strconv.Itoa(int(a.Identity.Index)),
 		labelAttempt: strconv.Itoa(int(a.Identity.Attempt)),
@@ -68,7 +76,7 @@ func labels(a executor.Attempt) map[string]string {
 
 // identity is the inverse of labels; false: they are not ours.
 func identity(labels map[string]string) (id string, of executor.Identity, ok bool) {
-	of = executor.Identity{Run: labels[labelRun], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
+	of = executor.Identity{Run: labels[labelRun], Chain: labels[labelChain], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
 	id, ok = labels[labelID], true
 	for label, to := range map[string]*int32{labelIndex: &of.Index, labelAttempt: &of.Attempt, labelClaim: &of.Claim} {
 		n, err := strconv.ParseInt(labels[label], 10, 32)

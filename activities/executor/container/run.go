@@ -61,7 +61,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	if err := e.Available(); err != nil {
 		return nil, err
 	}
-	req := request{spec: spec, attempt: a, held: held}
+	req := request{spec: spec, attempt: a, held: held, standing: e.opts.Mounts}
 	if req.numa, err = numaOf(topology, a); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		return executor.Result{}, errors.Join(fmt.Errorf("container %s: %w", r.name, r.exit.err), r.out.err)
 	}
 	result := executor.Result{
-		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image),
+		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image), Container: shortID(r.id),
 		// With the lease lost, whoever enforces it may have ended it.
 		Stopped: stopped || r.attempt.Lease.Lost(),
 	}
@@ -286,6 +286,9 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 
 // printPatience is how long the output of a container that was stopped may take.
 const printPatience = 10 * time.Second
+
+// shortID is the start of a container's id that engines list and take.
+func shortID(id string) string { return id[:min(len(id), 12)] }
 
 // digest is the content part of a content address.
 func digest(image string) string { return image[strings.LastIndexByte(image, '@')+1:] }

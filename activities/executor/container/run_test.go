@@ -229,10 +229,10 @@ func TestOutOfMemory(t *testing.T) {
 			a, _, _ := attempt(t, map[string]any{"command": test.command})
 			a.Limits.Memory = 32 << 20
 			r, err := e.Run(t.Context(), a, func() {})
-			if r.Image == "" {
-				t.Error("the result names no image")
+			if r.Image == "" || r.Container == "" {
+				t.Errorf("the result names no image or no container: %+v", r)
 			}
-			if r.Image = ""; err != nil || r != test.want {
+			if r.Image, r.Container = "", ""; err != nil || r != test.want {
 				t.Errorf("result %+v, error %v, want %+v", r, err, test.want)
 			}
 		})

@@ -37,7 +37,7 @@ type Harness struct {
 	// OnlyCodes says that a program that exits with 128 and the number of a signal cannot
 	// be told from one that the signal ended.
 	OnlyCodes bool
-	// Image says that results name the image of a container.
+	// Image says that results name a container and its image.
 	Image bool
 	// Memory says that the memory of attempts is limited here.
 	Memory bool
@@ -137,6 +137,9 @@ func (h Harness) finish(t *testing.T, ctx context.Context, e executor.Executor, 
 	}
 	if (r.Image != "") != h.Image {
 		t.Errorf("the result names the image %q", r.Image)
+	}
+	if (r.Container != "") != h.Image {
+		t.Errorf("the result names the container %q", r.Container)
 	}
 	if n := c.spawns.Load(); n != 1 {
 		t.Errorf("spawned was called %d times, want once", n)

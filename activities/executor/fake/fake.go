@@ -239,7 +239,7 @@ func (e *Executor) gate(task string) chan struct{} {
 }
 
 // taskOf is the task that an attempt belongs to: its environment says so, and
-// where it has none, its id "<run>/<task>/c<claim>".
+// where it has none, its id "<run>@<chain>/<task>/c<claim>".
 func taskOf(a executor.Attempt) string {
 	if task := a.Env["SWITCHYARD_TASK"]; task != "" {
 		return task

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 func needCgroups(t *testing.T) Mechanism {
 	t.Helper()
 	if mechanismsHere(t)[0] != Cgroup {
-		t.Skip("no cgroups here")
+		testneeds.Missing(t, "no cgroups here")
 	}
 	return Cgroup
 }

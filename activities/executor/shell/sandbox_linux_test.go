@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
 // needSandbox makes an Executor that can make sandboxes, or skips.
@@ -24,7 +25,7 @@ func needSandbox(t *testing.T, o Options) *Executor {
 	t.Helper()
 	e := newExecutor(t, o)
 	if err := e.CanSandbox(); err != nil {
-		t.Skipf("no sandboxes here: %v", err)
+		testneeds.Missing(t, "no sandboxes here: %v", err)
 	}
 	return e
 }
@@ -138,7 +139,7 @@ func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
 	// A program that belongs to root and is setuid.
 	program, err := os.ReadFile("/usr/bin/id")
 	if err != nil {
-		t.Skip(err)
+		testneeds.Missing(t, "%v", err)
 	}
 	path := filepath.Join(s.base, "id")
 	if err := errors.Join(os.WriteFile(path, program, 0o755), os.Chmod(path, 0o755|os.ModeSetuid)); err != nil {

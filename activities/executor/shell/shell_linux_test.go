@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 // run runs a command line and returns what it printed.
@@ -355,7 +356,7 @@ func TestMarkIsNotTheOnlyTrace(t *testing.T) {
 
 func TestNestedCgroupsGoToo(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
-		t.Skip("no cgroups here")
+		testneeds.Missing(t, "no cgroups here")
 	}
 	e := newExecutor(t, Options{Mechanism: Cgroup})
 	all := e.trees.(*cgroups)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 const (
@@ -163,7 +164,7 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 // rest is ended by the next worker that starts, where there are cgroups.
 func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
-		t.Skip("no cgroups here")
+		testneeds.Missing(t, "no cgroups here")
 	}
 	h := startHelper(t, Cgroup, "")
 	h.kill(t)
@@ -180,7 +181,7 @@ func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
 // A living worker's tasks are none of the business of the next one.
 func TestNextWorkerLeavesALivingOneAlone(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
-		t.Skip("no cgroups here")
+		testneeds.Missing(t, "no cgroups here")
 	}
 	h := startHelper(t, Cgroup, "")
 	newExecutor(t, Options{Mechanism: Cgroup})

@@ -196,16 +196,13 @@ func (y *Yard) judgeOutput(id, name string, task runTask, all []*containerMarks)
 	if task.State != "completed" {
 		return nil
 	}
+	log, err := y.must("runs", "logs", id, name, "--stdout")
+	if err != nil {
+		return err
+	}
 	y.mu.Lock()
 	whole := len(y.strikes[engineName]) == 0
 	y.mu.Unlock()
-	log := ""
-	first, err := y.command(0, "runs", "logs", id, name, "--stdout")
-	if lost := err == nil && strings.Contains(first.stderr, "is not in the gateway's store"); whole || !lost {
-		if log, err = y.must("runs", "logs", id, name, "--stdout"); err != nil {
-			return err
-		}
-	}
 	for what, text := range map[string]string{"result": task.Result.Stdout, "log": log} {
 		if err := judgeLines(text, whole, all); err != nil {
 			return fmt.Errorf("the output of task %s of %s in its %s: %w\n%s", name, id, what, err, text[max(0, len(text)-300):])

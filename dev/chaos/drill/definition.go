@@ -12,6 +12,8 @@ type definition struct {
 	Name        string              `json:"name"`
 	Tasks       map[string]taskSpec `json:"tasks"`
 	Concurrency map[string]any      `json:"concurrency,omitempty"`
+	// FailurePolicy is halt, or empty: continue.
+	FailurePolicy string `json:"failurePolicy,omitempty"`
 }
 
 type taskSpec struct {

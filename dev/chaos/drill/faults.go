@@ -3,6 +3,8 @@ package drill
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -27,10 +29,19 @@ func (f *faults) run(length time.Duration) error {
 		{"gateway killed", f.killGateway},
 		{"server killed", f.killServer},
 	}
+	// With the marks and the logs beside it, this tells the cause of what the soak finds.
+	log, err := os.Create(filepath.Join(f.yard.Dir, "faults"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	for end := time.Now().Add(length); time.Now().Before(end); {
-		kind := kinds[f.dice.IntN(len(kinds))]
+		kind, began := kinds[f.dice.IntN(len(kinds))], time.Now()
 		if err := kind.fault(); err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+		if _, err := fmt.Fprintf(log, "%s to %s %s\n", began.UTC().Format(time.RFC3339Nano), time.Now().UTC().Format(time.RFC3339Nano), kind.name); err != nil {
+			return err
 		}
 		f.counts[kind.name]++
 		if err := f.yard.pause(f.between(0, 2*time.Second)); err != nil {

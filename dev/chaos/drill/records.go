@@ -38,6 +38,11 @@ func lostCompletion(y *Yard) error {
 		if t := r.Tasks[task]; t.Node != "a" {
 			return fmt.Errorf("task %s was done on a and is told to have run on %q", task, t.Node)
 		}
+		// The attempt that was answered for has printed nothing itself.
+		printed, err := y.must("runs", "logs", id, task, "--stdout")
+		if err != nil || printed != r.Tasks[task].Result.Stdout {
+			return errors.Join(err, fmt.Errorf("the log of task %s, attempt %d, is %q, its result %q", task, r.Tasks[task].Attempt, printed, r.Tasks[task].Result.Stdout))
+		}
 	}
 	y.link("a", "temporal").Restore()
 	return y.unchanged(r)

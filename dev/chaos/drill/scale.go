@@ -9,6 +9,8 @@ type Scale struct {
 	Heartbeat time.Duration
 	// Short is an interruption that running tasks must not notice, Long one that no attempt survives.
 	Short, Long time.Duration
+	// Outage is how long the store is away at least.
+	Outage time.Duration
 	// Slack is what a step may take beyond its time-outs.
 	Slack time.Duration
 	// Limit is how long something may take that has no time-out of its own.
@@ -26,11 +28,11 @@ type Scale struct {
 // else meanwhile.
 var (
 	Full = Scale{
-		Name: "full", Heartbeat: 15 * time.Second, Short: 3 * time.Second, Long: time.Minute,
+		Name: "full", Heartbeat: 15 * time.Second, Short: 3 * time.Second, Long: time.Minute, Outage: time.Minute,
 		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500, Rounds: 50,
 	}
 	Fast = Scale{
-		Name: "fast", Heartbeat: 3 * time.Second, Short: time.Second, Long: 8 * time.Second,
+		Name: "fast", Heartbeat: 3 * time.Second, Short: time.Second, Long: 8 * time.Second, Outage: 5 * time.Second,
 		Slack: 20 * time.Second, Limit: 90 * time.Second, Drains: 6, Instances: 600, Rounds: 3,
 	}
 )

@@ -44,6 +44,15 @@ func Scenarios() []Scenario {
 		{Name: "adopt", Says: "kill -9 and restart of a worker with running containers", run: adopt, patient: true},
 		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
 		{Name: "store-away", Says: "the store is away while runs are at every stage", run: storeAway, patient: true},
+		{Name: "store-errors", Says: "the store answers with errors while runs are at every stage", run: storeErrors, patient: true},
+		{Name: "store-slow", Says: "the store answers after 20 s while runs are at every stage", run: storeSlow, patient: true},
+		{Name: "store-mounts", Says: "the file system of the store is full, and then gone, while runs end", run: storeMounts, patient: true},
+		{Name: "slow-readers", Says: "clients follow a large log at 1 KiB/s", run: slowReaders, patient: true},
+		{Name: "lost-slot", Says: "kill -9 and restart of a worker whose places are all taken", run: lostSlot},
+		{Name: "kill-final", Says: "tasks are killed whose node cannot be told, and the control process dies", run: killFinal},
+		{Name: "stop-gateways", Says: "SIGSTOP and kill -9 of each of two gateways while tasks are handed out", run: stopGateways, patient: true},
+		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener},
+		{Name: "retry-halted", Says: "a run is retried in whose fan-outs some instances never started", run: retryHalted, patient: true},
 		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"go.temporal.io/api/enums/v1"
-
 	"switchyard/dev/embedded"
-	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // Variables that hold the database file and the address of the server that this process is to be.
@@ -41,7 +39,7 @@ func serveTemporal(db string) error {
 	defer stop()
 	server, err := embedded.Start(ctx, embedded.Options{
 		DBFile: db, Address: os.Getenv(addressVariable), Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		SearchAttributes: map[string]enums.IndexedValueType{names.DeadLettersAttribute: enums.INDEXED_VALUE_TYPE_INT},
+		SearchAttributes: visibility.Types(),
 	})
 	if err != nil {
 		return err

@@ -9,14 +9,87 @@ import (
 	"time"
 )
 
-// storeAway takes the store of the gateway away while runs are at every stage that reads or
-// writes it: they are submitted, fan out, evaluate conditions, retry, end, and end as a child.
-// Each waits and says why; nothing fails, nothing is done twice, and nothing is missing.
+// storeAway takes the folder of the store away.
 func storeAway(y *Yard) error {
+	return y.storeOutage(
+		func() error { return os.Rename(y.storeDir(), y.storeDir()+"-away") },
+		func() error { return os.Rename(y.storeDir()+"-away", y.storeDir()) })
+}
+
+// storeErrors has a bucket answer everything with an error.
+func storeErrors(y *Yard) error {
+	b, err := y.startBucket()
+	if err != nil {
+		return err
+	}
+	return y.storeOutage(
+		func() error { b.setFault(refuse); return nil },
+		func() error { b.setFault(nil); return nil })
+}
+
+// storeSlow has a bucket answer later than anyone waits.
+func storeSlow(y *Yard) error {
+	b, err := y.startBucket()
+	if err != nil {
+		return err
+	}
+	return y.storeOutage(
+		func() error { b.setFault(delay); return nil },
+		func() error { b.setFault(nil); return nil })
+}
+
+// outageRuns are the runs of an outage of the store, each before another stage that reads or writes it.
+type outageRuns struct {
+	conditions, fanOut, end, parent, child, long, failed string
+}
+
+// storeOutage begins an outage of the store while runs are at every stage that reads or writes it: they are submitted,
+// fan out, evaluate conditions, continue as new, end, end as a child, and are retried. Each waits and says why; nothing
+// fails, nothing is done twice, and nothing is missing.
+func (y *Yard) storeOutage(begin, end func() error) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
 	gate := y.gate("stage")
+	runs, err := y.startOutageRuns(gate)
+	if err != nil {
+		return err
+	}
+	gone := time.Now()
+	if err := begin(); err != nil {
+		return err
+	}
+	retried := make(chan error, 1)
+	go func() { retried <- y.retryInOutage(runs.failed) }()
+	if err := y.open(gate); err != nil {
+		return errors.Join(err, <-retried)
+	}
+	late, err := y.submit(y.crowd("late", 2, job{ticks: 1}))
+	if err != nil {
+		return errors.Join(err, <-retried)
+	}
+	told := y.awaitProblems(runs.conditions, runs.end, runs.child, runs.long)
+	if told == nil {
+		told = y.pause(y.Scale.Outage - time.Since(gone))
+	}
+	if err := errors.Join(told, end(), <-retried); err != nil {
+		return err
+	}
+	y.report("the store was away for %.1f s", time.Since(gone).Seconds())
+
+	for _, id := range []string{runs.conditions, runs.fanOut, runs.end, runs.parent, runs.long, runs.failed, late} {
+		if err := y.survivedOutage(id); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(y.isGeneration(runs.failed, 1), y.hasContinued(runs.long), y.logIsWhole(runs.end, "t0"), y.logIsWhole(late, "t0")); err != nil {
+		return err
+	}
+	return y.oneChild("parent", runs.parent, runs.child)
+}
+
+// startOutageRuns starts the runs and waits until each is where the outage is to find it.
+func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 	output := `printf 'word=yes\nfill=%040000d\n' 0 > "$SWITCHYARD_OUTPUT"`
 	conditions := y.crowd("conditions", 1, job{last: output})
 	conditions.Tasks["gate"] = y.task(job{gate: gate})
@@ -27,92 +100,151 @@ func storeAway(y *Yard) error {
 		"gate": y.task(job{gate: gate}), "each": y.task(job{after: []string{"gate"}, instances: 20}),
 		"large": y.task(job{after: []string{"each"}, last: output}), "last": y.task(job{after: []string{"large"}}),
 	}}
-	parent := y.parent("parent", job{gate: gate})
-	end := y.crowd("end", 1, job{gate: gate})
-	stages := []struct {
+	// What the instances print fills the history past the bound at which the run continues as new.
+	long := definition{Name: "long", Tasks: map[string]taskSpec{
+		"each": y.task(job{instances: noisyInstances, last: noise}),
+		"gate": y.task(job{gate: gate, after: []string{"each"}}), "after": y.task(job{after: []string{"gate"}}),
+	}}
+	failed := y.crowd("failed", 1, job{once: y.gate("once")})
+	failed.Tasks["t0"].Retry["maxRetries"] = 0
+
+	var runs outageRuns
+	for _, stage := range []struct {
+		id *string
 		definition
-		first string // task that runs when the store goes away
-	}{{conditions, "gate"}, {fanOut, "gate"}, {end, "t0"}, {parent, ""}}
-	var ids []string
-	for _, stage := range stages {
-		id, err := y.submit(stage.definition)
-		if err != nil {
-			return err
+		first string // task that runs when the outage begins; empty: none is waited for
+	}{
+		{&runs.long, long, "gate"}, {&runs.conditions, conditions, "gate"}, {&runs.fanOut, fanOut, "gate"},
+		{&runs.end, y.crowd("end", 1, job{gate: gate}), "t0"}, {&runs.parent, y.parent("parent", job{gate: gate}), ""}, {&runs.failed, failed, ""},
+	} {
+		var err error
+		if *stage.id, err = y.submit(stage.definition); err != nil {
+			return nil, err
 		}
-		ids = append(ids, id)
 		if stage.first != "" {
-			if err := y.awaitStarted(id, []string{stage.first}, "", 1); err != nil {
-				return err
+			if err := y.awaitStarted(*stage.id, []string{stage.first}, "", 1); err != nil {
+				return nil, err
 			}
 		}
 	}
-	var child string
-	err := y.eventually("the child runs, and what the condition reads is there", func() (bool, error) {
-		r, err := y.get(ids[3])
+	if r, err := y.awaitEnd(runs.failed); err != nil || r.State != "failed" {
+		return nil, errors.Join(err, fmt.Errorf("run %s has not failed", runs.failed))
+	}
+	return &runs, y.eventually("the child runs, and what the condition reads is there", func() (bool, error) {
+		r, err := y.get(runs.parent)
 		if err != nil {
 			return false, err
 		}
-		read, err := y.get(ids[0])
+		read, err := y.get(runs.conditions)
 		if err != nil {
 			return false, err
 		}
-		child = r.Tasks["child"].ChildRun
-		n, err := y.started(child, []string{"work"}, "")
+		runs.child = r.Tasks["child"].ChildRun
+		n, err := y.started(runs.child, []string{"work"}, "")
 		return n == 1 && read.Tasks["t0"].State == "completed", err
 	})
-	if err != nil {
-		return err
-	}
+}
 
-	gone := time.Now()
-	if err := os.Rename(y.storeDir(), y.storeDir()+"-away"); err != nil {
-		return err
-	}
-	if err := y.open(gate); err != nil {
-		return err
-	}
-	late, err := y.submit(y.crowd("late", 2, job{ticks: 1}))
-	if err != nil {
-		return err
-	}
-	told := y.eventually("runs say that they wait for the store", func() (bool, error) {
-		for _, id := range []string{ids[0], ids[2], child} {
+// A control character takes six bytes in a history.
+const (
+	noisyInstances = 120
+	noise          = `head -c 24000 /dev/zero | tr '\0' '\1' >&2`
+)
+
+// awaitProblems waits until runs say that they wait for the store.
+func (y *Yard) awaitProblems(ids ...string) error {
+	silent := ""
+	err := y.eventually("runs say that they wait for the store", func() (bool, error) {
+		for _, id := range ids {
 			r, err := y.get(id)
 			if err != nil || ended(r.State) {
-				return false, err
+				return false, errors.Join(err, fmt.Errorf("run %s is %s in the outage", id, r.State))
 			}
 			if !strings.HasPrefix(r.Problem, "waits to ") {
+				silent = id
 				return false, nil
 			}
 		}
 		return true, nil
 	})
-	if told == nil {
-		told = y.pause(storeOutage - time.Since(gone))
+	if err != nil && silent != "" {
+		err = fmt.Errorf("%w; run %s does not", err, silent)
 	}
-	if err := errors.Join(told, os.Rename(y.storeDir()+"-away", y.storeDir())); err != nil {
-		return err
-	}
-	y.report("the store was away for %.1f s", time.Since(gone).Seconds())
-
-	for _, id := range append(ids, late) {
-		r, err := y.finished(id)
-		if err != nil {
-			return err
-		}
-		if r.Problem != "" {
-			return fmt.Errorf("run %s has ended and still %s", id, r.Problem)
-		}
-		for name, task := range r.Tasks {
-			if task.Attempt != 0 {
-				return fmt.Errorf("task %s of %s took %d attempts", name, id, task.Attempt+1)
-			}
-		}
-	}
-	return y.oneChild("parent", ids[3], child)
+	return err
 }
 
-// storeOutage is how long the store is away at least.
-const storeOutage = 5 * time.Second
+// retryInOutage retries a run. If the outage is longer than a call waits, it says so.
+func (y *Yard) retryInOutage(id string) error {
+	a, err := y.command(0, "runs", "retry", id)
+	if err != nil || a.code == 0 {
+		return err
+	}
+	if a.code != 3 || !strings.Contains(a.stderr, "the store did not answer") {
+		return fmt.Errorf("the retry of %s exits with %d: %s", id, a.code, a.stderr)
+	}
+	_, err = y.must("runs", "retry", id)
+	return err
+}
+
+// survivedOutage waits for the end of a run whose tasks took one attempt each.
+func (y *Yard) survivedOutage(id string) error {
+	r, err := y.finished(id)
+	if err != nil {
+		return err
+	}
+	if r.Problem != "" {
+		err = fmt.Errorf("run %s has ended and still %s", id, r.Problem)
+	}
+	for name, task := range r.Tasks {
+		if task.Attempt != 0 {
+			err = errors.Join(err, fmt.Errorf("task %s of %s took %d attempts", name, id, task.Attempt+1))
+		}
+	}
+	return err
+}
+
+func (y *Yard) isGeneration(id string, want int) error {
+	r, err := y.get(id)
+	if err == nil && r.Generation != want {
+		err = fmt.Errorf("run %s is in generation %d, not %d", id, r.Generation, want)
+	}
+	return err
+}
+
+// hasContinued reports whether a run has continued as new.
+func (y *Yard) hasContinued(id string) error {
+	c, err := y.dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	desc, err := c.DescribeWorkflowExecution(y.ctx, id, "")
+	if err != nil {
+		return err
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	if info.GetFirstRunId() == info.GetExecution().GetRunId() {
+		return fmt.Errorf("run %s has ended in its first execution, after %d events and %d bytes of history",
+			info.GetExecution().GetWorkflowId(), info.GetHistoryLength(), info.GetHistorySizeBytes())
+	}
+	return nil
+}
+
+// logIsWhole waits until the log of a task is in the store, where its worker has brought it since.
+func (y *Yard) logIsWhole(id, task string) error {
+	r, err := y.get(id)
+	if err != nil {
+		return err
+	}
+	want, got := r.Tasks[task].Result.Stdout, ""
+	err = y.eventually("the log of "+id+" is whole", func() (bool, error) {
+		got, err = y.must("runs", "logs", id, task, "--stdout")
+		return got == want, err
+	})
+	if err != nil {
+		err = fmt.Errorf("%w; it is %q, and the result %q", err, got, want)
+	}
+	return err
+}
 
 func (y *Yard) storeDir() string { return filepath.Join(y.Dir, "store") }

@@ -48,10 +48,15 @@ func terminateRun(y *Yard) error {
 
 // terminate ends a workflow as `temporal workflow terminate` does.
 func (y *Yard) terminate(id string) error {
-	c, err := client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := y.dial()
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return c.TerminateWorkflow(y.ctx, id, "", "a drill")
+}
+
+// dial returns a client of the yard's server.
+func (y *Yard) dial() (client.Client, error) {
+	return client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }

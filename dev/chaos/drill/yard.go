@@ -37,6 +37,8 @@ type Yard struct {
 	ctx      context.Context
 	temporal string  // address of the server
 	engine   *engine // nil: the yard has no container engine of its own
+	store    string  // where its gateways keep their values
+	bucket   *bucket // nil: that is a folder
 	gateways []string
 
 	mu        sync.Mutex
@@ -51,6 +53,7 @@ func openYard(ctx context.Context, o Options) (*Yard, error) {
 		o.Report = io.Discard
 	}
 	y := &Yard{Options: o, ctx: ctx, processes: map[string]*process{}, proxies: map[string]*Proxy{}, strikes: map[string][]time.Time{}}
+	y.store = y.storeDir()
 	for _, folder := range []string{"marks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(o.Dir, folder), 0o700); err != nil {
 			return nil, err
@@ -82,8 +85,8 @@ func (y *Yard) startGateway() error {
 
 // restartGateway starts a gateway at the address that it had.
 func (y *Yard) restartGateway(i int) error {
-	p, err := startProcess(y.Dir, gatewayName(i), append(y.env(), "TEMPORAL_ADDRESS="+y.temporal), y.Binary,
-		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.storeDir())
+	p, err := startProcess(y.Dir, gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
+		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.store)
 	if err != nil {
 		return err
 	}
@@ -263,6 +266,9 @@ func (y *Yard) close() error {
 	}
 	for _, p := range y.proxies {
 		p.Close()
+	}
+	if y.bucket != nil {
+		errs = append(errs, y.bucket.server.Close())
 	}
 	return errors.Join(append(errs, y.awaitNoProcess())...)
 }

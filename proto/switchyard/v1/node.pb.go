@@ -72,7 +72,11 @@ type NodeSnapshot struct {
 	// Identity of the store that the worker uses; empty while the worker cannot read it.
 	Store string `protobuf:"bytes,22,opt,name=store,proto3" json:"store,omitempty"`
 	// Why the worker cannot use its store, for people; empty when it can. The node gets no tasks meanwhile.
-	StoreProblem  string `protobuf:"bytes,23,opt,name=store_problem,json=storeProblem,proto3" json:"store_problem,omitempty"`
+	StoreProblem string `protobuf:"bytes,23,opt,name=store_problem,json=storeProblem,proto3" json:"store_problem,omitempty"`
+	// Values that the worker keeps on the node until it reaches its gateway again.
+	Spooled int64 `protobuf:"varint,24,opt,name=spooled,proto3" json:"spooled,omitempty"`
+	// Where the worker serves figures for Prometheus; empty: nowhere.
+	MetricsUrl    string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -264,6 +268,20 @@ func (x *NodeSnapshot) GetStore() string {
 func (x *NodeSnapshot) GetStoreProblem() string {
 	if x != nil {
 		return x.StoreProblem
+	}
+	return ""
+}
+
+func (x *NodeSnapshot) GetSpooled() int64 {
+	if x != nil {
+		return x.Spooled
+	}
+	return 0
+}
+
+func (x *NodeSnapshot) GetMetricsUrl() string {
+	if x != nil {
+		return x.MetricsUrl
 	}
 	return ""
 }
@@ -1033,7 +1051,9 @@ type Node struct {
 	// A draining node of which nothing is left to finish.
 	Drained bool `protobuf:"varint,20,opt,name=drained,proto3" json:"drained,omitempty"`
 	// The newest heartbeat, with the attempts that hold a place; left out of lists.
-	Snapshot      *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Snapshot *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// How many dispatches it has not picked up, or not started, since the placement queue has its owner.
+	Suspicions    int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1233,13 @@ func (x *Node) GetSnapshot() *NodeSnapshot {
 		return x.Snapshot
 	}
 	return nil
+}
+
+func (x *Node) GetSuspicions() int32 {
+	if x != nil {
+		return x.Suspicions
+	}
+	return 0
 }
 
 // NodeAmount is how much of something a node has.
@@ -1478,7 +1505,9 @@ type NodeDrain struct {
 	// What still runs by then is ended and moved; absent: all of it may finish.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Why, for people.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who; empty: not known.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1527,11 +1556,18 @@ func (x *NodeDrain) GetReason() string {
 	return ""
 }
 
+func (x *NodeDrain) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
 var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\b\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\b\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1558,7 +1594,10 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"containers\x18\x15 \x01(\v2\x1e.switchyard.v1.ContainerPolicyR\n" +
 	"containers\x12\x14\n" +
 	"\x05store\x18\x16 \x01(\tR\x05store\x12#\n" +
-	"\rstore_problem\x18\x17 \x01(\tR\fstoreProblem\x1a?\n" +
+	"\rstore_problem\x18\x17 \x01(\tR\fstoreProblem\x12\x18\n" +
+	"\aspooled\x18\x18 \x01(\x03R\aspooled\x12\x1f\n" +
+	"\vmetrics_url\x18\x19 \x01(\tR\n" +
+	"metricsUrl\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
@@ -1618,7 +1657,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
 	"\n" +
-	"_numa_node\"\x8b\b\n" +
+	"_numa_node\"\xab\b\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
 	"\x05state\x18\x02 \x01(\tB'\xbaH$r\"R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12\x16\n" +
@@ -1643,7 +1682,10 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\rbenched_until\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\fbenchedUntil\x12A\n" +
 	"\x0edrain_deadline\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\rdrainDeadline\x12\x18\n" +
 	"\adrained\x18\x14 \x01(\bR\adrained\x127\n" +
-	"\bsnapshot\x18\x15 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x1a?\n" +
+	"\bsnapshot\x18\x15 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x12\x1e\n" +
+	"\n" +
+	"suspicions\x18\x16 \x01(\x05R\n" +
+	"suspicions\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
@@ -1668,10 +1710,11 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\amachine\x18\x03 \x01(\tR\amachine\x12\x1c\n" +
 	"\texclusive\x18\x04 \x01(\bR\texclusive\x12>\n" +
 	"\roffline_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fofflineAfter\x127\n" +
-	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\"[\n" +
+	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\"k\n" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reasonB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02byB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_node_proto_rawDescOnce sync.Once

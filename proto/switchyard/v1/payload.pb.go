@@ -61,7 +61,12 @@ type RunInput struct {
 	Stored string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
 	// Chain of executions under whose name the run keeps what it stores: the id of the first one, or of the one that a reset has
 	// begun. Empty: the execution begins it.
-	Chain         string `protobuf:"bytes,16,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,16,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Who submitted the run, or started this generation of it; empty: not known.
+	By string `protobuf:"bytes,17,opt,name=by,proto3" json:"by,omitempty"`
+	// Name of a stored workflow that the run is of. Whoever starts a run in Temporal gives this, and `input`, in place of the
+	// definition; the run reads that at its start. Empty: the definition is here.
+	Workflow      string `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -208,6 +213,20 @@ func (x *RunInput) GetChain() string {
 	return ""
 }
 
+func (x *RunInput) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RunInput) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
 // Again says what a new generation of a run does again.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,9 +322,8 @@ type Part struct {
 	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Claims up to this one may have been given to instances in generations before.
 	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Generation in which the part was carried through before: what completed there is kept. Absent: none, or it is done
-	// anew.
-	Before *int32 `protobuf:"varint,15,opt,name=before,proto3,oneof" json:"before,omitempty"`
+	// Workflow that carried the part through before: what completed there is kept. Empty: none, or it is done anew.
+	Before string `protobuf:"bytes,15,opt,name=before,proto3" json:"before,omitempty"`
 	// What other parts have learned of the instances for automatic batches; absent: nothing.
 	Pace *Pace `protobuf:"bytes,16,opt,name=pace,proto3" json:"pace,omitempty"`
 	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
@@ -444,11 +462,11 @@ func (x *Part) GetClaim() int32 {
 	return 0
 }
 
-func (x *Part) GetBefore() int32 {
-	if x != nil && x.Before != nil {
-		return *x.Before
+func (x *Part) GetBefore() string {
+	if x != nil {
+		return x.Before
 	}
-	return 0
+	return ""
 }
 
 func (x *Part) GetPace() *Pace {
@@ -539,7 +557,9 @@ type PartOrder struct {
 	// Everything is killed by a person, and why, in one line; empty: it is not.
 	Killed string `protobuf:"bytes,4,opt,name=killed,proto3" json:"killed,omitempty"`
 	// Why it is halted, as a word: "halt" (with the run) or "max_failures"; empty: it is not, or by an older release.
-	HaltReason    string `protobuf:"bytes,5,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	HaltReason string `protobuf:"bytes,5,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	// Who cancelled it and why, in one line; may be empty.
+	CancelReason  string `protobuf:"bytes,6,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,6 +625,13 @@ func (x *PartOrder) GetKilled() string {
 func (x *PartOrder) GetHaltReason() string {
 	if x != nil {
 		return x.HaltReason
+	}
+	return ""
+}
+
+func (x *PartOrder) GetCancelReason() string {
+	if x != nil {
+		return x.CancelReason
 	}
 	return ""
 }
@@ -795,7 +822,11 @@ type PartReport struct {
 	// What the part has learned of its instances for automatic batches; absent: nothing.
 	Pace *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
 	// First execution of the workflow that carries it through: kept by the run; empty: it has not begun.
-	First         string `protobuf:"bytes,14,opt,name=first,proto3" json:"first,omitempty"`
+	First string `protobuf:"bytes,14,opt,name=first,proto3" json:"first,omitempty"`
+	// Chain of the run in the id of that workflow. A run that was reset takes no reports of parts that it has not opened.
+	Chain string `protobuf:"bytes,15,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Nodes that instances were sent to, the first of them where there are many.
+	Nodes         []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,6 +959,20 @@ func (x *PartReport) GetFirst() string {
 	return ""
 }
 
+func (x *PartReport) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
+func (x *PartReport) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 // ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1008,8 +1053,10 @@ type RunOptions struct {
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,1,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
 	// Heartbeat time-out of attempts; 0: 15 s.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,2,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How long an attempt waits in the queue of its node before it is placed anew, at least the heartbeat time-out; 0: 15 s.
+	PickupTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=pickup_timeout,json=pickupTimeout,proto3" json:"pickup_timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunOptions) Reset() {
@@ -1056,6 +1103,13 @@ func (x *RunOptions) GetHeartbeatTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *RunOptions) GetPickupTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.PickupTimeout
+	}
+	return nil
+}
+
 // RunCarry is the state that one execution of `Run` leaves to the next.
 type RunCarry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1079,14 +1133,19 @@ type RunCarry struct {
 	Paused bool `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Tasks that are held back.
 	Held []string `protobuf:"bytes,10,rep,name=held,proto3" json:"held,omitempty"`
-	// How the run is to end although not all of it has: state, reason and error; absent: as it will.
+	// How the run is to end although not all of it has: state, reason and error; of one that was cancelled, only the
+	// error, if there is one. Absent: as it will.
 	Doom *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
 	// When the deadline of this generation of the run is over; absent: it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
 	// A stored part as a workflow reads it back: compressed, in place of all fields.
 	Packed []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
 	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
-	HaltReason    string `protobuf:"bytes,14,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	HaltReason string `protobuf:"bytes,14,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
+	// Who submitted the run; empty: not known.
+	SubmittedBy string `protobuf:"bytes,15,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
+	// Number of the next event.
+	NextEvent     int64 `protobuf:"varint,16,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1217,6 +1276,20 @@ func (x *RunCarry) GetHaltReason() string {
 		return x.HaltReason
 	}
 	return ""
+}
+
+func (x *RunCarry) GetSubmittedBy() string {
+	if x != nil {
+		return x.SubmittedBy
+	}
+	return ""
+}
+
+func (x *RunCarry) GetNextEvent() int64 {
+	if x != nil {
+		return x.NextEvent
+	}
+	return 0
 }
 
 // ReopenRequest asks for the state from which an ended run goes on.
@@ -1356,7 +1429,7 @@ func (x *TaskCommand) GetBy() string {
 	return ""
 }
 
-// RunCommand is the argument of the updates `pause` and `resume` of a run.
+// RunCommand is the argument of the updates `pause` and `resume` of a run, and of its signal `cancel`.
 type RunCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, for people.
@@ -1489,7 +1562,9 @@ type InstancesResponse struct {
 	// Number of the newest dispatch, by index; absent: there was none.
 	Claims map[int32]int32 `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The child that holds it is open: what it has left in the store is of an earlier opening.
-	Open          bool `protobuf:"varint,6,opt,name=open,proto3" json:"open,omitempty"`
+	Open bool `protobuf:"varint,6,opt,name=open,proto3" json:"open,omitempty"`
+	// Items of the `foreach` of the task; absent: it has none.
+	Items         *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1564,6 +1639,13 @@ func (x *InstancesResponse) GetOpen() bool {
 		return x.Open
 	}
 	return false
+}
+
+func (x *InstancesResponse) GetItems() *Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
 }
 
 // LockRequest is the argument of the signal `ask` of the workflow `Lock`. What a workflow asks is taken in its order.
@@ -2150,7 +2232,9 @@ func (x *LockAnswer) GetGranted() *Granted {
 type RetryTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task to put back.
-	Task          string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Who; empty: not known.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2188,6 +2272,13 @@ func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
 func (x *RetryTaskRequest) GetTask() string {
 	if x != nil {
 		return x.Task
+	}
+	return ""
+}
+
+func (x *RetryTaskRequest) GetBy() string {
+	if x != nil {
+		return x.By
 	}
 	return ""
 }
@@ -2497,8 +2588,8 @@ type TaskCarry struct {
 	AvoidNode string `protobuf:"bytes,8,opt,name=avoid_node,json=avoidNode,proto3" json:"avoid_node,omitempty"`
 	// How often in a row a node has refused it for want of room.
 	Refusals int32 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
-	// When it began to wait for a node; absent: it does not.
-	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// When it fanned out, from which its instances date.
+	ExpandedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expanded_at,json=expandedAt,proto3" json:"expanded_at,omitempty"`
 	// The items of a fanned-out task; absent: it has none.
 	Items *Items `protobuf:"bytes,11,opt,name=items,proto3" json:"items,omitempty"`
 	// When the task could first start, from which its deadline counts.
@@ -2620,9 +2711,9 @@ func (x *TaskCarry) GetRefusals() int32 {
 	return 0
 }
 
-func (x *TaskCarry) GetQueuedAt() *timestamppb.Timestamp {
+func (x *TaskCarry) GetExpandedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.QueuedAt
+		return x.ExpandedAt
 	}
 	return nil
 }
@@ -2729,7 +2820,11 @@ type HandedOver struct {
 	// When it was dispatched.
 	Began *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=began,proto3" json:"began,omitempty"`
 	// Nothing of it can run after that unless it was adopted.
-	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	// Indices of the GPUs that it has.
+	Gpus []int32 `protobuf:"varint,9,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node that it is bound to; absent: none.
+	NumaNode      *int32 `protobuf:"varint,10,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2820,6 +2915,20 @@ func (x *HandedOver) GetLeaseUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *HandedOver) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *HandedOver) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
 // SteerRequest is what a person wants of an attempt that runs: the argument of the node's activity Steer.
 type SteerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2830,7 +2939,9 @@ type SteerRequest struct {
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
 	// "pause": none of its processes goes on until "resume".
-	Action        string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
+	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
+	// Chain of the run, as in ExecuteRequest.
+	Chain         string `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2893,6 +3004,13 @@ func (x *SteerRequest) GetAction() string {
 	return ""
 }
 
+func (x *SteerRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
 // SteerResponse says that the attempt has been steered.
 type SteerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2947,7 +3065,9 @@ type DetachRequest struct {
 	// The attempts: the task or instance, or the first instance of a batch, and its claim.
 	Attempts []*ClaimRef `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// How long they may go on until they are adopted.
-	Lease         *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Chain of the run, as in ExecuteRequest.
+	Chain         string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3001,6 +3121,13 @@ func (x *DetachRequest) GetLease() *durationpb.Duration {
 		return x.Lease
 	}
 	return nil
+}
+
+func (x *DetachRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
 }
 
 // DetachResponse says what the node will not go on with.
@@ -3653,7 +3780,9 @@ type AwaitedRun struct {
 	// Its first execution. A run of the same name that began later is another one. Empty: the newest.
 	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
 	// Since when it is awaited.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// The child that awaits the run which has started it. Absent: the run is awaited by others.
+	Child         *AwaitingChild `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3709,6 +3838,78 @@ func (x *AwaitedRun) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *AwaitedRun) GetChild() *AwaitingChild {
+	if x != nil {
+		return x.Child
+	}
+	return nil
+}
+
+// AwaitingChild is a child workflow that ends with the execution of its parent, and with those that go on from it: by
+// continuing as new, or by a reset to when the child had been started.
+type AwaitingChild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its workflow.
+	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
+	// The first execution of that.
+	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Execution of the parent that has started it.
+	Starter       string `protobuf:"bytes,3,opt,name=starter,proto3" json:"starter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitingChild) Reset() {
+	*x = AwaitingChild{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitingChild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitingChild) ProtoMessage() {}
+
+func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitingChild.ProtoReflect.Descriptor instead.
+func (*AwaitingChild) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AwaitingChild) GetWorkflowId() string {
+	if x != nil {
+		return x.WorkflowId
+	}
+	return ""
+}
+
+func (x *AwaitingChild) GetFirst() string {
+	if x != nil {
+		return x.First
+	}
+	return ""
+}
+
+func (x *AwaitingChild) GetStarter() string {
+	if x != nil {
+		return x.Starter
+	}
+	return ""
+}
+
 // AwaitRunsResponse has those of the runs that have ended.
 type AwaitRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3720,7 +3921,7 @@ type AwaitRunsResponse struct {
 
 func (x *AwaitRunsResponse) Reset() {
 	*x = AwaitRunsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3933,7 @@ func (x *AwaitRunsResponse) String() string {
 func (*AwaitRunsResponse) ProtoMessage() {}
 
 func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3946,7 @@ func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsResponse.ProtoReflect.Descriptor instead.
 func (*AwaitRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
@@ -3776,7 +3977,7 @@ type RunEnd struct {
 
 func (x *RunEnd) Reset() {
 	*x = RunEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3788,7 +3989,7 @@ func (x *RunEnd) String() string {
 func (*RunEnd) ProtoMessage() {}
 
 func (x *RunEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3801,7 +4002,7 @@ func (x *RunEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
 func (*RunEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RunEnd) GetStatus() string {
@@ -3857,7 +4058,7 @@ type ChildRunEndsRequest struct {
 
 func (x *ChildRunEndsRequest) Reset() {
 	*x = ChildRunEndsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3869,7 +4070,7 @@ func (x *ChildRunEndsRequest) String() string {
 func (*ChildRunEndsRequest) ProtoMessage() {}
 
 func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3882,7 +4083,7 @@ func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
@@ -3903,7 +4104,7 @@ type ChildRunEndsResponse struct {
 
 func (x *ChildRunEndsResponse) Reset() {
 	*x = ChildRunEndsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4116,7 @@ func (x *ChildRunEndsResponse) String() string {
 func (*ChildRunEndsResponse) ProtoMessage() {}
 
 func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4129,7 @@ func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
@@ -3965,7 +4166,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4178,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4191,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -4067,7 +4268,8 @@ type AttemptView struct {
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What it left; streams may be missing here when `record` is set.
 	Result *TaskResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result; empty: `result` is whole.
+	// Key of the record that holds the whole result; empty: `result` is whole. Always set when the answer is that of an
+	// earlier attempt.
 	Record        string `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4075,7 +4277,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4289,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4302,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -4155,7 +4357,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4369,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4382,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ParentView) GetState() string {
@@ -4230,7 +4432,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4242,7 +4444,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4255,7 +4457,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -4310,7 +4512,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4322,7 +4524,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4335,7 +4537,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -4380,7 +4582,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4392,7 +4594,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4405,7 +4607,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -4449,7 +4651,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4461,7 +4663,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4474,7 +4676,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -4555,7 +4757,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4769,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4782,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -4621,7 +4823,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4835,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4848,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -4702,7 +4904,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4916,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4929,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -4801,7 +5003,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4813,7 +5015,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4826,7 +5028,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -4863,7 +5065,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4875,7 +5077,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4888,7 +5090,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -4918,14 +5120,16 @@ type PlaceRequest struct {
 	// Placement queue whose answer the run has taken in last; empty: none has answered yet.
 	Epoch string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Number of that answer. What later ones said got lost, and is said again.
-	Heard         int64 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`
+	Heard int64 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`
+	// Chain of the run, as in ExecuteRequest. What executions that a reset has terminated have asked for is dropped.
+	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5141,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5154,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -4988,6 +5192,13 @@ func (x *PlaceRequest) GetHeard() int64 {
 	return 0
 }
 
+func (x *PlaceRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
 // TaskRequest is a task that wants a node.
 type TaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5020,7 +5231,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5032,7 +5243,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5045,7 +5256,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -5132,8 +5343,9 @@ type ClaimRef struct {
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// How the dispatch ended, as far as it says something of its node: "refused" (no room there), "system" (the node
-	// was lost, or is at fault), "moved" (handed back for another reason), "done" (it ran), or empty: it never got there.
+	// How the dispatch ended, as far as it says something of its node: "refused" (no room there), "lost" (the node was
+	// lost while it ran), "suspect" (the node did not pick it up, or did not start it), "system" (the node is at fault),
+	// "moved" (handed back for another reason), "done" (it ran), or empty: it never got there.
 	Outcome       string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5141,7 +5353,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5153,7 +5365,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5166,7 +5378,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -5209,7 +5421,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5221,7 +5433,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5234,7 +5446,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -5299,7 +5511,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5523,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5536,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Assignment) GetTask() string {
@@ -5407,7 +5619,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5419,7 +5631,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5432,7 +5644,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Waiting) GetTask() string {
@@ -5476,7 +5688,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5488,7 +5700,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5501,7 +5713,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -5516,6 +5728,62 @@ func (x *AwaitPlacementRequest) GetEpoch() string {
 		return x.Epoch
 	}
 	return ""
+}
+
+// AwaitAnswerRequest asks what a lost attempt has left behind.
+type AwaitAnswerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The attempt, as it would be reattached.
+	Attempt *ExecuteRequest `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The task is tried again, and the next attempt looks for records, too: a node that is silent is waited for only
+	// about as long as it is silent between two of its snapshots.
+	Retried       bool `protobuf:"varint,2,opt,name=retried,proto3" json:"retried,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitAnswerRequest) Reset() {
+	*x = AwaitAnswerRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitAnswerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitAnswerRequest) ProtoMessage() {}
+
+func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
+func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *AwaitAnswerRequest) GetRetried() bool {
+	if x != nil {
+		return x.Retried
+	}
+	return false
 }
 
 // ExecuteRequest gives one attempt of a task to a node.
@@ -5593,14 +5861,17 @@ type ExecuteRequest struct {
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
 	// As TaskCarry.left, of a task or instance that goes by itself.
-	Left          []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
+	Left []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
+	// Execution of the workflow that sends the request. An activity of another one was scheduled before a reset: it works
+	// for the chain that the reset has begun.
+	Execution     string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5612,7 +5883,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5625,7 +5896,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -5873,6 +6144,13 @@ func (x *ExecuteRequest) GetLeft() []string {
 	return nil
 }
 
+func (x *ExecuteRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
 // Ancestors are what the tasks above a task have left, as far as it reads them.
 type Ancestors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5886,7 +6164,7 @@ type Ancestors struct {
 
 func (x *Ancestors) Reset() {
 	*x = Ancestors{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5898,7 +6176,7 @@ func (x *Ancestors) String() string {
 func (*Ancestors) ProtoMessage() {}
 
 func (x *Ancestors) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5911,7 +6189,7 @@ func (x *Ancestors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ancestors.ProtoReflect.Descriptor instead.
 func (*Ancestors) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Ancestors) GetParents() []*ParentOutput {
@@ -5951,7 +6229,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5963,7 +6241,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5976,7 +6254,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -6041,7 +6319,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6331,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6344,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -6100,7 +6378,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6112,7 +6390,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6125,7 +6403,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -6168,10 +6446,9 @@ type ExecuteResponse struct {
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// What the attempt left; streams and output are cut to `inline_limit` when `record` is set.
 	Result *TaskResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result; empty: `result` is whole.
+	// Key of the record that holds the whole result; empty: `result` is whole. Always set when the answer is that of an
+	// earlier attempt.
 	Record string `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`
-	// What is merged into the context of the run.
-	ContextUpdate *structpb.Struct `protobuf:"bytes,6,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
 	// When the task's process started; absent when none did.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When the attempt ended.
@@ -6192,7 +6469,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6204,7 +6481,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6217,7 +6494,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -6253,13 +6530,6 @@ func (x *ExecuteResponse) GetRecord() string {
 		return x.Record
 	}
 	return ""
-}
-
-func (x *ExecuteResponse) GetContextUpdate() *structpb.Struct {
-	if x != nil {
-		return x.ContextUpdate
-	}
-	return nil
 }
 
 func (x *ExecuteResponse) GetStartedAt() *timestamppb.Timestamp {
@@ -6319,8 +6589,6 @@ type MemberResult struct {
 	Result *TaskResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	// Key of the record that holds the whole result, "<key>#<index>"; empty: `result` is whole.
 	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
-	// What is merged into the context of the run.
-	ContextUpdate *structpb.Struct `protobuf:"bytes,7,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
 	// When its process started, in milliseconds after `assigned_at` of the response; -1: nothing ran.
 	StartedMs int32 `protobuf:"varint,8,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
 	// How long its process took, in milliseconds.
@@ -6333,7 +6601,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6345,7 +6613,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6358,7 +6626,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -6401,13 +6669,6 @@ func (x *MemberResult) GetRecord() string {
 		return x.Record
 	}
 	return ""
-}
-
-func (x *MemberResult) GetContextUpdate() *structpb.Struct {
-	if x != nil {
-		return x.ContextUpdate
-	}
-	return nil
 }
 
 func (x *MemberResult) GetStartedMs() int32 {
@@ -6454,7 +6715,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6466,7 +6727,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6479,7 +6740,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -6544,7 +6805,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6556,7 +6817,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6569,7 +6830,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -6608,6 +6869,8 @@ type StatusResponse struct {
 	Items map[string]*Items `protobuf:"bytes,8,rep,name=items,proto3" json:"items,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Number of parts of the events that are stored; only in the final status.
 	EventParts int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	// Number of the next event; only in the final status.
+	NextEvent int64 `protobuf:"varint,11,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain         string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -6616,7 +6879,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6628,7 +6891,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6641,7 +6904,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -6707,6 +6970,13 @@ func (x *StatusResponse) GetEventParts() int32 {
 	return 0
 }
 
+func (x *StatusResponse) GetNextEvent() int64 {
+	if x != nil {
+		return x.NextEvent
+	}
+	return 0
+}
+
 func (x *StatusResponse) GetChain() string {
 	if x != nil {
 		return x.Chain
@@ -6729,7 +6999,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6741,7 +7011,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6754,7 +7024,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *NodeInput) GetName() string {
@@ -6787,7 +7057,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6799,7 +7069,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6812,7 +7082,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -6832,14 +7102,16 @@ type OwnerBeat struct {
 	PrivateStore bool `protobuf:"varint,6,opt,name=private_store,json=privateStore,proto3" json:"private_store,omitempty"`
 	// Machine that it is on, if it holds the machine's lock for the owner: another process there that gets the lock
 	// knows that it is dead. Empty: it does not.
-	Machine       string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
+	Machine string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
+	// How many dispatches nodes have not picked up, or not started, since this process became the owner, by name.
+	Suspicions    map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6851,7 +7123,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6864,7 +7136,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -6916,6 +7188,13 @@ func (x *OwnerBeat) GetMachine() string {
 	return ""
 }
 
+func (x *OwnerBeat) GetSuspicions() map[string]int32 {
+	if x != nil {
+		return x.Suspicions
+	}
+	return nil
+}
+
 // ExplainRequest asks the placement queue about a task.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6931,7 +7210,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6943,7 +7222,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6956,7 +7235,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -6999,7 +7278,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7011,7 +7290,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7024,7 +7303,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -7066,7 +7345,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xce\x05\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xfa\x05\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -7092,14 +7371,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05depth\x18\r \x01(\x05R\x05depth\x12!\n" +
 	"\fparent_first\x18\x0e \x01(\tR\vparentFirst\x12\x16\n" +
 	"\x06stored\x18\x0f \x01(\tR\x06stored\x12\x14\n" +
-	"\x05chain\x18\x10 \x01(\tR\x05chain\x1aa\n" +
+	"\x05chain\x18\x10 \x01(\tR\x05chain\x12\x0e\n" +
+	"\x02by\x18\x11 \x01(\tR\x02by\x12\x1a\n" +
+	"\bworkflow\x18\x12 \x01(\tR\bworkflow\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\bR\askipped\"\xa5\x05\n" +
+	"\askipped\x18\x03 \x01(\bR\askipped\"\x95\x05\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7117,8 +7398,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
 	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
 	"\x06paused\x18\r \x01(\bR\x06paused\x12\x14\n" +
-	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x1b\n" +
-	"\x06before\x18\x0f \x01(\x05H\x00R\x06before\x88\x01\x01\x12'\n" +
+	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x16\n" +
+	"\x06before\x18\x0f \x01(\tR\x06before\x12'\n" +
 	"\x04pace\x18\x10 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x1f\n" +
 	"\vhalt_reason\x18\x11 \x01(\tR\n" +
 	"haltReason\x12\x14\n" +
@@ -7126,18 +7407,18 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\t\n" +
-	"\a_before\"S\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"S\n" +
 	"\x04Pace\x125\n" +
 	"\binstance\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binstance\x12\x14\n" +
-	"\x05batch\x18\x02 \x01(\x05R\x05batch\"\x88\x01\n" +
+	"\x05batch\x18\x02 \x01(\x05R\x05batch\"\xad\x01\n" +
 	"\tPartOrder\x12\x16\n" +
 	"\x06cancel\x18\x01 \x01(\bR\x06cancel\x12\x12\n" +
 	"\x04halt\x18\x02 \x01(\bR\x04halt\x12\x16\n" +
 	"\x06paused\x18\x03 \x01(\bR\x06paused\x12\x16\n" +
 	"\x06killed\x18\x04 \x01(\tR\x06killed\x12\x1f\n" +
 	"\vhalt_reason\x18\x05 \x01(\tR\n" +
-	"haltReason\"I\n" +
+	"haltReason\x12#\n" +
+	"\rcancel_reason\x18\x06 \x01(\tR\fcancelReason\"I\n" +
 	"\x05Items\x12.\n" +
 	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"8\n" +
@@ -7145,7 +7426,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xf8\x03\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xa4\x04\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -7164,7 +7445,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"generation\x18\f \x01(\x05R\n" +
 	"generation\x12'\n" +
 	"\x04pace\x18\r \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x14\n" +
-	"\x05first\x18\x0e \x01(\tR\x05first\x1a9\n" +
+	"\x05first\x18\x0e \x01(\tR\x05first\x12\x14\n" +
+	"\x05chain\x18\x0f \x01(\tR\x05chain\x12\x14\n" +
+	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
@@ -7172,11 +7455,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\tR\x05tasks\x12\x17\n" +
 	"\afan_out\x18\x02 \x03(\tR\x06fanOut\x12\x14\n" +
 	"\x05cache\x18\x03 \x03(\tR\x05cache\x12\x1c\n" +
-	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"\x9c\x01\n" +
+	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"\xde\x01\n" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
-	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xe8\x04\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xaa\x05\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -7196,7 +7480,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"deadlineAt\x12\x16\n" +
 	"\x06packed\x18\r \x01(\fR\x06packed\x12\x1f\n" +
 	"\vhalt_reason\x18\x0e \x01(\tR\n" +
-	"haltReason\x1aR\n" +
+	"haltReason\x12!\n" +
+	"\fsubmitted_by\x18\x0f \x01(\tR\vsubmittedBy\x12\x1d\n" +
+	"\n" +
+	"next_event\x18\x10 \x01(\x03R\tnextEvent\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -7219,14 +7506,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x10InstancesRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\x8e\x03\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"\xba\x03\n" +
 	"\x11InstancesResponse\x125\n" +
 	"\tinstances\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\tinstances\x12G\n" +
 	"\arecords\x18\x02 \x03(\v2-.switchyard.v1.InstancesResponse.RecordsEntryR\arecords\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x05R\x04next\x12\x14\n" +
 	"\x05child\x18\x04 \x01(\tR\x05child\x12D\n" +
 	"\x06claims\x18\x05 \x03(\v2,.switchyard.v1.InstancesResponse.ClaimsEntryR\x06claims\x12\x12\n" +
-	"\x04open\x18\x06 \x01(\bR\x04open\x1a:\n" +
+	"\x04open\x18\x06 \x01(\bR\x04open\x12*\n" +
+	"\x05items\x18\a \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -7269,9 +7557,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"LockAnswer\x12-\n" +
 	"\x02to\x18\x01 \x01(\v2\x1d.switchyard.v1.AcquireRequestR\x02to\x120\n" +
-	"\agranted\x18\x02 \x01(\v2\x16.switchyard.v1.GrantedR\agranted\"&\n" +
+	"\agranted\x18\x02 \x01(\v2\x16.switchyard.v1.GrantedR\agranted\"6\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\tR\x04task\"\xa2\x01\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\xa2\x01\n" +
 	"\x11SaveEventsRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7289,7 +7578,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xd6\x06\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xda\x06\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -7300,9 +7589,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aunheard\x18\a \x03(\x05R\aunheard\x12\x1d\n" +
 	"\n" +
 	"avoid_node\x18\b \x01(\tR\tavoidNode\x12\x1a\n" +
-	"\brefusals\x18\t \x01(\x05R\brefusals\x127\n" +
-	"\tqueued_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12*\n" +
+	"\brefusals\x18\t \x01(\x05R\brefusals\x12;\n" +
+	"\vexpanded_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expandedAt\x12*\n" +
 	"\x05items\x18\v \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x125\n" +
 	"\bready_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12/\n" +
 	"\x05parts\x18\r \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12'\n" +
@@ -7318,7 +7608,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
 	"childFirst\x12\x12\n" +
-	"\x04left\x18\x17 \x03(\tR\x04left\"\x8b\x02\n" +
+	"\x04left\x18\x17 \x03(\tR\x04left\"\xcf\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -7329,18 +7619,25 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x120\n" +
 	"\x05began\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05began\x12;\n" +
 	"\vlease_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"g\n" +
+	"leaseUntil\x12\x12\n" +
+	"\x04gpus\x18\t \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\n" +
+	" \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
+	"\n" +
+	"_numa_node\"}\n" +
 	"\fSteerRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\")\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\x12\x14\n" +
+	"\x05chain\x18\x05 \x01(\tR\x05chain\")\n" +
 	"\rSteerResponse\x12\x18\n" +
-	"\arefused\x18\x01 \x01(\tR\arefused\"\x8c\x01\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\"\xa2\x01\n" +
 	"\rDetachRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x123\n" +
 	"\battempts\x18\x02 \x03(\v2\x17.switchyard.v1.ClaimRefR\battempts\x12/\n" +
-	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"A\n" +
+	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x14\n" +
+	"\x05chain\x18\x04 \x01(\tR\x05chain\"A\n" +
 	"\x0eDetachResponse\x12/\n" +
 	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xb8\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
@@ -7395,13 +7692,19 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\"A\n" +
 	"\x10AwaitRunsRequest\x12-\n" +
-	"\x04runs\x18\x01 \x03(\v2\x19.switchyard.v1.AwaitedRunR\x04runs\"u\n" +
+	"\x04runs\x18\x01 \x03(\v2\x19.switchyard.v1.AwaitedRunR\x04runs\"\xa9\x01\n" +
 	"\n" +
 	"AwaitedRun\x12\x1f\n" +
 	"\vworkflow_id\x18\x01 \x01(\tR\n" +
 	"workflowId\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\tR\x05first\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\">\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x122\n" +
+	"\x05child\x18\x04 \x01(\v2\x1c.switchyard.v1.AwaitingChildR\x05child\"`\n" +
+	"\rAwaitingChild\x12\x1f\n" +
+	"\vworkflow_id\x18\x01 \x01(\tR\n" +
+	"workflowId\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\tR\x05first\x12\x18\n" +
+	"\astarter\x18\x03 \x01(\tR\astarter\">\n" +
 	"\x11AwaitRunsResponse\x12)\n" +
 	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\xa3\x01\n" +
 	"\x06RunEnd\x12\x16\n" +
@@ -7494,13 +7797,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06record\x18\x03 \x01(\tR\x06record\"5\n" +
 	"\vCollectPart\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xbe\x01\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xd4\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
 	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x03R\x05heard\"\xd8\x03\n" +
+	"\x05heard\x18\x05 \x01(\x03R\x05heard\x12\x14\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\"\xd8\x03\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -7545,8 +7849,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xed\n" +
-	"\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"g\n" +
+	"\x12AwaitAnswerRequest\x127\n" +
+	"\aattempt\x18\x01 \x01(\v2\x1d.switchyard.v1.ExecuteRequestR\aattempt\x12\x18\n" +
+	"\aretried\x18\x02 \x01(\bR\aretried\"\x8b\v\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -7587,7 +7893,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04stop\x18\x1f \x01(\bR\x04stop\x12\x18\n" +
 	"\anotices\x18  \x03(\tR\anotices\x12\x14\n" +
 	"\x05chain\x18\" \x01(\tR\x05chain\x12\x12\n" +
-	"\x04left\x18# \x03(\tR\x04left\x1a6\n" +
+	"\x04left\x18# \x03(\tR\x04left\x12\x1c\n" +
+	"\texecution\x18$ \x01(\tR\texecution\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -7623,14 +7930,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x122\n" +
-	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x99\x04\n" +
+	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\xd9\x03\n" +
 	"\x0fExecuteResponse\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x121\n" +
 	"\x06result\x18\x04 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
-	"\x06record\x18\x05 \x01(\tR\x06record\x12>\n" +
-	"\x0econtext_update\x18\x06 \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x129\n" +
+	"\x06record\x18\x05 \x01(\tR\x06record\x129\n" +
 	"\n" +
 	"started_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12;\n" +
@@ -7641,15 +7947,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\v \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x121\n" +
-	"\x05batch\x18\f \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"\xe6\x02\n" +
+	"\x05batch\x18\f \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"\xa6\x02\n" +
 	"\fMemberResult\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x121\n" +
 	"\x06result\x18\x05 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
-	"\x06record\x18\x06 \x01(\tR\x06record\x12>\n" +
-	"\x0econtext_update\x18\a \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12\x1d\n" +
+	"\x06record\x18\x06 \x01(\tR\x06record\x12\x1d\n" +
 	"\n" +
 	"started_ms\x18\b \x01(\x05R\tstartedMs\x12\x17\n" +
 	"\atook_ms\x18\t \x01(\x05R\x06tookMs\x129\n" +
@@ -7670,7 +7975,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\xfd\x04\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\x9c\x05\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -7682,7 +7987,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12>\n" +
 	"\x05items\x18\b \x03(\v2(.switchyard.v1.StatusResponse.ItemsEntryR\x05items\x12\x1f\n" +
 	"\vevent_parts\x18\t \x01(\x05R\n" +
-	"eventParts\x12\x14\n" +
+	"eventParts\x12\x1d\n" +
+	"\n" +
+	"next_event\x18\v \x01(\x03R\tnextEvent\x12\x14\n" +
 	"\x05chain\x18\n" +
 	" \x01(\tR\x05chain\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
@@ -7700,7 +8007,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
 	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\f\n" +
 	"\n" +
-	"OwnerInput\"\xdd\x02\n" +
+	"OwnerInput\"\xe6\x03\n" +
 	"\tOwnerBeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
@@ -7708,10 +8015,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x12\x14\n" +
 	"\x05store\x18\x05 \x01(\tR\x05store\x12#\n" +
 	"\rprivate_store\x18\x06 \x01(\bR\fprivateStore\x12\x18\n" +
-	"\amachine\x18\a \x01(\tR\amachine\x1aV\n" +
+	"\amachine\x18\a \x01(\tR\amachine\x12H\n" +
+	"\n" +
+	"suspicions\x18\b \x03(\v2(.switchyard.v1.OwnerBeat.SuspicionsEntryR\n" +
+	"suspicions\x1aV\n" +
 	"\fBenchedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
-	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"\x8d\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1a=\n" +
+	"\x0fSuspicionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x8d\x01\n" +
 	"\x0eExplainRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x124\n" +
 	"\arequest\x18\x02 \x01(\v2\x1a.switchyard.v1.TaskRequestR\arequest\x12.\n" +
@@ -7735,7 +8048,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -7784,235 +8097,241 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*PreparedChild)(nil),         // 44: switchyard.v1.PreparedChild
 	(*AwaitRunsRequest)(nil),      // 45: switchyard.v1.AwaitRunsRequest
 	(*AwaitedRun)(nil),            // 46: switchyard.v1.AwaitedRun
-	(*AwaitRunsResponse)(nil),     // 47: switchyard.v1.AwaitRunsResponse
-	(*RunEnd)(nil),                // 48: switchyard.v1.RunEnd
-	(*ChildRunEndsRequest)(nil),   // 49: switchyard.v1.ChildRunEndsRequest
-	(*ChildRunEndsResponse)(nil),  // 50: switchyard.v1.ChildRunEndsResponse
-	(*ChildRunEndRequest)(nil),    // 51: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 52: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 53: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 54: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 55: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 56: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 57: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 58: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 59: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 60: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 61: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 62: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 63: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 64: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 65: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 66: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 67: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 68: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 69: switchyard.v1.AwaitPlacementRequest
-	(*ExecuteRequest)(nil),        // 70: switchyard.v1.ExecuteRequest
-	(*Ancestors)(nil),             // 71: switchyard.v1.Ancestors
-	(*Member)(nil),                // 72: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 73: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 74: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 75: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 76: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 77: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 78: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 79: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 80: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 81: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 82: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 83: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 84: switchyard.v1.ExplainResponse
-	nil,                           // 85: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 86: switchyard.v1.Part.ViewsEntry
-	nil,                           // 87: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 88: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 89: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 90: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 91: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 92: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 93: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 94: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 95: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 96: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 97: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 98: switchyard.v1.OwnerBeat.BenchedEntry
-	(*Definition)(nil),            // 99: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 100: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 101: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 102: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 103: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 104: google.protobuf.Timestamp
-	(*Run)(nil),                   // 105: switchyard.v1.Run
-	(*Instance)(nil),              // 106: switchyard.v1.Instance
-	(*Event)(nil),                 // 107: switchyard.v1.Event
-	(*Task)(nil),                  // 108: switchyard.v1.Task
-	(*TaskResult)(nil),            // 109: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 110: switchyard.v1.Constraints
-	(*Resources)(nil),             // 111: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 112: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 113: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 114: switchyard.v1.NodeVerdict
+	(*AwaitingChild)(nil),         // 47: switchyard.v1.AwaitingChild
+	(*AwaitRunsResponse)(nil),     // 48: switchyard.v1.AwaitRunsResponse
+	(*RunEnd)(nil),                // 49: switchyard.v1.RunEnd
+	(*ChildRunEndsRequest)(nil),   // 50: switchyard.v1.ChildRunEndsRequest
+	(*ChildRunEndsResponse)(nil),  // 51: switchyard.v1.ChildRunEndsResponse
+	(*ChildRunEndRequest)(nil),    // 52: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 53: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 54: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 55: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 56: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 57: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 58: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 59: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 60: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 61: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 62: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 63: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 64: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 65: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 66: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 67: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 68: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 69: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 70: switchyard.v1.AwaitPlacementRequest
+	(*AwaitAnswerRequest)(nil),    // 71: switchyard.v1.AwaitAnswerRequest
+	(*ExecuteRequest)(nil),        // 72: switchyard.v1.ExecuteRequest
+	(*Ancestors)(nil),             // 73: switchyard.v1.Ancestors
+	(*Member)(nil),                // 74: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 75: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 76: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 77: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 78: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 79: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 80: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 81: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 82: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 83: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 84: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 85: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 86: switchyard.v1.ExplainResponse
+	nil,                           // 87: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 88: switchyard.v1.Part.ViewsEntry
+	nil,                           // 89: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 90: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 91: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 92: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 93: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 94: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 95: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 96: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 97: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 98: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 99: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 100: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 101: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 102: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 103: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 105: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 106: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 107: google.protobuf.Timestamp
+	(*Run)(nil),                   // 108: switchyard.v1.Run
+	(*Instance)(nil),              // 109: switchyard.v1.Instance
+	(*Event)(nil),                 // 110: switchyard.v1.Event
+	(*Task)(nil),                  // 111: switchyard.v1.Task
+	(*TaskResult)(nil),            // 112: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 113: switchyard.v1.Constraints
+	(*Resources)(nil),             // 114: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 115: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 116: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 117: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	99,  // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	100, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	85,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	102, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	103, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	87,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	74,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	86,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	76,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	88,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	101, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	102, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	103, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	100, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	87,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	100, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	104, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	105, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	106, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	103, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	89,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	103, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	101, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	101, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	104, // 21: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	88,  // 22: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	100, // 23: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	105, // 24: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	104, // 25: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	106, // 26: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	89,  // 27: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	90,  // 28: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	19,  // 29: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	20,  // 30: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	17,  // 31: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	19,  // 32: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 33: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	19,  // 34: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 35: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	25,  // 36: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	19,  // 37: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	21,  // 38: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	107, // 39: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	107, // 40: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	107, // 41: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	108, // 42: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	108, // 43: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	104, // 44: switchyard.v1.TaskCarry.queued_at:type_name -> google.protobuf.Timestamp
-	5,   // 45: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	104, // 46: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 47: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	108, // 48: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	73,  // 49: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	33,  // 50: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 51: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 52: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	104, // 53: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	104, // 54: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	65,  // 55: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	101, // 56: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	65,  // 57: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	39,  // 58: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	91,  // 59: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	55,  // 60: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	52,  // 61: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	100, // 62: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	100, // 63: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	101, // 64: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	103, // 65: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	41,  // 66: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	42,  // 67: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 68: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	100, // 69: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	10,  // 70: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	44,  // 71: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 72: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	46,  // 73: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	104, // 74: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	48,  // 75: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	51,  // 76: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	75,  // 77: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	109, // 78: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	109, // 79: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	54,  // 80: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 81: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	100, // 82: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	100, // 83: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	57,  // 84: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 85: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	58,  // 86: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	100, // 87: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	104, // 88: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	75,  // 89: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	58,  // 90: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	61,  // 91: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	62,  // 92: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	100, // 93: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	64,  // 94: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	65,  // 95: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	110, // 96: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	111, // 97: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	104, // 98: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	101, // 99: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	112, // 100: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	67,  // 101: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	68,  // 102: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	100, // 103: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	92,  // 104: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	100, // 105: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	74,  // 106: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	111, // 107: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	101, // 108: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	103, // 109: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 110: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	93,  // 111: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 112: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	73,  // 113: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	72,  // 114: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	74,  // 115: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	94,  // 116: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	103, // 117: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	73,  // 118: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	100, // 119: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	54,  // 120: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	109, // 121: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	100, // 122: switchyard.v1.ExecuteResponse.context_update:type_name -> google.protobuf.Struct
-	104, // 123: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	104, // 124: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	104, // 125: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	73,  // 126: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	76,  // 127: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	109, // 128: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	100, // 129: switchyard.v1.MemberResult.context_update:type_name -> google.protobuf.Struct
-	73,  // 130: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	104, // 131: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	73,  // 132: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	76,  // 133: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	105, // 134: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	95,  // 135: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	96,  // 136: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 137: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	97,  // 138: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	113, // 139: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	104, // 140: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	98,  // 141: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	64,  // 142: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	64,  // 143: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	114, // 144: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	84,  // 145: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 146: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	53,  // 147: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 148: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	53,  // 149: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	53,  // 150: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	53,  // 151: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 152: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	104, // 153: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	154, // [154:154] is the sub-list for method output_type
-	154, // [154:154] is the sub-list for method input_type
-	154, // [154:154] is the sub-list for extension type_name
-	154, // [154:154] is the sub-list for extension extendee
-	0,   // [0:154] is the sub-list for field type_name
+	104, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	104, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	104, // 21: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	107, // 22: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	90,  // 23: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	103, // 24: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	108, // 25: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	107, // 26: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	109, // 27: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	91,  // 28: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	92,  // 29: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	5,   // 30: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	19,  // 31: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	20,  // 32: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	17,  // 33: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	19,  // 34: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 35: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	19,  // 36: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 37: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	25,  // 38: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	19,  // 39: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	21,  // 40: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	110, // 41: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	110, // 42: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	110, // 43: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	111, // 44: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	111, // 45: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	107, // 46: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	5,   // 47: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	107, // 48: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 49: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	111, // 50: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	75,  // 51: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	33,  // 52: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 53: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 54: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	107, // 55: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
+	107, // 56: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	66,  // 57: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	104, // 58: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	66,  // 59: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	39,  // 60: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	93,  // 61: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	56,  // 62: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	53,  // 63: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	103, // 64: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	103, // 65: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	104, // 66: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	106, // 67: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	41,  // 68: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	42,  // 69: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 70: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	103, // 71: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	10,  // 72: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	44,  // 73: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 74: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	46,  // 75: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	107, // 76: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	47,  // 77: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	49,  // 78: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	52,  // 79: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	77,  // 80: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	112, // 81: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	112, // 82: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	55,  // 83: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 84: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	103, // 85: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	103, // 86: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	58,  // 87: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 88: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	59,  // 89: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	103, // 90: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	107, // 91: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	77,  // 92: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	59,  // 93: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	62,  // 94: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	63,  // 95: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	103, // 96: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	65,  // 97: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	66,  // 98: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	113, // 99: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	114, // 100: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	107, // 101: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	104, // 102: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	115, // 103: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	68,  // 104: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	69,  // 105: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	72,  // 106: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	103, // 107: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	94,  // 108: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	103, // 109: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	76,  // 110: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	114, // 111: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	104, // 112: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	106, // 113: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 114: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	95,  // 115: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 116: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	75,  // 117: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	74,  // 118: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	76,  // 119: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	96,  // 120: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	106, // 121: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	75,  // 122: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	103, // 123: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	55,  // 124: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	112, // 125: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	107, // 126: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	107, // 127: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	107, // 128: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	75,  // 129: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 130: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	112, // 131: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	75,  // 132: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	107, // 133: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	75,  // 134: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 135: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	108, // 136: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	97,  // 137: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	98,  // 138: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 139: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	99,  // 140: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	116, // 141: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	107, // 142: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	100, // 143: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	101, // 144: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	65,  // 145: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	65,  // 146: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	117, // 147: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	86,  // 148: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 149: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	54,  // 150: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 151: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	54,  // 152: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 153: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 154: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 155: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	107, // 156: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	157, // [157:157] is the sub-list for method output_type
+	157, // [157:157] is the sub-list for method input_type
+	157, // [157:157] is the sub-list for extension type_name
+	157, // [157:157] is the sub-list for extension extendee
+	0,   // [0:157] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -8023,16 +8342,16 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[67].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[70].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[33].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[68].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[72].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   99,
+			NumMessages:   102,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

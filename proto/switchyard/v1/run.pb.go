@@ -51,7 +51,9 @@ type Run struct {
 	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
 	// Why an open run makes no progress, in one line: what it waits for, or that its workflow task fails again and again.
 	// Empty when it does.
-	Problem       string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Who submitted it. "ann@laptop (unverified)" is what the client said of itself; empty: not known.
+	SubmittedBy   string `protobuf:"bytes,13,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -170,6 +172,13 @@ func (x *Run) GetProblem() string {
 	return ""
 }
 
+func (x *Run) GetSubmittedBy() string {
+	if x != nil {
+		return x.SubmittedBy
+	}
+	return ""
+}
+
 // Task is one task of a run and what is known of it.
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -213,9 +222,15 @@ type Task struct {
 	// Run that a task of type "run" has started.
 	ChildRun string `protobuf:"bytes,19,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
 	// A person holds it back.
-	Held          bool `protobuf:"varint,20,opt,name=held,proto3" json:"held,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Held bool `protobuf:"varint,20,opt,name=held,proto3" json:"held,omitempty"`
+	// When the task began to exist: with its run.
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// When its retries were spent; absent: it is no dead letter.
+	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -388,6 +403,27 @@ func (x *Task) GetHeld() bool {
 	return false
 }
 
+func (x *Task) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Task) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
+	}
+	return nil
+}
+
+func (x *Task) GetDeadLetteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeadLetteredAt
+	}
+	return nil
+}
+
 // Instance is one instance of a fanned-out task.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -424,7 +460,15 @@ type Instance struct {
 	// Run that an instance of a task of type "run" has started.
 	ChildRun string `protobuf:"bytes,16,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
 	// A person holds it back.
-	Held          bool `protobuf:"varint,17,opt,name=held,proto3" json:"held,omitempty"`
+	Held bool `protobuf:"varint,17,opt,name=held,proto3" json:"held,omitempty"`
+	// When it began to exist: when its task fanned out.
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// When its retries were spent; absent: it is no dead letter.
+	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
+	// Item of the `foreach` that it is for, in one line and cut to 80 characters; only in lists of instances.
+	Item          string `protobuf:"bytes,21,opt,name=item,proto3" json:"item,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -578,6 +622,34 @@ func (x *Instance) GetHeld() bool {
 	return false
 }
 
+func (x *Instance) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Instance) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
+	}
+	return nil
+}
+
+func (x *Instance) GetDeadLetteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeadLetteredAt
+	}
+	return nil
+}
+
+func (x *Instance) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
 // Attempt is one execution of a task that has ended.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -600,7 +672,13 @@ type Attempt struct {
 	// When its process started; absent when none did, or it is not known.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When it ended.
-	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// Indices of the GPUs that it had on its node.
+	Gpus []int32 `protobuf:"varint,11,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node that it was bound to; absent: none.
+	NumaNode *int32 `protobuf:"varint,12,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Id of its container, as TaskResult.container.
+	Container     string `protobuf:"bytes,13,opt,name=container,proto3" json:"container,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -705,6 +783,27 @@ func (x *Attempt) GetCompletedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Attempt) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *Attempt) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *Attempt) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
 // Event is one transition of a task.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +821,11 @@ type Event struct {
 	// More, in one line.
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
 	// Number of the dispatch; 0: none.
-	Claim         int32 `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Names the event within its run for good: "<generation>-<number>", and for an event of an instance of a fan-out of
+	// over 500 "<generation>-<task>[<first instance of its part>]-<number>". Numbers grow from 0. Empty: only the heartbeat
+	// of the attempt tells of its start so far; when the attempt has ended, the same event has an id.
+	Id            string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +907,13 @@ func (x *Event) GetClaim() int32 {
 		return x.Claim
 	}
 	return 0
+}
+
+func (x *Event) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
 }
 
 // NodeVerdict is what placement thinks of one node for a task.
@@ -1083,7 +1193,11 @@ type TaskResult struct {
 	// Peak memory of the task's largest process in MiB.
 	PeakMemoryMb float64 `protobuf:"fixed64,9,opt,name=peak_memory_mb,json=peakMemoryMb,proto3" json:"peak_memory_mb,omitempty"`
 	// What the image of its container was, by content: "sha256:...".
-	ImageDigest   string `protobuf:"bytes,10,opt,name=image_digest,json=imageDigest,proto3" json:"image_digest,omitempty"`
+	ImageDigest string `protobuf:"bytes,10,opt,name=image_digest,json=imageDigest,proto3" json:"image_digest,omitempty"`
+	// Start of the id of its container, as the engine lists it; empty: there was none.
+	Container string `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
+	// What the task wrote to the file $SWITCHYARD_CONTEXT_UPDATE, which was merged into the context of its run.
+	ContextUpdate *structpb.Struct `protobuf:"bytes,12,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1188,6 +1302,20 @@ func (x *TaskResult) GetImageDigest() string {
 	return ""
 }
 
+func (x *TaskResult) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *TaskResult) GetContextUpdate() *structpb.Struct {
+	if x != nil {
+		return x.ContextUpdate
+	}
+	return nil
+}
+
 // LogEntry is a piece of what a task printed.
 type LogEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1283,7 +1411,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x04\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1300,11 +1428,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\acontext\x18\n" +
 	" \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
 	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x18\n" +
-	"\aproblem\x18\f \x01(\tR\aproblem\x1aM\n" +
+	"\aproblem\x18\f \x01(\tR\aproblem\x12!\n" +
+	"\fsubmitted_by\x18\r \x01(\tR\vsubmittedBy\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
-	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xe8\a\n" +
+	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xa2\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1333,11 +1462,15 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\vcached_from\x18\x12 \x01(\tR\n" +
 	"cachedFrom\x12\x1b\n" +
 	"\tchild_run\x18\x13 \x01(\tR\bchildRun\x12\x12\n" +
-	"\x04held\x18\x14 \x01(\bR\x04held\x1a9\n" +
+	"\x04held\x18\x14 \x01(\bR\x04held\x129\n" +
+	"\n" +
+	"created_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x127\n" +
+	"\tqueued_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
+	"\x10dead_lettered_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
-	"\x06_count\"\x89\x05\n" +
+	"\x06_count\"\xd7\x06\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -1361,8 +1494,13 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\vcached_from\x18\x0f \x01(\tR\n" +
 	"cachedFrom\x12\x1b\n" +
 	"\tchild_run\x18\x10 \x01(\tR\bchildRun\x12\x12\n" +
-	"\x04held\x18\x11 \x01(\bR\x04heldB\a\n" +
-	"\x05_lead\"\xe5\x02\n" +
+	"\x04held\x18\x11 \x01(\bR\x04held\x129\n" +
+	"\n" +
+	"created_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x127\n" +
+	"\tqueued_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
+	"\x10dead_lettered_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x12\n" +
+	"\x04item\x18\x15 \x01(\tR\x04itemB\a\n" +
+	"\x05_lead\"\xc7\x03\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1376,7 +1514,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xfc\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x12\n" +
+	"\x04gpus\x18\v \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
+	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
+	"\n" +
+	"_numa_node\"\x8c\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\xd6\x01\n" +
@@ -1385,7 +1528,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
-	"\x05claim\x18\a \x01(\x05R\x05claim\"\x9d\x01\n" +
+	"\x05claim\x18\a \x01(\x05R\x05claim\x12\x0e\n" +
+	"\x02id\x18\b \x01(\tR\x02id\"\x9d\x01\n" +
 	"\vNodeVerdict\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfeasible\x18\x02 \x01(\bR\bfeasible\x12\x18\n" +
@@ -1407,7 +1551,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
 	"generation\x12D\n" +
-	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xe2\x02\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xc0\x03\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -1421,7 +1565,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"cpuSeconds\x12$\n" +
 	"\x0epeak_memory_mb\x18\t \x01(\x01R\fpeakMemoryMb\x12!\n" +
 	"\fimage_digest\x18\n" +
-	" \x01(\tR\vimageDigest\"\xc3\x01\n" +
+	" \x01(\tR\vimageDigest\x12\x1c\n" +
+	"\tcontainer\x18\v \x01(\tR\tcontainer\x12>\n" +
+	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\"\xc3\x01\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
@@ -1473,27 +1619,34 @@ var file_switchyard_v1_run_proto_depIdxs = []int32{
 	3,  // 10: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
 	11, // 11: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
 	2,  // 12: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	8,  // 13: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	12, // 14: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	12, // 15: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	12, // 16: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	12, // 17: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	3,  // 18: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	12, // 19: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	12, // 20: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	12, // 21: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	12, // 22: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	6,  // 23: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	3,  // 24: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	12, // 25: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	13, // 26: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	12, // 27: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 28: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	12, // 13: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	12, // 14: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	12, // 15: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	8,  // 16: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	12, // 17: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	12, // 18: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	12, // 19: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	12, // 20: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	3,  // 21: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	12, // 22: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	12, // 23: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	12, // 24: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	12, // 25: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	12, // 26: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	12, // 27: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	12, // 28: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	6,  // 29: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	3,  // 30: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	12, // 31: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	13, // 32: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	13, // 33: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	12, // 34: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	1,  // 35: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -1503,6 +1656,7 @@ func file_switchyard_v1_run_proto_init() {
 	}
 	file_switchyard_v1_run_proto_msgTypes[1].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[2].OneofWrappers = []any{}
+	file_switchyard_v1_run_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -32,6 +32,9 @@ type ListRunEventsRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Only those of this task; empty: all.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Only those that the run learned of after the event with this id; empty: from the first on. What a part of a fan-out of
+	// over 500 instances has reported late may lie before it.
+	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// Most events a page holds; 0: 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: `next_page_token` of the page before.
@@ -80,6 +83,13 @@ func (x *ListRunEventsRequest) GetId() string {
 func (x *ListRunEventsRequest) GetTask() string {
 	if x != nil {
 		return x.Task
+	}
+	return ""
+}
+
+func (x *ListRunEventsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
 	}
 	return ""
 }
@@ -4093,7 +4103,21 @@ type ListRunsRequest struct {
 	// Most runs a page holds; 0: 100.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: `next_page_token` of the page before.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only runs that sent a task to this node; empty: all.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// Only runs with a task of this type; empty: all.
+	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
+	// Only runs with a task that asks for this node label; empty: all.
+	Label string `protobuf:"bytes,7,opt,name=label,proto3" json:"label,omitempty"`
+	// Only runs that were started so; empty: all.
+	Trigger string `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Only runs that tasks of this run have started; empty: all.
+	Parent string `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Only runs that were submitted at this time or later; absent: all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=since,proto3" json:"since,omitempty"`
+	// Only runs with one of these words in the description, the names of the tasks or the error; empty: all.
+	Text          string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4152,6 +4176,55 @@ func (x *ListRunsRequest) GetPageSize() int32 {
 func (x *ListRunsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetTrigger() string {
+	if x != nil {
+		return x.Trigger
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListRunsRequest) GetText() string {
+	if x != nil {
+		return x.Text
 	}
 	return ""
 }
@@ -4326,7 +4399,7 @@ type CancelRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to cancel.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for people.
+	// Why, for people; the run and its cancelled tasks show it, with who it was.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Terminates the run, its child runs and the parts of its fan-outs instead of asking them to end.
 	// The nodes stop what they run of it: SIGTERM, and SIGKILL after the grace period.
@@ -4901,10 +4974,11 @@ var File_switchyard_v1_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\x8b\x01\n" +
+	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\xab\x01\n" +
 	"\x14ListRunEventsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12'\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1e\n" +
+	"\x05after\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05after\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -5161,14 +5235,22 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
-	"definition\"\xe0\x01\n" +
+	"definition\"\xce\x03\n" +
 	"\x0fListRunsRequest\x12q\n" +
 	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"d\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\x12\x14\n" +
+	"\x05label\x18\a \x01(\tR\x05label\x12P\n" +
+	"\atrigger\x18\b \x01(\tB6\xbaH3r1R\x00R\x06submitR\x05rerunR\x05retryR\x05childR\bscheduleR\x06manualR\atrigger\x12\x16\n" +
+	"\x06parent\x18\t \x01(\tR\x06parent\x120\n" +
+	"\x05since\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
+	"\x04text\x18\v \x01(\tR\x04text\"d\n" +
 	"\x10ListRunsResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
@@ -5407,96 +5489,97 @@ var file_switchyard_v1_service_proto_depIdxs = []int32{
 	63, // 21: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
 	92, // 22: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
 	88, // 23: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	92, // 24: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	92, // 25: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 26: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	93, // 27: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
-	78, // 28: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	94, // 29: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	78, // 30: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
-	79, // 31: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	81, // 32: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 33: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 34: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 35: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	70, // 36: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	72, // 37: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	74, // 38: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	76, // 39: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 40: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 41: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 42: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 43: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 44: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 45: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 46: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 47: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 48: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 49: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 50: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 51: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 52: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 53: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 54: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 55: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 56: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 57: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 58: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 59: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 60: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 61: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 62: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 63: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 64: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 65: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 66: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 67: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 68: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 69: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 70: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 71: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 72: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 73: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	71, // 74: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	73, // 75: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	75, // 76: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	77, // 77: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 78: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 79: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 80: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 81: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 82: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 83: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 84: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 85: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 86: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 87: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 88: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 89: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 90: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 91: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 92: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 93: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 94: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 95: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 96: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 97: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 98: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 99: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 100: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 101: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 102: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 103: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 104: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 105: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 106: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 107: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 108: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	71, // [71:109] is the sub-list for method output_type
-	33, // [33:71] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	93, // 24: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	92, // 25: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	92, // 26: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 27: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	93, // 28: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	78, // 29: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	94, // 30: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	78, // 31: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	79, // 32: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	81, // 33: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 34: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	66, // 35: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 36: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	70, // 37: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	72, // 38: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	74, // 39: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	76, // 40: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 41: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 42: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 43: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 44: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 45: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 46: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 47: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 48: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 49: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 50: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 51: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 52: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 53: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 54: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 55: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 56: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 57: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 58: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 59: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 60: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 61: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 62: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 63: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 64: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 65: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 66: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 67: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 68: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 69: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 70: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 71: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 72: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 73: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 74: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	71, // 75: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	73, // 76: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	75, // 77: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	77, // 78: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 79: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 80: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 81: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 82: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 83: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 84: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 85: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 86: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 87: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 88: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 89: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 90: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 91: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 92: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 93: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 94: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 95: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 96: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 97: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 98: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 99: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 100: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 101: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 102: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 103: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 104: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 105: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 106: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 107: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 108: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 109: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	72, // [72:110] is the sub-list for method output_type
+	34, // [34:72] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }

@@ -1,0 +1,54 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// Types of the errors of LoadWorkflow that no other call would change.
+const (
+	unknownWorkflowError = "UnknownWorkflow"
+	badInputError        = "BadInput"
+)
+
+// LoadWorkflow returns what a run is to be started with that was started with the name of a stored workflow: its
+// definition as it is stored now, packed when it is large, and the input with its defaults.
+func (c *Children) LoadWorkflow(ctx context.Context, in *v1.RunInput) (*v1.RunInput, error) {
+	name := in.GetWorkflow()
+	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
+		return nil, final(badInputError, fmt.Errorf("the run was started with a definition and with the name of a workflow, %s; give one of them", strconv.Quote(name)))
+	}
+	stored, err := c.Library.Get(ctx, name)
+	if errors.Is(err, library.ErrUnknown) {
+		return nil, final(unknownWorkflowError, fmt.Errorf("no workflow is stored under the name %s; `workflows list` shows those that are, `workflows put FILE` stores one", strconv.Quote(name)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A newer version may have come since it was stored, and with it new rules.
+	def, err := definition.Complete(stored.Definition)
+	if err != nil {
+		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
+	}
+	whole := &v1.RunInput{Definition: def, Options: in.GetOptions()}
+	if whole.Input, err = definition.Input(def, in.GetInput()); err != nil {
+		return nil, final(badInputError, fmt.Errorf("input of workflow %s: %w", name, err))
+	}
+	if whole.References, err = definition.References(def); err != nil {
+		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
+	}
+	return whole, definition.Pack(whole)
+}
+
+// final is an error that another call would not change.
+func final(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}

@@ -1,0 +1,174 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// deadListener freezes the polls of a worker for tasks, while its other calls arrive, heartbeats among
+// them. What is given to it starts elsewhere, and costs no attempt.
+func deadListener(y *Yard) error {
+	if err := y.start(); err != nil {
+		return err
+	}
+	calls, err := startCalls(y.temporal)
+	if err != nil {
+		return err
+	}
+	defer calls.close()
+	// The worker reaches the server through its proxy, and then through this one.
+	if _, err := y.proxy("a/temporal", calls.address); err != nil {
+		return err
+	}
+	if err := y.startWorker("a", "--label", "x"); err != nil {
+		return err
+	}
+	if err := y.awaitNodes("a"); err != nil {
+		return err
+	}
+	calls.deaf.Store(true)
+	d := y.crowd("unheard", 4, job{ticks: 1, label: "x"})
+	id, err := y.submit(d)
+	if err != nil {
+		return err
+	}
+	err = y.eventually("the tasks have been given to a", func() (bool, error) {
+		r, err := y.get(id)
+		if err != nil {
+			return false, err
+		}
+		given := 0
+		for _, task := range r.Tasks {
+			if task.Node == "a" {
+				given++
+			}
+		}
+		return given == len(d.Tasks), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := y.startWorker("b", "--label", "x"); err != nil {
+		return err
+	}
+	if err := y.awaitNodes("b"); err != nil {
+		return err
+	}
+	r, err := y.finished(id)
+	if err != nil {
+		return err
+	}
+	for name, task := range r.Tasks {
+		if task.Attempt != 0 || task.Node != "b" {
+			return fmt.Errorf("task %s: attempt %d on %q; want attempt 0 on b", name, task.Attempt, task.Node)
+		}
+	}
+	if err := y.awaitNodes("a"); err != nil { // its heartbeat arrives
+		return err
+	}
+	calls.deaf.Store(false)
+	again, err := y.submit(y.crowd("again", 2, job{node: "a"}))
+	if err != nil {
+		return err
+	}
+	_, err = y.finished(again)
+	return err
+}
+
+// calls passes the calls of a client on to a Temporal server one by one, all of them unary.
+type calls struct {
+	address string
+	server  *grpc.Server
+	to      *grpc.ClientConn
+	// deaf holds back polls for tasks, and the answers of those that are under way.
+	deaf atomic.Bool
+}
+
+func startCalls(target string) (*calls, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := &calls{address: listener.Addr().String()}
+	c.to, err = grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(bytesCodec{}), grpc.MaxCallRecvMsgSize(maxCallBytes), grpc.MaxCallSendMsgSize(maxCallBytes)))
+	if err != nil {
+		return nil, err
+	}
+	c.server = grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(maxCallBytes), grpc.UnknownServiceHandler(c.pass))
+	go func() { _ = c.server.Serve(listener) }() // until it is stopped
+	return c, nil
+}
+
+// maxCallBytes is more than any message of Temporal takes.
+const maxCallBytes = 128 << 20
+
+func (c *calls) close() {
+	c.server.Stop()
+	_ = c.to.Close() // nothing is under way
+}
+
+// pass carries one call.
+func (c *calls) pass(_ any, stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	method, _ := grpc.MethodFromServerStream(stream) // it is one
+	poll := strings.HasSuffix(method, "/PollActivityTaskQueue")
+	var request, answer []byte
+	if err := stream.RecvMsg(&request); err != nil {
+		return err
+	}
+	if poll && c.deaf.Load() {
+		return c.hang(ctx)
+	}
+	said, _ := metadata.FromIncomingContext(ctx)
+	var header, trailer metadata.MD
+	err := c.to.Invoke(metadata.NewOutgoingContext(ctx, said), method, &request, &answer, grpc.Header(&header), grpc.Trailer(&trailer))
+	if poll && c.deaf.Load() {
+		return c.hang(ctx)
+	}
+	stream.SetTrailer(trailer)
+	if err != nil {
+		return err
+	}
+	if err := stream.SetHeader(header); err != nil {
+		return err
+	}
+	return stream.SendMsg(&answer)
+}
+
+// hang holds a call back until its caller gives up, or calls are heard again, when the caller has to ask anew.
+func (c *calls) hang(ctx context.Context) error {
+	for c.deaf.Load() {
+		if err := pause(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+	return status.Error(codes.Unavailable, "the call was held back")
+}
+
+// bytesCodec leaves messages as they are.
+type bytesCodec struct{}
+
+var _ encoding.CodecV2 = bytesCodec{}
+
+func (bytesCodec) Name() string { return "proto" }
+
+func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
+}
+
+func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}

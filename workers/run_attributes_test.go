@@ -1,0 +1,196 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
+)
+
+// attributes are the search attributes of the newest execution.
+func (h *handle) attributes() visibility.Attributes {
+	h.t.Helper()
+	return visibility.Decode(h.described().GetWorkflowExecutionInfo().GetSearchAttributes())
+}
+
+// upserts counts the upserts of search attributes in an execution.
+func (h *handle) upserts(execution string) int {
+	n := 0
+	for _, e := range h.history(execution) {
+		if e.GetEventType() == enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES {
+			n++
+		}
+	}
+	return n
+}
+
+// Visibility holds what a run is, its nodes and its state, and in the end its error.
+func TestRunShowsSearchAttributes(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"a": {{Block: true}}, "b": {fake.Exit(2)}})
+	c.start("n")
+	h := c.submit(c.input(`{name: shown, description: reads meters, tasks: {
+		a: {type: shell, spec: {command: x}},
+		b: {type: shell, dependsOn: [a], spec: {command: x}, retry: {maxRetries: 0}}}}`))
+	c.running("a")
+	got := h.attributes()
+	if got.Workflow != "shown" || got.State != "running" || got.Trigger != names.TriggerManual || got.Parent != "" || got.Submitted.IsZero() ||
+		!slices.Equal(got.Types, []string{"shell"}) || !slices.Equal(got.Labels, []string{c.label}) || !slices.Equal(got.Nodes, []string{c.name("n")}) ||
+		!strings.Contains(got.Text, "reads meters a b") {
+		t.Errorf("while it runs: %+v", got)
+	}
+	if err := h.update(names.PauseUpdate, &v1.RunCommand{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "visibility knows that the run is paused", func() bool { return h.attributes().State == "paused" })
+	if err := h.update(names.ResumeUpdate, &v1.RunCommand{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "visibility knows that the run continues", func() bool { return h.attributes().State == "running" })
+	c.fake.Release("a")
+	want(t, h.wait(), "failed", map[string]string{"b": "failed"})
+	if got := h.attributes(); got.State != "failed" || !strings.Contains(got.Text, `task "b"`) || !strings.Contains(got.Text, "reads meters") {
+		t.Errorf("after its end: %+v", got)
+	}
+	// Its first node with all that was known at the start, the pause, its end, and the end of the pause.
+	if n := h.upserts(""); n > 5 {
+		t.Errorf("%d commands for search attributes", n)
+	}
+}
+
+// A chain of tasks on one node costs three commands at most, however long it is: its start, its node if that is placed
+// after the start was reported, and its end.
+func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	c.start("n")
+	h := c.submit(c.inputOf(chainBeside(12, map[string]*v1.TaskDefinition{})))
+	want(t, h.wait(), "completed", nil)
+	if n := h.upserts(""); n < 2 || n > 3 {
+		t.Errorf("%d commands for search attributes, want 2 or 3", n)
+	}
+	if got := h.attributes(); got.State != "completed" {
+		t.Errorf("after its end: %+v", got)
+	}
+}
+
+// What visibility knows survives continue-as-new, and partitions tell their run where their instances ran.
+func TestSearchAttributesAcrossExecutions(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 40, Instances: 5, PartInstances: 4}})
+	c := y.crew(t, nil)
+	c.start("n")
+	def := chainBeside(15, map[string]*v1.TaskDefinition{})
+	wide := shellTask()
+	wide.Parallel = structpb.NewNumberValue(9)
+	def.Tasks["wide"] = wide
+	h := c.submit(c.inputOf(def))
+	want(t, h.wait(), "completed", nil)
+	if n := len(h.executions()); n < 2 {
+		t.Fatalf("the run took %d executions, want several", n)
+	}
+	if got := h.attributes(); got.State != "completed" || got.Workflow != "detach" || !slices.Equal(got.Nodes, []string{c.name("n")}) {
+		t.Errorf("after its end: %+v", got)
+	}
+	only := c.submit(c.inputOf(&v1.Definition{Name: "parts", Tasks: map[string]*v1.TaskDefinition{"wide": wide}}))
+	want(t, only.wait(), "completed", nil)
+	if got := only.attributes(); !slices.Equal(got.Nodes, []string{c.name("n")}) {
+		t.Errorf("nodes of a run whose instances ran in partitions: %v", got.Nodes)
+	}
+}
+
+// startByName starts a run with the name of a stored workflow only, as a person does in Temporal.
+func (c *crew) startByName(id string, input map[string]any) *handle {
+	c.t.Helper()
+	// A map travels as the plain JSON that the temporal CLI and the Web UI send.
+	run, err := c.conn.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, input)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &handle{crew: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, ""), chain: run.GetRunID()}
+}
+
+// A run that is started in Temporal with the name of a stored workflow reads the definition itself, and keeps it when
+// another one is stored meanwhile.
+func TestRunOfStoredWorkflowByName(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"only": {{Block: true}}})
+	c.start("n")
+	name := c.keep("only", `inputs: {kind: {default: plain}, n: {type: integer, required: true}},`)
+	h := c.startByName(names.NewRunID("byname"), map[string]any{"workflow": name, "input": map[string]any{"n": 3}})
+	c.running("only")
+	if got := h.attributes(); got.Workflow != name || got.Trigger != names.TriggerManual || got.State != "running" || got.Submitted.IsZero() {
+		t.Errorf("search attributes: %+v", got)
+	}
+	c.fake.Release("only")
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"only": "completed"})
+	if got := fmt.Sprint(run.GetInput().AsMap()); got != "map[kind:plain n:3]" {
+		t.Errorf("the input is %s", got)
+	}
+	if n := len(h.executions()); n != 2 {
+		t.Errorf("%d executions, want 2: the one that reads the definition, and the one that has it", n)
+	}
+
+	for what, test := range map[string]struct {
+		input map[string]any
+		want  string
+	}{
+		"an unknown workflow": {map[string]any{"workflow": "nothing-like-it"}, `no workflow is stored under the name "nothing-like-it"`},
+		"a missing input":     {map[string]any{"workflow": name}, "input n is missing"},
+		"a wrong input":       {map[string]any{"workflow": name, "input": map[string]any{"n": "three"}}, "n"},
+		"nothing":             {map[string]any{}, `give {"workflow": "NAME"`},
+	} {
+		h := c.startByName(names.NewRunID("refused"), test.input)
+		err := h.run.Get(within(t), nil)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: the run has ended with %v", what, err)
+		}
+		if got := h.attributes(); got.State != "failed" {
+			t.Errorf("%s: search attributes %+v", what, got)
+		}
+	}
+}
+
+// A definition that is larger than what travels as it is goes to the next execution compressed.
+func TestRunOfLargeStoredWorkflowByName(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, nil)
+	c.start("n")
+	name := names.NewRunID("large")
+	def := chainBeside(1, map[string]*v1.TaskDefinition{})
+	def.Name = name
+	for i := range 300 {
+		task := shellTask()
+		task.Env = map[string]string{"FILL": strings.Repeat(fmt.Sprint(i), 300)}
+		task.Condition = "false"
+		def.Tasks[fmt.Sprintf("f%03d", i)] = task
+	}
+	c.put(c.inputOf(def).GetDefinition())
+	run := c.startByName(names.NewRunID("bylarge"), map[string]any{"workflow": name}).wait()
+	want(t, run, "completed", map[string]string{"t00": "completed", "f299": "skipped"})
+}
+
+// put stores a definition under its name.
+func (c *crew) put(def *v1.Definition) {
+	c.t.Helper()
+	def, err := definition.Complete(def)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := library.New(c.conn).Put(c.t.Context(), def, false); err != nil {
+		c.t.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+package workers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+	"switchyard/workflows/names"
+)
+
+// reset resets the current execution of the run to a workflow task, as Temporal's CLI does, and returns the run with
+// its new execution.
+func (h *handle) reset(finished int64) *handle {
+	h.t.Helper()
+	res, err := h.conn.WorkflowService().ResetWorkflowExecution(h.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: h.described().GetWorkflowExecutionInfo().GetExecution(),
+		Reason: "test", WorkflowTaskFinishEventId: finished, RequestId: uuid.NewString(),
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &handle{crew: h.crew, id: h.id, run: h.conn.GetWorkflow(h.t.Context(), h.id, res.GetRunId()), chain: res.GetRunId()}
+}
+
+// firstTask returns the first completed workflow task of the current execution, and lastTask the last one.
+func (h *handle) firstTask() int64 { return completedTasks(h.history(""))[0] }
+
+func (h *handle) lastTask() int64 {
+	all := completedTasks(h.history(""))
+	return all[len(all)-1]
+}
+
+func completedTasks(history []*historypb.HistoryEvent) (ids []int64) {
+	for _, e := range history {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			ids = append(ids, e.GetEventId())
+		}
+	}
+	return ids
+}
+
+// startedChildren counts the children that the current execution has recorded as started.
+func (h *handle) startedChildren() int {
+	n := 0
+	for _, e := range h.history("") {
+		if e.GetEventType() == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED {
+			n++
+		}
+	}
+	return n
+}
+
+// isOpen reports whether an execution is open.
+func (c *crew) isOpen(execution *commonpb.WorkflowExecution) bool {
+	c.t.Helper()
+	d, err := c.conn.DescribeWorkflowExecution(c.t.Context(), execution.GetWorkflowId(), execution.GetRunId())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return d.GetWorkflowExecutionInfo().GetCloseTime() == nil
+}
+
+// childExecutions are the open children of the current execution.
+func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
+	for _, p := range h.described().GetPendingChildren() {
+		all = append(all, &commonpb.WorkflowExecution{WorkflowId: p.GetWorkflowId(), RunId: p.GetRunId()})
+	}
+	return all
+}
+
+// Two parts and a child run are open, and block the first time that they are executed.
+func resetCrew(t *testing.T, limits workflows.Limits) (*crew, *v1.RunInput) {
+	t.Helper()
+	limits.Instances, limits.PartInstances = 5, 4
+	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
+	each := []fake.Step{}
+	for range 8 {
+		each = append(each, old[0])
+	}
+	c := own(t, ControlConfig{limits: limits}).crew(t, script{"a": old, "each": append(each, old[1])})
+	c.start("n")
+	return c, c.input(fmt.Sprintf(`{name: twice, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
+		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", "")))
+}
+
+// openChildren submits the input of resetCrew, and returns the run and its children when all of them run.
+func (c *crew) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecution) {
+	c.t.Helper()
+	h := c.submit(in)
+	c.running("a")
+	eventually(c.t, "all instances run", func() bool { return c.calls()["each"] == 8 })
+	eventually(c.t, "all children are open", func() bool { return h.startedChildren() == 3 })
+	return h, h.childExecutions()
+}
+
+// Children of a run that is reset to before it had started them end, and the run starts new ones.
+func TestResetToBeforeChildrenEndsThem(t *testing.T) {
+	t.Parallel()
+	c, in := resetCrew(t, workflows.Limits{})
+	h, before := c.openChildren(in)
+	reset := h.reset(h.firstTask())
+	run := reset.wait() // the old children block
+	want(t, run, "completed", map[string]string{"each": "completed", "child": "completed"})
+	if calls := c.calls(); calls["each"] != 16 || calls["a"] != 2 {
+		t.Errorf("executions: %v", calls)
+	}
+	for _, i := range reset.page(reset.child(0, "each", 4).id, &v1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
+		if got := i.GetResult().GetOutput().GetFields()["n"].GetStringValue(); got != "new" {
+			t.Errorf("the output of instance %d is %q", i.GetIndex(), got)
+		}
+	}
+	for _, child := range before {
+		eventually(t, "the child of the terminated execution has ended", func() bool { return !c.isOpen(child) })
+	}
+	if len(before) != 3 {
+		t.Errorf("%d children were open", len(before))
+	}
+}
+
+// Children of a run that is reset to after it had started them go on as its children, also when the run continues as
+// new before it is reset again.
+func TestResetToAfterChildrenKeepsThem(t *testing.T) {
+	t.Parallel()
+	c, in := resetCrew(t, workflows.Limits{})
+	h, before := c.openChildren(in)
+	last := h.lastTask()
+	reset := h.reset(last)
+	reset = reset.reset(last) // children follow twice
+	c.awaitParentCheck(before)
+	for _, child := range before {
+		if !c.isOpen(child) {
+			t.Errorf("%s has ended", child.GetWorkflowId())
+		}
+	}
+	c.fake.Release("a")
+	c.fake.Release("each")
+	want(t, reset.wait(), "completed", map[string]string{"each": "completed", "child": "completed"})
+	if calls := c.calls(); calls["each"] != 8 || calls["a"] != 1 {
+		t.Errorf("executions: %v", calls)
+	}
+}
+
+// A run that has continued as new and is reset keeps the children of its executions before.
+func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
+	t.Parallel()
+	c := own(t, ControlConfig{limits: workflows.Limits{Instances: 5, PartInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c.start("n")
+	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
+		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, c.childDefinition("inner", "a", ""))
+	for i := range 15 {
+		document += fmt.Sprintf(", t%d: {type: shell, spec: {command: x}, dependsOn: [t%d]}", i+1, i)
+	}
+	h := c.submit(c.input(document + "}}"))
+	c.running("a")
+	h.until("t15", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	eventually(t, "the run is in another execution", func() bool { return len(h.executions()) > 1 && h.pendingChildren() == 0 })
+	first := h.executions()[len(h.executions())-1]
+	var before []*commonpb.WorkflowExecution
+	for _, e := range h.history(first) {
+		if started := e.GetChildWorkflowExecutionStartedEventAttributes(); started != nil {
+			before = append(before, started.GetWorkflowExecution())
+		}
+	}
+	reset := h.reset(h.firstTask())
+	c.awaitParentCheck(before)
+	c.fake.Release("a")
+	c.fake.Release("each")
+	want(t, reset.wait(), "completed", map[string]string{"each": "completed", "child": "completed", "t15": "completed"})
+	if calls := c.calls(); calls["each"] != 8 || calls["a"] != 1 || len(before) != 3 {
+		t.Errorf("%d children; executions: %v", len(before), calls)
+	}
+}
+
+// awaitParentCheck waits until children have begun to await the end of their parents, and have looked at them.
+func (c *crew) awaitParentCheck(children []*commonpb.WorkflowExecution) {
+	c.t.Helper()
+	for _, child := range children {
+		eventually(c.t, "the child awaits its parent", func() bool {
+			d, err := c.conn.DescribeWorkflowExecution(c.t.Context(), child.GetWorkflowId(), child.GetRunId())
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			for _, a := range d.GetPendingActivities() {
+				// It beats every 4 s, after it has looked several times.
+				if a.GetActivityType().GetName() == names.AwaitRunsActivity && a.GetLastHeartbeatTime() != nil {
+					return true
+				}
+			}
+			return d.GetWorkflowExecutionInfo().GetCloseTime() != nil
+		})
+	}
+}
+
+// A task that holds a mutex and is started again by a reset does not run beside its old attempt, and the next run in the
+// line gets the mutex after it.
+func TestResetOfMutexHolder(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker})
+	c := y.crew(t, script{"holds": {{Block: true}, {Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
+	c.running("holds")
+	waiter := c.submit(c.input(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: m}}}`))
+	waiter.until("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() != "" })
+	reset := h.reset(h.firstTask())
+	most := 0
+	err := c.fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool {
+		most = max(most, running["holds"]+running["wants"])
+		return len(calls) > 1
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most != 1 {
+		t.Errorf("%d attempts with the mutex ran at once", most)
+	}
+	c.fake.Release("holds")
+	want(t, reset.wait(), "completed", map[string]string{"holds": "completed"})
+	want(t, waiter.wait(), "completed", map[string]string{"wants": "completed"})
+	(&holders{yard: y, t: t}).closedLock(names.TaskLock("m"))
+}
+
+// A part of a run that is reset itself starts its instances anew, and its run takes what they leave.
+func TestResetOfPart(t *testing.T) {
+	t.Parallel()
+	c, in := resetCrew(t, workflows.Limits{})
+	h, before := c.openChildren(in)
+	part := h.child(0, "each", 4)
+	part.reset(part.firstTask())
+	// The old attempts of the part block, and so do those of the other one until they are released.
+	eventually(t, "the instances have run again", func() bool { return c.calls()["each"] == 12 })
+	c.fake.Release("a")
+	c.fake.Release("each")
+	want(t, h.wait(), "completed", map[string]string{"each": "completed", "child": "completed"})
+	for _, i := range h.page(part.id, &v1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
+		if i.GetState() != "completed" || i.GetResult().GetOutput().GetFields()["n"].GetStringValue() != "new" {
+			t.Errorf("instance %d is %v", i.GetIndex(), i)
+		}
+	}
+	for _, child := range before {
+		eventually(t, "no child is left", func() bool { return !c.isOpen(child) })
+	}
+}

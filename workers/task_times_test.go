@@ -1,0 +1,85 @@
+package workers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows"
+)
+
+// A task says when it asked for a place and what it merged into the context, and an instance when it began to exist;
+// all of it also in the next execution of the run and in its next generation.
+func TestTasksSayWhenTheyWaited(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60, HardHistoryEvents: 60}})
+	script := script{
+		"build": {fake.Exit(1), {ContextUpdate: "tag=v7"}}, "each": {{Duration: 10 * time.Millisecond}}, "dead": {fake.Exit(3), {}}, "slow": {{Block: true}},
+	}
+	c := y.crew(t, script)
+	c.start("n")
+	def := c.input(`{name: times, tasks: {
+		build: {type: shell, spec: {command: x}, retry: {backoffMs: 1}},
+		each: {type: shell, spec: {command: x}, foreach: [x, y], dependsOn: [build]},
+		dead: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, dependsOn: [each], continueOnError: true},
+		slow: {type: shell, spec: {command: x}, dependsOn: [each]}}}`).GetDefinition()
+	for i := range 12 { // makes for more executions
+		def.Tasks[fmt.Sprintf("t%02d", i)] = shellTask()
+		if i > 0 {
+			def.Tasks[fmt.Sprintf("t%02d", i)] = shellTask(fmt.Sprintf("t%02d", i-1))
+		}
+	}
+	h := c.submit(c.inputOf(def))
+	h.until("t11", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.running("slow")
+	open := h.status(&v1.StatusRequest{}).GetRun().GetTasks()
+	if len(h.executions()) < 2 {
+		t.Error("the run has one execution")
+	}
+	c.fake.Release("slow")
+	run := h.wait()
+	for when, tasks := range map[string]map[string]*v1.Task{"open": open, "over": run.GetTasks()} {
+		build := tasks["build"]
+		if !inTurn(build.GetAttempts()[0].GetCompletedAt(), build.GetQueuedAt(), build.GetAssignedAt(), build.GetCompletedAt()) {
+			t.Errorf("%s: build waited at other times: %v", when, build)
+		}
+		if got := build.GetResult().GetContextUpdate().GetFields()["tag"].GetStringValue(); got != "v7" {
+			t.Errorf("%s: build has merged %q", when, got)
+		}
+		if n := len(tasks["each"].GetInstances()); n != 2 {
+			t.Errorf("%s: %d instances", when, n)
+		}
+		for _, i := range tasks["each"].GetInstances() {
+			if !inTurn(build.GetCompletedAt(), i.GetCreatedAt(), i.GetQueuedAt(), i.GetAssignedAt()) {
+				t.Errorf("%s: instance %v", when, i)
+			}
+		}
+		if slow := tasks["slow"]; !inTurn(tasks["each"].GetCompletedAt(), slow.GetQueuedAt(), slow.GetAssignedAt()) {
+			t.Errorf("%s: slow %v", when, slow)
+		}
+	}
+
+	tasks := h.anew(c.inputOf(def), 1, &v1.Again{From: []string{"dead"}}).wait().GetTasks()
+	was, is := run.GetTasks()["each"].GetInstances()[1], tasks["each"].GetInstances()[1]
+	if !is.GetCreatedAt().AsTime().Equal(was.GetCreatedAt().AsTime()) || !is.GetQueuedAt().AsTime().Equal(was.GetQueuedAt().AsTime()) || tasks["build"].GetResult().GetContextUpdate() == nil {
+		t.Errorf("in the next generation %v is %v", was, is)
+	}
+	if dead := tasks["dead"]; !inTurn(run.GetCompletedAt(), dead.GetQueuedAt(), dead.GetAssignedAt()) {
+		t.Errorf("dead %v", dead)
+	}
+}
+
+// inTurn reports whether all times are known, and none is before the one that it follows. Workflow and node have
+// clocks of their own, so that a moment less counts as the same time.
+func inTurn(times ...*timestamppb.Timestamp) bool {
+	for i, at := range times {
+		if at == nil || i > 0 && at.AsTime().Before(times[i-1].AsTime().Add(-50*time.Millisecond)) {
+			return false
+		}
+	}
+	return true
+}

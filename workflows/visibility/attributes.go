@@ -1,0 +1,200 @@
+package visibility
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Attributes are what visibility knows of a run. The zero value of a field stands for an attribute that is absent.
+type Attributes struct {
+	// Workflow is the name of the workflow.
+	Workflow string
+	// State is the state of the run. A run that was terminated keeps its last one; its status in Temporal tells.
+	State string
+	// Trigger is what has started the newest generation, one of the words in names.
+	Trigger string
+	// Parent is the id of the run whose task has started it.
+	Parent string
+	// Labels are those that its tasks ask of nodes, sorted.
+	Labels []string
+	// Nodes are those that tasks were sent to, in the order of the first task each.
+	Nodes []string
+	// Types are the types of its tasks, sorted.
+	Types []string
+	// Text is for searches by words: the error that the run has ended with, the description, the names of the tasks.
+	Text string
+	// Submitted is when the run was submitted, to the microsecond, as databases keep it.
+	Submitted time.Time
+	// DeadLetters counts its dead-lettered tasks and instances.
+	DeadLetters int
+}
+
+const (
+	// maxListBytes bounds a list, as JSON: Temporal takes 2 KiB a value.
+	maxListBytes = 1800
+	// maxTextBytes bounds the text, which takes at most six times as much as JSON.
+	maxTextBytes = 300
+	// maxErrorBytes is how much of that the error of a run takes.
+	maxErrorBytes = 150
+	// maxNodes bounds how often a run that spreads over many nodes tells visibility so.
+	maxNodes = 32
+)
+
+// MaxBytes is what an update of all attributes takes at most, as JSON.
+const MaxBytes = 8 << 10
+
+// statePending is the state of a run that no control process has begun.
+const statePending = "pending"
+
+var (
+	workflowKey    = temporal.NewSearchAttributeKeyKeyword(names.WorkflowAttribute)
+	stateKey       = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
+	triggerKey     = temporal.NewSearchAttributeKeyKeyword(names.TriggerAttribute)
+	parentKey      = temporal.NewSearchAttributeKeyKeyword(names.ParentAttribute)
+	labelsKey      = temporal.NewSearchAttributeKeyKeywordList(names.LabelsAttribute)
+	nodesKey       = temporal.NewSearchAttributeKeyKeywordList(names.NodesAttribute)
+	typesKey       = temporal.NewSearchAttributeKeyKeywordList(names.TypesAttribute)
+	textKey        = temporal.NewSearchAttributeKeyString(names.TextAttribute)
+	submittedKey   = temporal.NewSearchAttributeKeyTime(names.SubmittedAttribute)
+	deadLettersKey = temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
+)
+
+// scheduleAttribute is Temporal's own, of what a schedule has started.
+const scheduleAttribute = "TemporalScheduledById"
+
+// Types returns the types of the search attributes, by name.
+func Types() map[string]enumspb.IndexedValueType {
+	types := map[string]enumspb.IndexedValueType{}
+	for _, key := range []temporal.SearchAttributeKey{
+		workflowKey, stateKey, triggerKey, parentKey, labelsKey, nodesKey, typesKey, textKey, submittedKey, deadLettersKey,
+	} {
+		types[key.GetName()] = key.GetValueType()
+	}
+	return types
+}
+
+// Started returns what is known of a run of a workflow that is about to be started.
+func Started(workflow, trigger string, at time.Time) Attributes {
+	return Attributes{Workflow: workflow, State: statePending, Trigger: trigger, Submitted: at.Truncate(time.Microsecond)}
+}
+
+// StartedBy returns what is known of a run that a task of another one is about to start.
+func StartedBy(parent, workflow string, at time.Time) Attributes {
+	a := Started(workflow, names.TriggerChild, at)
+	a.Parent = parent
+	return a
+}
+
+// Reopened returns what is known of a run that is about to be started again.
+func (a Attributes) Reopened() Attributes {
+	a.State, a.Trigger, a.DeadLetters = statePending, names.TriggerRetry, 0
+	return a
+}
+
+// Describe adds what the definition of a run says.
+func (a *Attributes) Describe(def *v1.Definition) {
+	a.Workflow, a.Labels, a.Types = def.GetName(), nil, nil
+	text := []string{def.GetDescription()}
+	//workflowcheck:ignore (everything is sorted below)
+	for name, task := range def.GetTasks() {
+		text = append(text, name)
+		a.Types = append(a.Types, task.GetType())
+		a.Labels = append(a.Labels, task.GetConstraints().GetNodeLabels()...)
+		a.Labels = append(a.Labels, task.GetConstraints().GetAnyLabels()...)
+	}
+	slices.Sort(text[1:])
+	a.Types, a.Labels = bounded(sorted(a.Types)), bounded(sorted(a.Labels))
+	a.Text = cut(strings.TrimSpace(strings.Join(text, " ")), maxTextBytes)
+}
+
+// End adds how the run has ended.
+func (a *Attributes) End(state, text string) {
+	a.State = state
+	if text != "" {
+		a.Text = cut(cut(text, maxErrorBytes)+" "+a.Text, maxTextBytes)
+	}
+}
+
+// AddNode adds a node, unless there are many already.
+func (a *Attributes) AddNode(node string) {
+	if node == "" || slices.Contains(a.Nodes, node) || len(a.Nodes) == maxNodes {
+		return
+	}
+	a.Nodes = bounded(append(slices.Clip(a.Nodes), node))
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// bounded returns as much of the beginning of a list as an attribute holds.
+func bounded(list []string) []string {
+	size := 2
+	for i, value := range list {
+		if size += jsonBytes(value) + 1; size > maxListBytes {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// jsonBytes returns how many bytes a text takes as JSON, or more.
+func jsonBytes(text string) int {
+	n := len(text) + 2
+	for _, c := range []byte(text) {
+		if c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f {
+			n += 5
+		}
+	}
+	return n
+}
+
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "")
+}
+
+// Updates returns what has changed since other attributes were upserted. An attribute that was upserted
+// is not taken back.
+func (a Attributes) Updates(since Attributes) []temporal.SearchAttributeUpdate {
+	var updates []temporal.SearchAttributeUpdate
+	for _, k := range []struct {
+		key     temporal.SearchAttributeKeyKeyword
+		is, was string
+	}{
+		{workflowKey, a.Workflow, since.Workflow}, {stateKey, a.State, since.State},
+		{triggerKey, a.Trigger, since.Trigger}, {parentKey, a.Parent, since.Parent},
+	} {
+		if k.is != k.was && k.is != "" {
+			updates = append(updates, k.key.ValueSet(k.is))
+		}
+	}
+	for _, k := range []struct {
+		key     temporal.SearchAttributeKeyKeywordList
+		is, was []string
+	}{{labelsKey, a.Labels, since.Labels}, {nodesKey, a.Nodes, since.Nodes}, {typesKey, a.Types, since.Types}} {
+		if !slices.Equal(k.is, k.was) && len(k.is) > 0 {
+			updates = append(updates, k.key.ValueSet(k.is))
+		}
+	}
+	if a.Text != since.Text && a.Text != "" {
+		updates = append(updates, textKey.ValueSet(a.Text))
+	}
+	if !a.Submitted.Equal(since.Submitted) && !a.Submitted.IsZero() {
+		updates = append(updates, submittedKey.ValueSet(a.Submitted.UTC()))
+	}
+	if a.DeadLetters != since.DeadLetters {
+		updates = append(updates, deadLettersKey.ValueSet(int64(a.DeadLetters)))
+	}
+	return updates
+}
