@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
@@ -150,12 +151,23 @@ func (a *attempt) end() {
 
 // spawned notes that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned(at time.Time) {
-	p := a.progress.Load()
-	a.progress.Store(&v1.ExecuteProgress{Claim: p.GetClaim(), Spawned: true, StartedAt: timestamppb.New(at), Checkpoint: p.GetCheckpoint()})
+	a.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.spawns)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.note(func(k *kept) { k.StartedAt = at })
+}
+
+// advance changes what the next heartbeat says. It may call change more than once, when another call comes between.
+func (a *attempt) advance(change func(p *v1.ExecuteProgress)) {
+	for {
+		before := a.progress.Load()
+		after := proto.CloneOf(before)
+		change(after)
+		if a.progress.CompareAndSwap(before, after) {
+			return
+		}
+	}
 }
 
 // prepares notes that what the process needs is being brought, which may be silent for a

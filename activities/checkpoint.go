@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
@@ -121,26 +119,31 @@ func (k *keeper) last(ctx context.Context, wanted bool) *v1.Checkpoint {
 	return checkpoint
 }
 
-// publish has the next heartbeat tell what is new.
+// publish has the next heartbeat report what is new.
 func (k *keeper) publish(ctx context.Context) {
 	changed := k.look(ctx)
-	p := proto.CloneOf(k.a.progress.Load())
+	ended := k.told
 	if k.batch != nil {
-		if ended, ok := k.batch.saveNews(ctx); ok && ended > k.told {
-			k.batch.tell(p, ended)
-			k.told, changed = ended, true
+		if saved, ok := k.batch.saveNews(ctx); ok && saved > k.told {
+			ended, changed = saved, true
 		}
 	}
 	if !changed {
 		return
 	}
 	k.mu.Lock()
-	p.Checkpoint = k.checkpoint
-	if k.batch != nil && int(p.GetEnded()) != k.batch.ended() {
-		p.Checkpoint = nil // it is that of a later member
-	}
+	checkpoint := k.checkpoint
 	k.mu.Unlock()
-	k.a.progress.Store(p)
+	if k.batch != nil && ended != k.batch.ended() {
+		checkpoint = nil // it is that of a later member
+	}
+	k.a.advance(func(p *v1.ExecuteProgress) {
+		if ended > k.told {
+			k.batch.tell(p, ended)
+		}
+		p.Checkpoint = checkpoint
+	})
+	k.told = ended
 	select {
 	case k.a.news <- struct{}{}:
 	default:

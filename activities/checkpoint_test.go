@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +65,34 @@ func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	want(t, res, "moved", "draining")
 	if string(res.GetCheckpoint().GetData()) != "so far" {
 		t.Errorf("one that is moved leaves %v", res.GetCheckpoint())
+	}
+}
+
+// A heartbeat loses neither the start nor the checkpoint of an attempt that reports both at once.
+func TestCheckpointAsTheAttemptStarts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	ws, err := b.Workspaces.Prepare(workspace.Request{Task: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ws.Env()["SWITCHYARD_CHECKPOINT"], []byte("so far"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 {
+		a := b.newAttempt(delivery{heartbeat: time.Hour}, request("a"))
+		k := &keeper{a: a}
+		k.watch(ws, &a.members[0])
+		var both sync.WaitGroup
+		both.Go(func() { k.publish(t.Context()) })
+		both.Go(func() { a.spawned(time.Now()) })
+		both.Wait()
+		if p := a.progress.Load(); !p.GetSpawned() || string(p.GetCheckpoint().GetData()) != "so far" {
+			t.Fatalf("the beat says %v", p)
+		}
+	}
+	if err := ws.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
