@@ -259,11 +259,16 @@ func TestAdoptedAttemptIsSuspended(t *testing.T) {
 // keepsake is the one that the dead worker has left.
 func (h *heir) keepsake() *legacy {
 	h.t.Helper()
-	found, err := h.legacies()
-	if err != nil || len(found) != 1 {
-		h.t.Fatalf("%v, %v", found, err)
+	// legacies would remove the file by which one is being replaced.
+	paths, err := filepath.Glob(filepath.Join(h.StateDir, "*"+keepsakeSuffix))
+	if err != nil || len(paths) != 1 {
+		h.t.Fatalf("%v, %v", paths, err)
 	}
-	return found[0]
+	found, err := readLegacy(paths[0])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
 }
 
 func (h *heir) rewrite(l *legacy) {

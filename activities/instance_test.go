@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
@@ -9,10 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// ownShell runs attempts under ids of its own: tests that run side by side use the same ids, and an Executor ends what
+// has outlived the attempt of an id wherever it runs.
+type ownShell struct {
+	*shell.Executor
+	suffix string
+}
+
+func (s ownShell) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	a.ID += s.suffix
+	return s.Executor.Run(ctx, a, spawned)
+}
+
+func (s ownShell) Batch(id string, lease *executor.Lease) (executor.Batch, error) {
+	return s.Executor.Batch(id+s.suffix, lease)
+}
 
 // withShell lets the node run real programs.
 func (b *bench) withShell() *bench {
@@ -26,7 +44,7 @@ func (b *bench) withShell() *bench {
 			b.t.Error(err)
 		}
 	})
-	b.Executors["shell"] = e
+	b.Executors["shell"] = ownShell{e, "@" + b.t.Name()}
 	b.BaseDir = b.t.TempDir()
 	return b
 }
