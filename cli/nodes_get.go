@@ -55,7 +55,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		{"cores", fmt.Sprintf("%s free, %.0f%% in use, load %.1f", share(n.GetCores(), 1, ""), snapshot.GetCpu().GetUsagePercent(), snapshot.GetCpu().GetLoadAvg_1M())},
 		{"memory", fmt.Sprintf("%s free", share(n.GetMemoryMb(), 1024, " GiB"))},
 		{"disk", fmt.Sprintf("%s free, %.0f%% busy", share(n.GetDiskGb(), 1, " GiB"), snapshot.GetDisk().GetIoUtilPercent())},
-		{"network", fmt.Sprintf("%.0f of %.0f Mbit/s", snapshot.GetNetwork().GetThroughputMbps(), snapshot.GetNetwork().GetBandwidthMbps())},
+		{"network", traffic(snapshot.GetNetwork())},
 		{"GPUs", share(n.GetGpus(), 1, "") + " free"},
 	}
 	if n.GetSuspicions() > 0 {
@@ -96,6 +96,14 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		})
 	}
 	return writeTable(w, rows)
+}
+
+// traffic is that of a node's network, and the speed of its link where that is known.
+func traffic(n *v1.NetworkSnapshot) string {
+	if n.GetBandwidthMbps() == 0 {
+		return fmt.Sprintf("%.0f Mbit/s, of a link of unknown speed", n.GetThroughputMbps())
+	}
+	return fmt.Sprintf("%.0f of %.0f Mbit/s", n.GetThroughputMbps(), n.GetBandwidthMbps())
 }
 
 // allowed says what containers may do on a node beyond the harmless.

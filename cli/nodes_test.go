@@ -74,6 +74,14 @@ func TestNodesGet(t *testing.T) {
 	}
 }
 
+// A link whose speed nothing says is not one of no speed.
+func TestTrafficOfAnUnknownLink(t *testing.T) {
+	t.Parallel()
+	if got, want := traffic(&v1.NetworkSnapshot{ThroughputMbps: 12}), "12 Mbit/s, of a link of unknown speed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestNodesChange drains a node, puts it back and forgets it.
 func TestNodesChange(t *testing.T) {
 	f := fake(t)

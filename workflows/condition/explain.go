@@ -2,6 +2,7 @@ package condition
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,9 @@ func explain(message string, kind Kind) (plain, hint string) {
 		return plain, "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
 	}
 	if name, ok := undeclared(plain); ok {
+		if kind.sees(inputVariable) && slices.Contains([]string{"item", "matrix", "index", "count"}, name) {
+			return plain, "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
+		}
 		if hint = wordHint(name); hint != "" {
 			return plain, hint
 		}
