@@ -51,7 +51,7 @@ func Scenarios() []Scenario {
 		{Name: "lost-slot", Says: "kill -9 and restart of a worker whose places are all taken", run: lostSlot},
 		{Name: "kill-final", Says: "tasks are killed whose node cannot be told, and the control process dies", run: killFinal},
 		{Name: "stop-gateways", Says: "SIGSTOP and kill -9 of each of two gateways while tasks are handed out", run: stopGateways, patient: true},
-		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener},
+		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener, patient: true},
 		{Name: "retry-halted", Says: "a run is retried in whose fan-outs some instances never started", run: retryHalted, patient: true},
 		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
