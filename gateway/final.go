@@ -246,7 +246,7 @@ func (r *reader) lastKnown(ctx context.Context, desc *description) (*v1.StatusRe
 		return nil, err
 	}
 	var kept v1.StatusResponse
-	err = r.store.GetMessage(ctx, store.StatusKey(id, planned.GetRun().GetGeneration()), &kept)
+	err = r.store.GetMessage(ctx, store.StatusKey(names.Home(id, planned.GetChain()), planned.GetRun().GetGeneration()), &kept)
 	if err == nil {
 		return &kept, nil
 	}

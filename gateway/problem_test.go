@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -89,6 +90,35 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	tasks := f.get(t, id).GetTasks()
 	if tasks["build"].GetState() != "completed" || tasks["test"].GetState() != "cancelled" {
 		t.Errorf("the tasks are %v", tasks)
+	}
+}
+
+// TestForceTellsRunsOfOneIDApart ends two runs by force that had the same id one after the other: what the first has
+// done is not shown as done by the second.
+func TestForceTellsRunsOfOneIDApart(t *testing.T) {
+	f := start(t)
+	id := names.NewRunID("again")
+	in := &v1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}}}}
+	for _, state := range []string{"completed", "running"} {
+		run, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signal(t, id, setSignal, &v1.StatusResponse{
+			Run: &v1.Run{Tasks: map[string]*v1.Task{"build": {State: state, Type: "shell"}}}, Claims: map[string]int32{"build": 1}, Chain: run.GetRunID(),
+		})
+		eventually(t, "build is "+state, func() bool { return f.get(t, id).GetTasks()["build"].GetState() == state })
+		if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := f.reader.lastKnown(t.Context(), f.describe(t, id))
+		if got := kept.GetRun().GetTasks()["build"].GetState(); err != nil || got != state {
+			t.Errorf("build is kept as %s, %v; want %s", got, err, state)
+		}
+		var stored v1.StatusResponse
+		if err := f.store.GetMessage(t.Context(), store.StatusKey(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -168,6 +169,7 @@ func (s *script) set(set *v1.StatusResponse) {
 	for name, record := range set.GetRecords() {
 		s.status.Records[name] = record
 	}
+	s.status.Chain = cmp.Or(set.GetChain(), s.status.Chain)
 	if set.GetItems() != nil {
 		s.status.Items = set.Items
 	}
