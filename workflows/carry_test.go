@@ -41,3 +41,16 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 		t.Errorf("%v\nbecomes\n%v", task, kept)
 	}
 }
+
+// The next execution is given every field of the input of this one, but for what only the first is told: which
+// instances or tasks are done again, and of which stored workflow. A stored input is named, and not repeated.
+func TestNextInputForgetsNoField(t *testing.T) {
+	t.Parallel()
+	received := &v1.RunInput{}
+	prototest.Fill(received)
+	r := &run{in: received, received: received, chain: "chain"}
+	next := r.nextInput(&v1.RunCarry{Cancelled: true})
+	if missing := prototest.Missing(next, "retry", "again", "workflow", "stored"); len(missing) > 0 {
+		t.Errorf("the input has no %v", missing)
+	}
+}

@@ -2,7 +2,6 @@ package condition
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -41,10 +40,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 		return plain, "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
 	}
 	if name, ok := undeclared(plain); ok {
-		if kind.sees(inputVariable) && slices.Contains([]string{"item", "matrix", "index", "count"}, name) {
-			return plain, "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
-		}
-		if hint = wordHint(name); hint != "" {
+		if hint = kind.nameHint(name); hint != "" {
 			return plain, hint
 		}
 		if near := nearest(name, kind.variables()); near != "" {
@@ -62,6 +58,17 @@ func explain(message string, kind Kind) (plain, hint string) {
 		return plain, "both sides must be of one type; int(x) and string(x) convert"
 	}
 	return plain, ""
+}
+
+// nameHint says how to write what a name that is not declared means elsewhere; "": that is not known.
+func (k Kind) nameHint(name string) string {
+	switch name {
+	case "item", "matrix", "index", "count":
+		if k.sees(inputVariable) {
+			return "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
+		}
+	}
+	return wordHint(name)
 }
 
 // noSelection is what CEL says of a field of something that has none.

@@ -44,7 +44,7 @@ func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 			names = append(names, r.task)
 		case r.short && !slices.Contains(s.Tasks, r.task):
 			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
-			if word := wordHint(r.task); word != "" {
+			if word := s.Kind.nameHint(r.task); word != "" {
 				hint = word
 			} else if near := nearest(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
 				hint = "did you mean " + near + "?"
