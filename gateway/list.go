@@ -60,6 +60,7 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 		}
 		res.Items = append(res.Items, runOf(info))
 	}
+	g.reader.listPartProblems(ctx, res.Items)
 	return connect.NewResponse(res), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -42,10 +43,34 @@ func (r *reader) partProblem(ctx context.Context, run string) string {
 			continue
 		}
 		if problem := r.ownProblem(ctx, desc); problem != "" {
-			return fmt.Sprintf("instances from %s on: %s", names.InstanceName(part.Task, part.From), problem)
+			return problemOf(part, problem)
 		}
 	}
 	return ""
+}
+
+// listPartProblems has the open runs of a list say which of their parts makes no progress, where they have no problem of
+// their own.
+func (r *reader) listPartProblems(ctx context.Context, runs []*v1.Run) {
+	quiet := map[string]*v1.Run{}
+	for _, run := range runs {
+		if run.GetCompletedAt() == nil && run.GetProblem() == "" {
+			quiet[run.GetId()] = run
+		}
+	}
+	if len(quiet) == 0 {
+		return
+	}
+	for _, info := range r.findStuckParts(ctx) {
+		part, ok := names.ParseFanOutID(info.GetExecution().GetWorkflowId())
+		if run := quiet[part.Run]; ok && run != nil && run.Problem == "" {
+			run.Problem = problemOf(part, reportedProblem(info))
+		}
+	}
+}
+
+func problemOf(part names.FanOut, problem string) string {
+	return fmt.Sprintf("instances from %s on: %s", names.InstanceName(part.Task, part.From), problem)
 }
 
 func (r *reader) findStuckParts(ctx context.Context) []*workflowpb.WorkflowExecutionInfo {

@@ -158,4 +158,8 @@ func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
 	if run := f.get(t, id); !shows(run) || run.GetState() != "running" {
 		t.Errorf("the run is shown as %v", run)
 	}
+	eventually(t, "lists show the problem of the part", func() bool {
+		res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "parted"}))
+		return err == nil && len(res.Msg.GetItems()) == 1 && strings.HasPrefix(res.Msg.GetItems()[0].GetProblem(), "instances from each[")
+	})
 }
