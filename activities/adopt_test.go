@@ -180,9 +180,7 @@ func TestAdoptAfterTheWorkerDied(t *testing.T) {
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
 	h.server.busy = 2
 	h.recovers()
-	if len(h.held.restored) != 1 || h.live() != 1 {
-		t.Fatalf("%d have a place, %d live", len(h.held.restored), h.live())
-	}
+	eventually(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
 	beat := h.server.heard()[0]
 	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 {
 		t.Errorf("the first beat says %v", beat)
@@ -486,6 +484,7 @@ func TestAdoptedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.recovers()
+	eventually(t, "it beats", func() bool { return len(h.server.heard()) > 0 })
 	if got := h.server.heard()[0].GetCheckpoint().GetData(); string(got) != "half" {
 		t.Errorf("the first beat has %q", got)
 	}
@@ -517,7 +516,7 @@ func TestEndOverdue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	beat(11 * time.Second)
+	beat(5 * time.Second)
 	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
 		t.Errorf("%d are left, %v ended within the lease", left, h.survivor.Removed())
 	}

@@ -24,7 +24,7 @@ func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, map[string][]fake.Step{"a": {step}})
-			b.heartbeat = 2 * time.Second
+			b.heartbeat = 10 * time.Second
 			e := b.start(t.Context(), request("a"))
 			b.runs("a")
 			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
@@ -35,7 +35,7 @@ func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 			if !lease.Lost() || step.IgnoreTerm && !lease.Over() {
 				t.Error("it ended before its time")
 			}
-			if took := time.Since(away); took > stopGrace {
+			if took := time.Since(away); took > b.heartbeat+stopGrace/2 {
 				t.Errorf("took %v, the whole grace period", took)
 			}
 			if res.GetNode() != "n" || res.GetAssignedAt() == nil {
@@ -178,14 +178,15 @@ func TestNoStartUnconfirmed(t *testing.T) {
 func TestNotStartedInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.StartTimeout = 50 * time.Millisecond
+	b.StartTimeout = 2 * time.Second
 	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	res := b.start(t.Context(), request("a")).answer()
 	want(t, res, "moved", "no_room")
-	if res.GetError() != "node n had no room within 50ms" {
+	if res.GetError() != "node n had no room within 2s" {
 		t.Errorf("says %q", res.GetError())
 	}
-	b.Room = testRoom(func(context.Context) error { return errors.New("more than the machine has") })
+	// It says so at once, or just when the time is over.
+	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return errors.New("more than the machine has") })
 	res = b.start(t.Context(), request("a")).answer()
 	want(t, res, "moved", "no_room")
 	if res.GetError() != "more than the machine has" {

@@ -92,7 +92,7 @@ func TestBatchTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
 	req := batchOf(0, 1, 2)
-	req.Timeout = durationpb.New(200 * time.Millisecond)
+	req.Timeout = durationpb.New(3 * time.Second)
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "completed", "")
 	wantEnds(t, res.GetBatch(), "0", "1 failed timeout", "2")

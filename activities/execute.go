@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -156,12 +157,12 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 		return stopped(ctx, nil), nil
 	}
 	release, err := n.Room.Acquire(ctx, req)
-	switch {
+	switch late := context.Cause(ctx) == errNotStarted; {
 	case err == nil:
 		defer release()
-	case context.Cause(ctx) == errNotStarted:
+	case late && (errors.Is(err, errNotStarted) || errors.Is(err, ctx.Err())):
 		return moved("no_room", fmt.Sprintf("node %s had no room within %v", n.Name, n.startTimeout())), nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !late:
 		return stopped(ctx, nil), nil
 	default:
 		return moved("no_room", err.Error()), nil

@@ -92,7 +92,7 @@ func TestDeadlines(t *testing.T) {
 	h := c.submit(c.input(`{name: deadlines, tasks: {
 		slow: {type: shell, spec: {command: x}, deadline: 900ms, retry: {backoffMs: 1}},
 		fails: {type: shell, spec: {command: x}, deadline: 1s, retry: {maxRetries: 9, backoffMs: 60000}},
-		wide: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, deadline: 10s},
+		wide: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, deadline: 30s},
 		fine: {type: shell, spec: {command: x}, deadline: 1h},
 		after: {type: shell, spec: {command: x}, dependsOn: [fine]}}}`))
 	run := h.wait()

@@ -236,7 +236,7 @@ func TestNotPickedUpIsSuspicion(t *testing.T) {
 	n.workers[lane].Stop() // it beats, and takes up nothing
 	n.workers = n.workers[:lane]
 	in := c.input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Second), PickupTimeout: durationpb.New(2 * time.Second)}
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}
 	h := c.submit(in)
 	h.until("a", func(a *v1.Task) bool { return a.GetSuspicions() > 0 })
 	reg := registry.New(c.conn)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestShapes(t *testing.T) {
@@ -148,7 +149,7 @@ func TestFailurePolicies(t *testing.T) {
 			`{name: p, failurePolicy: halt, tasks: {bad: {type: shell, spec: {command: x}, retry: {maxRetries: 0}},
 				slow: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [slow]},
 				tidy: {type: shell, spec: {command: x}, dependsOn: [bad], onFailure: run}}}`,
-			script{"bad": {fake.Exit(1)}, "slow": {{Duration: 3 * time.Second}}}, "failed",
+			script{"bad": {fake.Exit(1)}, "slow": {{Block: true}}}, "failed",
 			map[string]string{"bad": "failed", "slow": "completed", "after": "skipped halt", "tidy": "completed"},
 		},
 		"onFailure run": {
@@ -170,7 +171,13 @@ func TestFailurePolicies(t *testing.T) {
 			t.Parallel()
 			c := shared(t).crew(t, test.script)
 			c.start("a")
-			want(t, c.do(test.document), test.state, test.tasks)
+			h := c.submit(c.input(test.document))
+			if _, blocks := test.script["slow"]; blocks {
+				h.until("bad", func(bad *v1.Task) bool { return bad.GetState() == "failed" })
+				c.running("slow")
+				c.fake.Release("slow")
+			}
+			want(t, h.wait(), test.state, test.tasks)
 		})
 	}
 }

@@ -20,7 +20,7 @@ tasks:
   ticks:
     type: shell
     spec: { command: 'while ! test -e %[1]s/enough; do printf x >> %[1]s/ticks; sleep 0.02; done' }
-    timeout: 20s
+    timeout: 45s
   doomed: { type: shell, spec: { command: 'sleep 600' }, retry: { maxRetries: 3, backoffMs: 1 } }
   after: { type: shell, spec: { command: 'true' }, dependsOn: [doomed] }
 `, dir)))
@@ -54,7 +54,7 @@ tasks:
 	}
 
 	// Its time would be over by now.
-	time.Sleep(time.Until(began.Add(21 * time.Second)))
+	time.Sleep(time.Until(began.Add(46 * time.Second)))
 	if now := ticks(); now != stood {
 		t.Errorf("it has ticked %d times while it was paused", now-stood)
 	}

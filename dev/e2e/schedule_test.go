@@ -96,9 +96,10 @@ tasks:
 		t.Errorf("the log of first is %q", stdout)
 	}
 	open(t, dir, "mended")
-	if stdout, _ := do(t, s.gateway, 0, "dlq", "list"); !strings.Contains(stdout, id) {
-		t.Errorf("the dead letters are\n%s\nwithout one of %s", stdout, id)
-	}
+	eventually(t, "its dead letter is listed", func() bool {
+		stdout, _ := do(t, s.gateway, 0, "dlq", "list")
+		return strings.Contains(stdout, id)
+	})
 	do(t, s.gateway, 0, "dlq", "retry", id, "broken")
 	do(t, s.gateway, 0, "runs", "watch", id)
 	do(t, s.gateway, 0, "runs", "retry", id, "--from", "other")

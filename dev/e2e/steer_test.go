@@ -182,10 +182,10 @@ tasks:
 		t.Errorf("storing it twice says\n%s", stderr)
 	}
 	do(t, s.gateway, 0, "workflows", "put", file, "--replace")
-	names := ask[list[struct{ Name string }]](t, s.gateway, "workflows", "list")
-	if len(names.Items) != 1 || names.Items[0].Name != "stored" {
-		t.Errorf("the list is %+v", names)
-	}
+	eventually(t, "it is listed", func() bool {
+		names := ask[list[struct{ Name string }]](t, s.gateway, "workflows", "list")
+		return len(names.Items) == 1 && names.Items[0].Name == "stored"
+	})
 	stdout, _ := do(t, s.gateway, 0, "workflows", "get", "stored")
 	if code, _, stderr := run(t, "validate", write(t, stdout)); code != 0 {
 		t.Errorf("what is stored is no definition: %s", stderr)

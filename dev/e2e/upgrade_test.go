@@ -118,8 +118,9 @@ tasks:
 `)
 	backoff := submit(`
 name: backoff
-tasks: { flaky: { type: shell, retry: { backoffMs: 15000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
+tasks: { flaky: { type: shell, retry: { backoffMs: 60000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
 `)
+	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
 	child := submit(`
 name: parent
 tasks:
@@ -142,7 +143,6 @@ tasks:
 	old.awaitTask(t, paused, "first", "completed")
 	old.awaitTask(t, child, "child", "running")
 	eventually(t, "the first instances have ended", func() bool { return lines(t, dir, "each") == 3 && lines(t, dir, "many") >= 100 })
-	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
 	old.signal(syscall.SIGKILL)
 	old.wait()
 

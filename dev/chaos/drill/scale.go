@@ -32,8 +32,8 @@ var (
 		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500, Rounds: 50,
 	}
 	Fast = Scale{
-		Name: "fast", Heartbeat: 3 * time.Second, Short: time.Second, Long: 8 * time.Second, Outage: 5 * time.Second,
-		Slack: 20 * time.Second, Limit: 90 * time.Second, Drains: 6, Instances: 600, Rounds: 3,
+		Name: "fast", Heartbeat: 6 * time.Second, Short: time.Second, Long: 14 * time.Second, Outage: 5 * time.Second,
+		Slack: 40 * time.Second, Limit: 5 * time.Minute, Drains: 6, Instances: 600, Rounds: 3,
 	}
 )
 
@@ -41,7 +41,7 @@ var (
 // nothing may notice an interruption, on a busy machine too.
 func (s Scale) patient() Scale {
 	if s.Name != Full.Name {
-		s.Heartbeat = 10 * s.Heartbeat
+		s.Heartbeat = 5 * s.Heartbeat
 	}
 	return s
 }

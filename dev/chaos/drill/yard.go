@@ -274,7 +274,7 @@ func (y *Yard) close() error {
 }
 
 // leftoverTime is how long a watchdog may take to end the trees of a dead worker.
-const leftoverTime = 20 * time.Second
+const leftoverTime = 2 * time.Minute
 
 // awaitNoProcess waits until no process of the yard is left, as must come about
 // by itself once its parts are dead, and ends what does not.
