@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -233,5 +235,16 @@ func want(t *testing.T, run *v1.Run, state string, tasks map[string]string) {
 		if task.GetState() != state || hasReason && task.GetReason() != reason {
 			t.Errorf("task %s: want %s, got\n%s", name, want, summary(run))
 		}
+	}
+}
+
+// delete removes a run with its history from the server.
+func (h *handle) delete() {
+	h.t.Helper()
+	_, err := h.conn.WorkflowService().DeleteWorkflowExecution(h.t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: h.id},
+	})
+	if err != nil {
+		h.t.Error(err)
 	}
 }

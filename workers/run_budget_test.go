@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -169,10 +168,8 @@ func TestChildrenEndWithATerminatedRun(t *testing.T) {
 	for how, end := range map[string]func(*handle) error{
 		"terminated": func(h *handle) error { return h.conn.TerminateWorkflow(t.Context(), h.id, "", "by the test") },
 		"deleted": func(h *handle) error {
-			_, err := h.conn.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-				Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: h.id},
-			})
-			return err
+			h.delete()
+			return nil
 		},
 	} {
 		t.Run(how, func(t *testing.T) { checkChildrenEnd(t, end) })

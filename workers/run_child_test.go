@@ -233,6 +233,7 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 				child.t.Error(err)
 			}
 		}, "failed", "failed child_run", "", "was terminated"},
+		"deleted": {func(_, child *handle) { child.delete() }, "failed", "failed system", "", "does not know it any more"},
 		"failed": {func(h, _ *handle) { h.fake.Release("fails") }, "failed", "failed child_run", "failed", "exit code 3"},
 		"its parent terminated": {func(h, _ *handle) {
 			if err := h.conn.TerminateWorkflow(h.t.Context(), h.id, "", "test"); err != nil {
@@ -269,6 +270,24 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A child run that someone deletes or terminates while its parent awaits it has failed.
+func TestChildRunIsTakenAway(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{"slow": {{Block: true}}})
+	c.start("n")
+	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
+		terminated: {type: run, retry: {maxRetries: 0}, spec: {definition: %[1]s}}, deleted: {type: run, retry: {maxRetries: 0}, spec: {definition: %[1]s}}}}`,
+		c.childDefinition("inner", "slow", ""))))
+	child := func(task string) *handle {
+		return &handle{crew: c, id: h.until(task, func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
+	}
+	if err := c.conn.TerminateWorkflow(t.Context(), child("terminated").id, "", "test"); err != nil {
+		t.Error(err)
+	}
+	child("deleted").delete()
+	want(t, h.wait(), "failed", map[string]string{"terminated": "failed child_run", "deleted": "failed child_run"})
 }
 
 // chainBesideChild is a long chain of short tasks, with a run of one task beside it.
