@@ -234,7 +234,7 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 			}
 		}, "failed", "failed child_run", "", "was terminated"},
 		"deleted": {func(_, child *handle) { child.delete() }, "failed", "failed system", "", "does not know it any more"},
-		"failed": {func(h, _ *handle) { h.fake.Release("fails") }, "failed", "failed child_run", "failed", "exit code 3"},
+		"failed":  {func(h, _ *handle) { h.fake.Release("fails") }, "failed", "failed child_run", "failed", "exit code 3"},
 		"its parent terminated": {func(h, _ *handle) {
 			if err := h.conn.TerminateWorkflow(h.t.Context(), h.id, "", "test"); err != nil {
 				h.t.Error(err)
