@@ -160,26 +160,32 @@ func TestAddressThatSomebodyTakes(t *testing.T) {
 // network's addresses are used for.
 func blindEngine(t *testing.T, docker *client.Client) string {
 	t.Helper()
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
-		Transport:     &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return docker.Dialer()(ctx) }},
-		FlushInterval: -1,
-		ModifyResponse: func(r *http.Response) error {
-			if r.StatusCode != http.StatusOK || !strings.Contains(r.Request.URL.Path, "/networks/") {
-				return nil
-			}
-			var n map[string]any
-			if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
-				return err
-			}
-			n["Containers"] = map[string]any{}
-			data, err := json.Marshal(n)
-			r.Body.Close()
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-			r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	return changedEngine(t, docker, func(r *http.Response) error {
+		if r.StatusCode != http.StatusOK || !strings.Contains(r.Request.URL.Path, "/networks/") {
+			return nil
+		}
+		var n map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
 			return err
-		},
-		ErrorLog: log.New(io.Discard, "", 0),
+		}
+		n["Containers"] = map[string]any{}
+		data, err := json.Marshal(n)
+		r.Body.Close()
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+		r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+		return err
+	})
+}
+
+// changedEngine is an address of the machine's engine at which its answers are changed.
+func changedEngine(t *testing.T, docker *client.Client, change func(*http.Response) error) string {
+	t.Helper()
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
+		Transport:      &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return docker.Dialer()(ctx) }},
+		FlushInterval:  -1,
+		ModifyResponse: change,
+		ErrorLog:       log.New(io.Discard, "", 0),
 	}
 	t.Cleanup(proxy.Transport.(*http.Transport).CloseIdleConnections)
 	server := httptest.NewServer(proxy)

@@ -16,8 +16,9 @@ const (
 	// ended, of which only the engine knows how.
 	engineAway = 2 * time.Minute
 	// oomPatience is how long the engine may take to tell that a container had too
-	// little memory: that comes by another way than its end.
-	oomPatience = 2 * time.Second
+	// little memory: that comes by another way than its end. Only a container that has a
+	// limit and the exit code of SIGKILL is held up for it.
+	oomPatience = 10 * time.Second
 )
 
 var errVanished = errors.New("somebody has removed it")

@@ -28,7 +28,7 @@ var errAsking = errors.New("the container engine has not answered yet")
 // takes that an engine works on does not matter.
 type engine struct {
 	docker *client.Client
-	// pinged is closed after the first ping.
+	// pinged is closed after the first ping, which takes pingPatience at the most.
 	pinged chan struct{}
 	hurry  chan struct{} // asks for a ping now
 	cancel context.CancelFunc
@@ -114,6 +114,17 @@ func (e *engine) available() error {
 	}
 	well, _ := e.health()
 	return context.Cause(well)
+}
+
+// answered waits for the first answer, for pingPatience at the most, and then returns what
+// available returns. It returns the cause for which ctx has ended if that comes first.
+func (e *engine) answered(ctx context.Context) error {
+	select {
+	case <-e.pinged:
+		return e.available()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // guard returns a context that ends with ctx, and when the engine does not answer any more.

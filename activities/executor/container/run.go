@@ -58,7 +58,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 		return nil, err
 	}
 	defer held.close()
-	if err := e.Available(); err != nil {
+	if err := e.engine.answered(ctx); err != nil {
 		return nil, err
 	}
 	req := request{spec: spec, attempt: a, held: held, standing: e.opts.Mounts}

@@ -16,6 +16,9 @@ const (
 	signalPatience = time.Second
 	// endPatience is how long an engine may take to tell of an end that was forced.
 	endPatience = 2 * time.Second
+	// ownEndPatience is how long an engine that is well may take to tell of the end of a
+	// program that has ended by itself, whose exit code only the engine knows.
+	ownEndPatience = 30 * time.Second
 )
 
 // stop asks the container to end, and ends it by force when the grace period or the lease
@@ -35,15 +38,14 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	r.signal(ctx, syscall.SIGTERM)
 	gone := r.gone(ctx)
 	signal := syscall.SIGTERM
-	if r.attempt.AwaitKill(gone) {
+	killed := r.attempt.AwaitKill(gone)
+	if killed {
 		signal = syscall.SIGKILL
 		r.unpause(ctx)
 		r.signal(ctx, signal)
 	}
-	select {
-	case <-r.ended:
+	if r.awaitReport(killed) {
 		return
-	case <-time.After(endPatience):
 	}
 	if !r.known() {
 		giveUp(fmt.Errorf("it may run on: the engine does not answer, and %w", errNotHere))
@@ -55,6 +57,27 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 		return
 	}
 	giveUp(errors.Join(errors.New("it could not be ended"), err))
+}
+
+// awaitReport waits until the engine has told of the end, and reports whether it has. The
+// end of a program that was not killed is waited for longer while the engine is well.
+func (r *running) awaitReport(killed bool) bool {
+	select {
+	case <-r.ended:
+		return true
+	case <-time.After(endPatience):
+	}
+	if killed {
+		return false
+	}
+	well, _ := r.e.engine.health()
+	select {
+	case <-r.ended:
+		return true
+	case <-well.Done():
+	case <-time.After(ownEndPatience):
+	}
+	return false
 }
 
 // forced ends the calls about a container whose process is known to have ended by a signal.

@@ -122,8 +122,9 @@ func (h Harness) batchStop(t *testing.T) {
 func (h Harness) batchLease(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
 	first.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
-	row := h.row(t, first)
 	a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
+	defer renewWhile(first.Lease, c.isSilent)()
+	row := h.row(t, first)
 	a.Grace = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

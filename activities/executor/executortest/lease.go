@@ -9,8 +9,31 @@ import (
 	"switchyard/activities/executor"
 )
 
-// leaseTime is long enough for an attempt to start in, on a machine that is busy.
+// leaseTime is how long the leases are whose end is waited for: longer than a machine that
+// is busy keeps a renewal waiting.
 const leaseTime = 10 * time.Second
+
+// renewWhile renews a lease as long as a condition holds, or until stop is called.
+func renewWhile(l *executor.Lease, holds func() bool) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for holds() {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				l.Renew(executor.Now())
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// isSilent reports whether nothing has been printed on standard output.
+func (c *capture) isSilent() bool { return c.out.String() == "" }
 
 func (h Harness) lease(t *testing.T) {
 	e := h.New(t)
@@ -37,6 +60,7 @@ func (h Harness) lease(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true, Child: true, Daemon: true})
 		a.Grace = time.Hour
 		a.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
+		defer renewWhile(a.Lease, c.isSilent)()
 		r, _ := h.cancelled(t, e, a, c, "ready")
 		if !r.Stopped || r.Signal != "SIGKILL" {
 			t.Errorf("result %+v, want one stopped by SIGKILL", r)
@@ -49,20 +73,7 @@ func (h Harness) lease(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
 		a.Grace = leaseTime + time.Second
 		a.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
-		over := make(chan struct{})
-		defer close(over)
-		go func() {
-			tick := time.NewTicker(20 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				select {
-				case <-over:
-					return
-				case <-tick.C:
-					a.Lease.Renew(executor.Now())
-				}
-			}
-		}()
+		defer renewWhile(a.Lease, func() bool { return true })()
 		if r, took := h.cancelled(t, e, a, c, "ready"); !r.Stopped || took < a.Grace {
 			t.Errorf("result %+v after %v, want a stopped one after the grace period", r, took)
 		}

@@ -49,7 +49,7 @@ type Harness struct {
 const (
 	// patience is how long an attempt may take that does not wait for anything, on a
 	// machine that is busy.
-	patience = time.Minute
+	patience = 5 * time.Minute
 	// grace is the grace period of attempts that do not need it.
 	grace = 30 * time.Second
 )

@@ -1,0 +1,88 @@
+package container
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container/enginetest"
+)
+
+// lateBody is an answer whose content comes late.
+type lateBody struct {
+	io.ReadCloser
+	by time.Duration
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		time.Sleep(b.by)
+	}
+	return n, err
+}
+
+// writes calls a function at each write.
+type writes func()
+
+func (do writes) Write(p []byte) (int, error) {
+	do()
+	return len(p), nil
+}
+
+// TestStoppedProgramKeepsItsCodeWhenEngineIsSlow holds that the exit code of a program that
+// ends by itself counts although the engine, which is well, tells of it late.
+func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
+		if strings.HasSuffix(r.Request.URL.Path, "/wait") {
+			r.Body = lateBody{r.Body, 2 * endPatience}
+		}
+		return nil
+	})})
+	spec, err := structpb.NewStruct(map[string]any{
+		"image": busybox, "network": "none", "command": "trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	result, err := e.Run(ctx, executor.Attempt{
+		ID: name + "/late/c1", Identity: executor.Identity{Run: name, Task: "late", Node: "n", Index: -1, Claim: 1},
+		Spec: spec, Stdout: writes(cancel), Stderr: io.Discard, Grace: time.Minute,
+	}, func() {})
+	if err != nil || !result.Stopped || result.ExitCode != 7 || result.Signal != "" {
+		t.Errorf("%+v, %v; want a stopped one with the program's own exit code 7", result, err)
+	}
+}
+
+// TestRunWaitsForFirstAnswer holds that an attempt waits for the first answer of the engine,
+// and that nothing is available before.
+func TestRunWaitsForFirstAnswer(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	answer := make(chan struct{})
+	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
+		if strings.HasSuffix(r.Request.URL.Path, "/_ping") {
+			<-answer
+		}
+		return nil
+	})})
+	if err := e.Available(); err == nil {
+		t.Error("an engine that has not answered is available")
+	}
+	time.AfterFunc(2*firstPing, func() { close(answer) })
+	result, out, err := runs(t, e, "first", map[string]any{"image": busybox, "network": "none", "command": "echo ran"})
+	if err != nil || out != "ran\n" {
+		t.Errorf("%+v, %q, %v", result, out, err)
+	}
+}
