@@ -144,3 +144,47 @@ func TestRunsWaitForStore(t *testing.T) {
 		}
 	}
 }
+
+// Children that are cancelled while others, or they themselves, are being prepared do not start, and all others do, each
+// with its own input.
+func TestCancelWhileChildrenArePrepared(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{})
+	c := y.crew(t, script{"gate": {{Block: true}}, "held": {{Block: true}}})
+	c.start("n")
+	large := fmt.Sprintf("inputs: {n: {type: integer}}, context: {text: %s},", strings.Repeat("x", 8<<10)) // goes by the store
+	document := fmt.Sprintf(`{name: wide, tasks: {gate: {type: shell, spec: {command: x}}, open: {type: run, spec: {definition: %s}},
+		each: {type: run, dependsOn: [gate], parallel: 80, concurrency: 80, spec: {input: {n: "${{ input.index }}"}, definition: %s}}}}`,
+		c.childDefinition("held", "held", ""), c.childDefinition("inner", "a", large))
+	all, some := c.submit(c.input(document)), c.submit(c.input(document))
+	eventually(t, "both gates are closed", func() bool { return c.calls()["gate"] == 2 && c.calls()["held"] == 2 })
+	bringBack := y.takeAway(t)
+	c.fake.Release("gate")
+	for _, h := range []*handle{all, some} {
+		eventually(t, "it waits", func() bool {
+			return strings.HasPrefix(h.status(&v1.StatusRequest{}).GetRun().GetProblem(), "waits to prepare child workflows")
+		})
+	}
+	all.signal(nil)
+	for _, task := range []string{"each[3]", "each[31]", "each[32]", "each[70]"} {
+		if err := some.update(names.CancelTaskUpdate, &v1.TaskCommand{Task: task}); err != nil {
+			t.Error(err)
+		}
+	}
+	bringBack()
+	want(t, all.wait(), "cancelled", map[string]string{"each": "cancelled", "open": "cancelled"})
+	c.fake.Release("held")
+	if counts := some.wait().GetTasks()["each"].GetCounts(); counts["completed"] != 76 || counts["cancelled"] != 4 || c.calls()["a"] != 76 {
+		t.Errorf("each: %v, %d children have run", counts, c.calls()["a"])
+	}
+	for _, i := range some.page(some.id, &v1.InstancesRequest{Task: "each", Limit: 80}).GetInstances() {
+		if i.GetState() != "completed" {
+			continue
+		}
+		child := &handle{crew: c, id: i.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), i.GetChildRun(), "")}
+		if n := child.wait().GetInput().GetFields()["n"].GetNumberValue(); n != float64(i.GetIndex()) {
+			t.Errorf("the child of each[%d] was given %v", i.GetIndex(), n)
+		}
+	}
+	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow) == 0 })
+}

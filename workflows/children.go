@@ -116,7 +116,9 @@ func (r *run) prepareChildren() {
 	if c.preparing || len(c.wanted) == 0 {
 		return
 	}
-	now := c.wanted[:min(len(c.wanted), preparedAtOnce)]
+	n := min(len(c.wanted), preparedAtOnce)
+	now := slices.Clone(c.wanted[:n]) // those left may be cancelled, and leave the list, meanwhile
+	c.wanted = c.wanted[n:]
 	req := &v1.PrepareRequest{}
 	for _, w := range now {
 		req.Children = append(req.Children, w.request)
@@ -126,7 +128,6 @@ func (r *run) prepareChildren() {
 		c.preparing = false
 		var res v1.PrepareResponse
 		err := f.Get(r.ctx, &res)
-		c.wanted = c.wanted[len(now):]
 		for k, w := range now {
 			switch {
 			case w.cancelled:
