@@ -134,8 +134,8 @@ func (c *crew) distant(short string, change ...func(*NodeConfig)) *link {
 }
 
 // heartbeat is the heartbeat time-out of the runs below: their leases are lost
-// after 9 s, and over after 12 s.
-const heartbeat = 15 * time.Second
+// after 4.8 s, and over after 6.4 s.
+const heartbeat = 8 * time.Second
 
 func (c *crew) cutInput() *v1.RunInput {
 	c.t.Helper()
