@@ -40,7 +40,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	block := []fake.Step{{Block: true}}
 	c := y.crew(t, script{
 		"large": {{Output: large}}, "gate": block, "inner": block, "failing": {{Block: true, Result: fake.Exit(75).Result}, {}},
-		"cancelled-large": {{Output: large}}, "cancelled-gate": block,
+		"cancelled-large": {{Output: large}}, "cancelled-gate": block, "many-large": {{Output: large}},
 		"stored": {{Block: true, Output: large}}, "flaky": {fake.Exit(1), {}},
 	})
 	c.start("n")
@@ -68,14 +68,17 @@ func TestRunsWaitForStore(t *testing.T) {
 		"cancel": c.submit(c.input(`{name: cancelled, tasks: {
 			cancelled-large: {type: shell, spec: {command: x}}, cancelled-gate: {type: shell, spec: {command: x}},
 			never: {type: shell, spec: {command: x}, dependsOn: [cancelled-large, cancelled-gate], condition: "parent['cancelled-large'].output.word == 'yes'"}}}`)),
+		"cancel-collect": c.submit(c.input(`{name: uncollected, tasks: {
+			many-large: {type: shell, spec: {command: x}, parallel: 2}, cancelled-gate: {type: shell, spec: {command: x}},
+			never: {type: shell, spec: {command: x}, dependsOn: [many-large, cancelled-gate], foreach: "parent['many-large'].outputs"}}}`)),
 	}
-	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "input": "large", "cancel": "cancelled-large"} {
+	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "input": "large", "cancel": "cancelled-large", "cancel-collect": "many-large"} {
 		runs[name].until(task, func(t *v1.Task) bool { return t.GetState() == "completed" })
 	}
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.running(task)
 	}
-	eventually(t, "all gates are closed", func() bool { return c.calls()["gate"] == 4 })
+	eventually(t, "all gates are closed", func() bool { return c.calls()["gate"] == 4 && c.calls()["cancelled-gate"] == 2 })
 
 	bringBack := y.takeAway(t)
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
@@ -91,6 +94,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	for name, wants := range map[string]string{
 		"condition": "waits to evaluate conditions: ", "fan-out": "waits to evaluate conditions: ",
 		"retry": "waits to save its status: ", "continued": "waits to save its events: ", "cancel": "waits to evaluate conditions: ",
+		"cancel-collect": "waits to collect the outputs of many-large: ",
 	} {
 		eventually(t, "the run of "+name+" says why it waits", func() bool { return strings.HasPrefix(problem(runs[name]), wants) })
 		if s := runs[name].status(&v1.StatusRequest{}).GetRun(); s.GetState() != "running" || !strings.Contains(s.GetProblem(), "the folder is away") {
@@ -99,8 +103,10 @@ func TestRunsWaitForStore(t *testing.T) {
 	}
 	child := &handle{crew: c, id: runs["child"].status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
 	eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
-	runs["cancel"].signal(nil)
-	runs["cancel"].until("never", func(t *v1.Task) bool { return t.GetState() == "cancelled" })
+	for _, name := range []string{"cancel", "cancel-collect"} {
+		runs[name].signal(nil)
+		runs[name].until("never", func(t *v1.Task) bool { return t.GetState() == "cancelled" })
+	}
 	bringBack()
 
 	want(t, runs["condition"].wait(), "completed", map[string]string{"after": "completed"})
@@ -125,7 +131,8 @@ func TestRunsWaitForStore(t *testing.T) {
 		t.Errorf("the events tell of %d completed instances", completed)
 	}
 	want(t, runs["cancel"].wait(), "cancelled", map[string]string{"never": "cancelled"})
-	for task, n := range map[string]int{"large": 3, "gate": 4, "many": 40, "last": 1, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 1, "never": 0} {
+	want(t, runs["cancel-collect"].wait(), "cancelled", map[string]string{"never": "cancelled"})
+	for task, n := range map[string]int{"large": 3, "gate": 4, "many": 40, "last": 1, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 2, "never": 0} {
 		if got := c.calls()[task]; got != n {
 			t.Errorf("%s ran %d times", task, got)
 		}

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
@@ -15,7 +18,7 @@ import (
 // execution to the next.
 func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{HistoryEvents: 60}
+	limits := workflows.Limits{HistoryEvents: 60, Instances: 4, PartInstances: 4}
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.start("n")
@@ -31,7 +34,14 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	}
 	def.Tasks["held"].DependsOn = []string{"t03"}
 	def.Tasks["stuck"].Constraints = &v1.Constraints{NodeLabels: []string{"nowhere"}}
-	def.Tasks["stuck"].Deadline, def.Tasks["stuck"].ContinueOnError = "4s", true
+	def.Tasks["late"] = &v1.TaskDefinition{Type: "approval"}
+	for name, instances := range map[string]float64{"few": 2, "many": 8} {
+		def.Tasks[name] = proto.CloneOf(def.Tasks["stuck"])
+		def.Tasks[name].Parallel = structpb.NewNumberValue(instances)
+	}
+	for _, name := range []string{"stuck", "late", "few", "many"} {
+		def.Tasks[name].Deadline, def.Tasks[name].ContinueOnError = "4s", true
+	}
 	h := c.submit(c.inputOf(def))
 	c.running("t03")
 	if err := h.update(names.HoldUpdate, &v1.TaskCommand{Task: "held"}); err != nil {
@@ -46,6 +56,9 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	stuck := h.until("stuck", func(x *v1.Task) bool { return x.GetState() == "failed" })
 	if took := stuck.GetCompletedAt().AsTime().Sub(h.status(&v1.StatusRequest{}).GetRun().GetCreatedAt().AsTime()); took < 3*time.Second || stuck.GetReason() != "deadline" {
 		t.Errorf("stuck ended after %v: %v", took, stuck)
+	}
+	for _, name := range []string{"late", "few", "many"} {
+		h.until(name, func(x *v1.Task) bool { return x.GetState() == "failed" && x.GetReason() == "deadline" })
 	}
 	run := h.status(&v1.StatusRequest{}).GetRun()
 	if run.GetState() != "paused" || !run.GetTasks()["held"].GetHeld() || run.GetTasks()["ok"].GetState() != "paused" || c.calls()["t10"] != 0 {

@@ -176,11 +176,15 @@ func TestRunConcurrency(t *testing.T) {
 		cancelled.waitsFor(first)
 		last := c.submit()
 		last.waitsFor(first)
+		early := c.submit()
+		early.waitsFor(first)
+		early.must(names.CancelTaskUpdate, "a") // before its turn
 		cancelled.signal(nil)
 		want(t, cancelled.wait(), "cancelled", map[string]string{"a": "cancelled"})
 		c.fake.Release("a")
 		want(t, first.wait(), "completed", nil)
 		want(t, last.wait(), "completed", nil)
+		want(t, early.wait(), "completed", map[string]string{"a": "cancelled"})
 	})
 	t.Run("replace", func(t *testing.T) {
 		c := y.turns(t, "replace")

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
@@ -148,7 +150,11 @@ func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	limits := inParts
 	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartInstances = 60, 60, 20
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"each": {{Duration: 30 * time.Millisecond, Output: "n=1"}}, "chain": {{Duration: 20 * time.Millisecond}}})
+	var each []fake.Step
+	for i := range 60 {
+		each = append(each, fake.Step{Duration: 30 * time.Millisecond, Output: "n=1", ContextUpdate: fmt.Sprintf("k%02d=1", i)})
+	}
+	c := y.crew(t, script{"each": each})
 	c.start("n")
 	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 4}"
 	for i := range 12 {
@@ -162,7 +168,36 @@ func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	run := h.wait()
 	want(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
 	child := h.child(0, "each", 0)
+	if n := len(run.GetContext().GetFields()); n != 60 {
+		t.Errorf("the context of the run has %d keys", n)
+	}
 	if n := c.calls()["each"]; n != 60 || len(h.executions()) < 2 || len(child.executions()) < 2 {
 		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(h.executions()), len(child.executions()))
+	}
+}
+
+// Nothing of a large fan-out starts after its run has halted, also when the run continues as new.
+func TestHaltedLargeFanOutAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	limits := inParts
+	limits.HistoryEvents = 30
+	y := own(t, ControlConfig{limits: limits})
+	c := y.crew(t, script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
+	c.start("n")
+	def := chainBeside(8, map[string]*v1.TaskDefinition{"each": shellTask(), "bad": shellTask("t07")})
+	def.FailurePolicy = "halt"
+	def.Tasks["bad"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = structpb.NewNumberValue(12), 2
+	h := c.submit(c.inputOf(def))
+	c.running("bad")
+	eventually(t, "both parts have begun", func() bool { return c.calls()["each"] == 2 })
+	c.fake.Release("bad")
+	h.until("bad", func(x *v1.Task) bool { return x.GetState() == "failed" })
+	eventually(t, "the run has continued as new", func() bool { return len(h.executions()) > 1 })
+	h.until("each", func(x *v1.Task) bool { return x.GetCounts()["skipped"] == 6 }) // of the two parts that are open
+	c.fake.Release("each")
+	want(t, h.wait(), "failed", map[string]string{"bad": "failed", "each": "skipped halt"})
+	if n := c.calls()["each"]; n != 2 {
+		t.Errorf("%d instances have started", n)
 	}
 }

@@ -24,14 +24,10 @@ const maxCarryBytes = 512 << 10
 // back-offs anew and repeats the requests that wait for a node. It returns nil
 // if something has happened that the state does not hold.
 func (r *run) continueAsNew() error {
-	if r.isOvertaken() || r.leavePlacement() {
+	if r.isOvertaken() || r.owesContext() || r.takeBackRequests() {
 		return nil
 	}
-	if r.flushEvents() != nil {
-		return nil
-	}
-	r.leaveLocks()
-	if r.isOvertaken() {
+	if r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
 	carry := r.carry()
@@ -50,12 +46,12 @@ func (r *run) continueAsNew() error {
 		}
 		carry = &stored
 	}
+	r.setProblem("")
+	r.showAttributes()
 	r.awaitHandlers()
 	if r.isOvertaken() {
 		return nil
 	}
-	r.setProblem("")
-	r.showAttributes()
 	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Chain: r.chain, Carry: carry}
 	if next.Stored == "" {
 		next = r.nextInput(carry)
@@ -83,14 +79,14 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 	}
 }
 
-// leavePlacement takes back the requests that the next execution may not repeat,
-// because other tasks have their turn there, or batches have other members: a place
-// that the queue has found for such a request would never be used. It reports
-// whether there is anything to send to the queue first.
-func (r *run) leavePlacement() bool {
+// takeBackRequests takes back the requests for nodes and locks that the next execution
+// may not repeat, because other tasks have their turn there, or batches have other
+// members: what the queue or the lock has for such a request would never be used. It
+// reports whether there is anything to send to the queue first.
+func (r *run) takeBackRequests() bool {
 	left := false
 	for i := range r.core.Len() {
-		if u := r.units[i]; u != nil && u.lead == i && r.waitsForNode(i, u.claim) && r.takesTurns(i) {
+		if u := r.units[i]; u != nil && u.lead == i && (r.waitsForNode(i, u.claim) && r.takesTurns(i) || r.waitsForLock(u)) {
 			r.suspend(u, reasonContinued, "the run continues as new")
 			left = true
 		}
@@ -111,7 +107,7 @@ func (r *run) isOvertaken() bool {
 		return true // they change the state
 	}
 	r.gather()
-	return r.poked || len(r.events) > 0 || !r.isQuiet()
+	return r.poked || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
 }
 
 // carry is the run as the next execution needs it.
@@ -124,7 +120,7 @@ func (r *run) carry() *v1.RunCarry {
 	}
 	for _, m := range r.remotes {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts, t.PartsBefore, t.PutBack = m.parts, m.before, m.putBack
+			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.parts, m.before, m.putBack, m.partial
 		}
 	}
 	for i := range r.graph.Len() {
@@ -191,7 +187,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			r.restoreParts(i, t)
 			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
-			if r.in.GetCarry() != nil && isUnderWay(t.GetTask()) && r.core.Definition(i).GetType() == typeRun && t.GetTask().Count == nil {
+			if r.in.GetCarry() != nil && isUnderWay(t.GetTask().GetState()) && r.core.Definition(i).GetType() == typeRun && t.GetTask().Count == nil {
 				r.restoreChild(i, t)
 			}
 		}
@@ -216,6 +212,11 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	}
 	r.cancelled = r.core.Cancelled()
 	r.board.run.State = r.openState()
+	for i := range r.graph.Len() {
+		if isUnderWay(r.core.Task(i).State) {
+			r.ready(i, workflow.Now(r.ctx))
+		}
+	}
 	return nil
 }
 
@@ -336,10 +337,8 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	return t
 }
 
-// isUnderWay reports whether a task had a node, or was a run of its own, when its run was left.
-func isUnderWay(t *v1.Task) bool {
-	return t.GetState() == dag.StateAssigned || t.GetState() == dag.StateRunning
-}
+// isUnderWay reports whether a task in a state has a node, a run of its own, a person who is asked, or instances.
+func isUnderWay(state string) bool { return state == dag.StateAssigned || state == dag.StateRunning }
 
 // recordOf is what the core is to know of a task that is carried.
 func recordOf(t *v1.TaskCarry) dag.Record {

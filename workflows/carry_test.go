@@ -28,7 +28,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 		t.Errorf("the task has no %v", missing)
 	}
 	// What the run adds for fan-outs, attempts and child runs, and for a task that has ended.
-	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "pace", "handed_over", "child_first", "doom"); len(missing) > 0 {
+	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "partial", "pace", "handed_over", "child_first", "doom"); len(missing) > 0 {
 		t.Errorf("its state has no %v", missing)
 	}
 	kept := proto.CloneOf(again.GetTask())

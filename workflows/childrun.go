@@ -82,7 +82,6 @@ func (r *run) followChild(c *child) {
 func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))}
 	r.track(u)
-	r.ready(i, workflow.Now(r.ctx))
 	c := &child{
 		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},
 		startedAt: t.GetTask().GetStartedAt().AsTime(),

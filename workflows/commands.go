@@ -214,7 +214,9 @@ func (r *run) unhold(i int, c *v1.TaskCommand) {
 	r.logTask(i, eventReleased, c)
 	if r.unexpanded[i] {
 		delete(r.unexpanded, i)
-		r.expand(i)
+		if r.core.Task(i).State == dag.StatePending { // it may have ended meanwhile
+			r.expand(i)
+		}
 	}
 }
 

@@ -243,7 +243,6 @@ func (r *run) restoreAttempt(h *v1.HandedOver) {
 		i, _ := r.core.Index(name)
 		att.members = append(att.members, i)
 		r.attempts[i] = att
-		r.ready(i, workflow.Now(r.ctx))
 	}
 	if len(att.members) > 1 {
 		for _, m := range att.members {

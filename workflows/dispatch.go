@@ -44,7 +44,12 @@ func (r *run) dispatch() {
 			r.leave(a.unit)
 			continue
 		}
-		req := r.executeRequest(a, members)
+		req, err := r.executeRequest(a, members)
+		if err != nil {
+			r.assignments = append([]assignment{a}, r.assignments...)
+			r.poke()
+			return
+		}
 		if err := checkSize(req); err != nil {
 			r.release(a.task, a.claim, "")
 			r.leave(a.unit)

@@ -51,9 +51,14 @@ func (r *run) evaluate() {
 	}
 	asked := r.questions
 	r.questions = nil
-	req := r.evaluateRequest(asked)
+	req, err := r.evaluateRequest(asked)
+	if err != nil {
+		r.questions = asked
+		r.poke()
+		return
+	}
 	var res v1.EvaluateResponse
-	err := r.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(r.ctx, &res)
+	err = r.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(r.ctx, &res)
 	var away error
 	switch {
 	case err != nil && repeatable(err):
@@ -113,6 +118,9 @@ func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	case asksCondition:
 		r.events = append(r.events, dag.Evaluated{Task: q.task, Value: a.GetValue(), Err: a.GetError(), Broken: a.GetBroken()})
 	case asksCount, asksItems:
+		if !r.wanted(q) {
+			return
+		}
 		r.board.setItems(q.task, a.GetItems())
 		r.expanded(q.task, int(a.GetCount()), a.GetError(), a.GetBroken())
 	case asksRetry:
@@ -140,7 +148,8 @@ func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 	r.events = append(r.events, ended)
 }
 
-func (r *run) evaluateRequest(asked []question) *v1.EvaluateRequest {
+// evaluateRequest puts questions into words. The only error is errInterrupted.
+func (r *run) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
 	req := &v1.EvaluateRequest{
 		Chain:   r.chain,
 		Parents: map[string]*v1.ParentView{},
@@ -154,9 +163,11 @@ func (r *run) evaluateRequest(asked []question) *v1.EvaluateRequest {
 	for _, q := range asked {
 		c := r.condition(q)
 		req.Conditions = append(req.Conditions, c)
-		r.view(req.Parents, c.References)
+		if err := r.view(req.Parents, c.References); err != nil {
+			return nil, err
+		}
 	}
-	return req
+	return req, nil
 }
 
 // condition puts a question into words.
@@ -217,8 +228,8 @@ func (r *run) taskInput(i int) *structpb.Struct {
 	return input
 }
 
-// view adds what expressions see of ancestors.
-func (r *run) view(views map[string]*v1.ParentView, ancestors []string) {
+// view adds what expressions see of ancestors. The only error is errInterrupted.
+func (r *run) view(views map[string]*v1.ParentView, ancestors []string) error {
 	for _, name := range ancestors {
 		if part := r.in.GetPart(); part != nil {
 			views[name] = part.GetViews()[name]
@@ -228,9 +239,14 @@ func (r *run) view(views map[string]*v1.ParentView, ancestors []string) {
 		if !ok || views[name] != nil {
 			continue
 		}
+		fanOut, err := r.fanOutView(i)
+		if err != nil {
+			return err
+		}
 		result, record := r.board.result(i)
-		views[name] = &v1.ParentView{State: r.core.Task(i).State, Result: result, Record: record, FanOut: r.fanOutView(i)}
+		views[name] = &v1.ParentView{State: r.core.Task(i).State, Result: result, Record: record, FanOut: fanOut}
 	}
+	return nil
 }
 
 // wholeInput is the input of the run, never nil.

@@ -272,7 +272,7 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 		return // there are none, or all of it is done anew
 	}
 	m := newRemote(i, int(t.GetTask().GetCount()))
-	m.parts, m.before, m.putBack = t.GetParts(), t.GetPartsBefore(), t.GetPutBack()
+	m.parts, m.before, m.putBack, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
 	r.remotes = append(r.remotes, m)
 	r.reattachParts(m)
 	r.board.rare(i).fan = &fan{total: m.total, counts: t.GetTask().GetCounts()}

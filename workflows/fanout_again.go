@@ -61,27 +61,25 @@ func (r *run) mayPutBack(m *remote, number int) error {
 // putInstanceBack has the part of an instance opened again, and its task go on if it has ended.
 func (r *run) putInstanceBack(m *remote, number int) {
 	m.putBack = append(m.putBack, int32(number))
-	if dag.Terminal(r.core.Task(m.task).State) {
-		r.events = append(r.events, dag.PutBack{Task: m.task})
-	}
-	r.poke()
+	r.events = append(r.events, dag.PutBack{Task: m.task}) // its end may be about to be told
 }
 
-// isBack says whether some of the instances from a number up to another are to be put back.
-func (m *remote) isBack(from, to int) bool {
-	return slices.ContainsFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
-}
-
-// takeBack takes the instances from a number up to another out of those that are to be put back.
-func (m *remote) takeBack(from, to int) (back []int32) {
-	in := func(n int32) bool { return from <= int(n) && int(n) < to }
+// putBackIn returns those of the instances from a number up to another that are to be put back.
+func (m *remote) putBackIn(from, to int) (back []int32) {
 	for _, n := range m.putBack {
-		if in(n) {
+		if from <= int(n) && int(n) < to {
 			back = append(back, n)
 		}
 	}
-	m.putBack = slices.DeleteFunc(m.putBack, in)
 	return back
+}
+
+// isBack reports whether some of the instances from a number up to another are to be put back.
+func (m *remote) isBack(from, to int) bool { return len(m.putBackIn(from, to)) > 0 }
+
+// takeBack takes the instances from a number up to another out of those that are to be put back.
+func (m *remote) takeBack(from, to int) {
+	m.putBack = slices.DeleteFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
 // keeps says whether a part stays as it was when the task goes on for the sake of instances of others.
@@ -108,19 +106,25 @@ func (r *run) reopenParts(m *remote, size, width, limit int) {
 		if slot < 0 || r.waitsForChildren(m) {
 			return
 		}
-		back := m.takeBack(from, to)
+		o := opening{from: from, to: to, concurrency: m.share(slot, limit, width), before: was, skipped: true}
+		input, err := r.partInput(m, o)
+		if err != nil {
+			r.poke()
+			return
+		}
 		p := &v1.PartReport{
 			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
 		}
-		if n := int32(len(back)); n > 0 {
+		if n := int32(len(m.putBackIn(from, to))); n > 0 {
 			p.Counts[dag.StatePending] += n
 			if p.Counts[dag.StateDeadLetter] -= n; p.Counts[dag.StateDeadLetter] <= 0 {
 				delete(p.Counts, dag.StateDeadLetter)
 			}
 		}
+		m.takeBack(from, to)
 		m.parts[k] = p
-		r.openPart(m, opening{from: from, to: to, concurrency: m.share(slot, limit, width), before: was, back: back, skipped: true})
+		r.openPart(m, o, input)
 		r.reported(m)
 	}
 }

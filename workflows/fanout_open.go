@@ -46,14 +46,24 @@ func (r *run) openParts(m *remote) {
 		if m.halted && before == nil {
 			break // nothing new starts
 		}
+		if before != nil && r.children.open[r.partID(before)] != nil {
+			return // it has reported its end, and is about to close
+		}
+		o := opening{
+			from: from, to: to, concurrency: m.share(slot, limit, width), before: before,
+			skipped: m.partial && before.GetOver(),
+		}
+		input, err := r.partInput(m, o)
+		if err != nil {
+			r.poke()
+			return
+		}
 		m.parts = append(m.parts, &v1.PartReport{
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: map[string]int32{dag.StatePending: int32(to - from)}, Revision: before.GetRevision(),
 		})
-		r.openPart(m, opening{
-			from: from, to: to, concurrency: m.share(slot, limit, width), before: before, back: m.takeBack(from, to),
-			skipped: m.partial && before.GetOver(),
-		})
+		m.takeBack(from, to)
+		r.openPart(m, o, input)
 	}
 	m.partial = m.partial && len(m.parts) < parts && !m.halted
 	if len(m.before) > 0 && len(m.parts) == parts {
@@ -103,9 +113,7 @@ type opening struct {
 	from, to    int // instances
 	concurrency int32
 	before      *v1.PartReport // how it stood when it was open before; nil: it was not
-	// back are instances that are put back. skipped says that of the others only those go on that were skipped.
-	back    []int32
-	skipped bool
+	skipped     bool           // of the instances that are not put back, only those continue that were skipped
 }
 
 // waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
@@ -127,12 +135,9 @@ func (r *run) partID(p *v1.PartReport) string {
 }
 
 // openPart starts the child that carries a part through.
-func (r *run) openPart(m *remote, o opening) {
+func (r *run) openPart(m *remote, o opening, input *v1.RunInput) {
 	from := o.from
-	w := &childWorkflow{request: &v1.ChildRequest{
-		Id:    r.partID(m.partFrom(from)),
-		Input: r.partInput(m, o),
-	}}
+	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partID(m.partFrom(from)), Input: input}}
 	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		if p := m.partFrom(from); p != nil { // it was prepared before a reset, maybe
 			f, _ := names.ParseFanOutID(prepared.GetId())
@@ -199,8 +204,9 @@ func (r *run) reattachParts(m *remote) {
 	}
 }
 
-// partInput is what the child of a part is started with: the task, without what it had to wait for.
-func (r *run) partInput(m *remote, o opening) *v1.RunInput {
+// partInput is what the child of a part is started with: the task, without what it had to wait for. The only error is
+// errInterrupted.
+func (r *run) partInput(m *remote, o opening) (*v1.RunInput, error) {
 	name, def := r.graph.Name(m.task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(m.task))
@@ -220,21 +226,21 @@ func (r *run) partInput(m *remote, o opening) *v1.RunInput {
 		part.Before, again = r.partID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
 	}
 	var back []string
-	for _, n := range o.back {
+	for _, n := range m.putBackIn(o.from, o.to) {
 		back = append(back, names.InstanceName(name, int(n)))
 	}
-	for _, p := range r.graph.Parents(m.task) {
-		if output := r.parentOutput(p); output != nil {
-			part.Parents = append(part.Parents, output)
-		}
+	var err error
+	if part.Parents, err = r.parentOutputs(m.task); err != nil {
+		return nil, err
 	}
-	r.view(part.Views, refs.GetTemplates())
-	r.view(part.Views, refs.GetCache())
+	if err := r.view(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
+		return nil, err
+	}
 	return &v1.RunInput{
 		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
 		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
 		ParentFirst: workflow.GetInfo(r.root).FirstRunID,
-	}
+	}, nil
 }

@@ -1,20 +1,23 @@
 package workflows
 
 import (
+	"errors"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
 // fanOutView is what others see of the instances of a task that has ended; nil
-// where it has none. Their outputs are gathered when somebody first asks.
-func (r *run) fanOutView(task int) *v1.FanOutView {
+// where it has none. Their outputs are gathered when they are first asked for. The only
+// error is errInterrupted.
+func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	f := r.board.fan(task)
 	if f == nil {
-		return nil
+		return nil, nil
 	}
 	if f.view != nil {
-		return f.view
+		return f.view, nil
 	}
 	view := &v1.FanOutView{Count: int32(f.total)}
 	//workflowcheck:ignore (sums do not depend on the order)
@@ -25,16 +28,21 @@ func (r *run) fanOutView(task int) *v1.FanOutView {
 		}
 	}
 	view.Failed = view.Count - view.Completed
-	view.Outputs, view.Error = r.collect(task, f)
+	var err error
+	if view.Outputs, err = r.collect(task, f); errors.Is(err, errInterrupted) {
+		return nil, err
+	}
+	if err != nil {
+		view.Error = err.Error()
+	}
 	if dag.Terminal(r.core.Task(task).State) {
 		f.view = view
 	}
-	return view
+	return view, nil
 }
 
-// collect has the outputs of the instances of a task made into a list; nil: all
-// are empty, or they cannot be told, and then it says why.
-func (r *run) collect(task int, f *fan) (*v1.Items, string) {
+// collect has the outputs of the instances of a task made into a list; nil: all are empty.
+func (r *run) collect(task int, f *fan) (*v1.Items, error) {
 	req := &v1.CollectRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.from),
 		Items: make([]*v1.CollectItem, f.count), Stored: r.in.GetPart() != nil,
@@ -52,30 +60,49 @@ func (r *run) collect(task int, f *fan) (*v1.Items, string) {
 		req.Items[k] = item
 	}
 	if !some && f.counts[dag.StateCompleted]+f.counts[dag.StateStopped] == int32(max(f.count, len(req.Parts))) {
-		return nil, ""
+		return nil, nil
 	}
 	var res v1.FanOutView
 	if err := r.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
-		return nil, err.Error()
+		return nil, err
 	}
-	return res.GetOutputs(), res.GetError()
+	if res.GetError() != "" {
+		return nil, errors.New(res.GetError())
+	}
+	return res.GetOutputs(), nil
 }
 
 // parentOutput is what a task sees of a parent's output: the output itself when
-// it is small, else where it is stored. Nil when there is none.
-func (r *run) parentOutput(i int) *v1.ParentOutput {
+// it is small, else where it is stored. Nil when there is none. The only error is
+// errInterrupted.
+func (r *run) parentOutput(i int) (*v1.ParentOutput, error) {
 	out := &v1.ParentOutput{Task: r.graph.Name(i)}
-	if out.FanOut = r.fanOutView(i); out.FanOut != nil {
-		return out
+	var err error
+	if out.FanOut, err = r.fanOutView(i); err != nil || out.FanOut != nil {
+		return out, err
 	}
 	result, record := r.board.result(i)
 	switch output := result.GetOutput(); {
 	case record != "":
 		out.Record = record
 	case len(output.GetFields()) == 0:
-		return nil
+		return nil, nil
 	default:
 		out.Output = output
 	}
-	return out
+	return out, nil
+}
+
+// parentOutputs is what a task sees of the outputs of its parents. The only error is errInterrupted.
+func (r *run) parentOutputs(i int) (all []*v1.ParentOutput, err error) {
+	for _, p := range r.graph.Parents(i) {
+		output, err := r.parentOutput(p)
+		if err != nil {
+			return nil, err
+		}
+		if output != nil {
+			all = append(all, output)
+		}
+	}
+	return all, nil
 }

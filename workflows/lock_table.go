@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -47,7 +49,7 @@ func (t *lockTable) empty() bool { return len(t.held) == 0 && len(t.waiting) == 
 
 func (t *lockTable) tell(to *v1.AcquireRequest, refused bool, holders ...string) {
 	t.answers = append(t.answers, &v1.LockAnswer{
-		To: to, Granted: &v1.Granted{Claim: to.GetClaim(), Asker: to.GetAsker(), Refused: refused, Holders: holders},
+		To: proto.CloneOf(to), Granted: &v1.Granted{Claim: to.GetClaim(), Asker: to.GetAsker(), Refused: refused, Holders: holders},
 	})
 }
 

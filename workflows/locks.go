@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -66,17 +66,6 @@ func (r *run) track(u *unit) {
 	}
 }
 
-// leaveLocks gives back what the next execution asks for again, since its units may
-// be other ones. What is under way keeps its lock.
-func (r *run) leaveLocks() {
-	for i := range r.core.Len() {
-		if u := r.units[i]; u != nil && u.lead == i && u.lock.Name != "" && r.core.Task(i).State == dag.StateQueued {
-			r.free(u)
-		}
-	}
-	r.askLocks()
-}
-
 // askLock asks for a place in the next call. The holder is this workflow, whose
 // later executions are the same one to the lock.
 func (r *run) askLock(lock string, a *v1.AcquireRequest) {
@@ -100,7 +89,10 @@ func (r *run) askLocks() {
 	}
 	req := &v1.LockRequests{Requests: r.locks.requests}
 	r.locks.requests = nil
-	if err := r.mustNow("ask for locks", names.AskLocksActivity, nil, req); err != nil {
+	switch err := r.mustNow("ask for locks", names.AskLocksActivity, nil, req); {
+	case errors.Is(err, errInterrupted):
+		r.locks.requests = append(req.Requests, r.locks.requests...)
+	case err != nil:
 		workflow.GetLogger(r.ctx).Error("the locks could not be asked", "error", err)
 	}
 }

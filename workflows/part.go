@@ -24,10 +24,11 @@ const runGone = "cancelled: the run that started it has ended"
 type reports struct {
 	at       time.Time
 	counts   map[string]int32
-	failed   bool // that something failed has been told
-	wanted   bool // the run has asked for one
-	timed    bool // a timer runs
-	context  *structpb.Struct
+	failed   bool             // that something failed has been told
+	wanted   bool             // the run has asked for one
+	timed    bool             // a timer runs
+	context  *structpb.Struct // what the next report has for the context of the run
+	updates  int              // reports on their way that have something for it
 	revision int64
 }
 
@@ -83,22 +84,36 @@ func (r *run) report() {
 	s, now := &r.reports, workflow.Now(r.ctx)
 	failed := s.failed || r.failedInstance() >= 0
 	switch wait := reportEvery - now.Sub(s.at); {
-	//workflowcheck:ignore (two maps are equal in any order)
 	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
-	case !s.wanted && maps.Equal(s.counts, f.counts):
-	case s.wanted || failed && !s.failed || wait <= 0:
+	case !s.wanted && s.context == nil && maps.Equal(s.counts, f.counts):
+	case s.wanted || failed && !s.failed || wait <= 0 || r.draining && s.context != nil:
 		s.failed = failed
-		p := r.partReport()
-		r.fly(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
-			if f.Get(r.ctx, nil) != nil { // the run is no more
-				r.cancel(runGone)
-			}
-		})
+		r.sendReport()
 	case !s.timed:
 		s.timed = true
 		r.after(wait, "report", func() { s.timed = false })
 	}
 }
+
+// sendReport tells the run how the part stands. Temporal drops a signal whose sender continues as new in the same
+// workflow task, so the part does not before the run has what is for its context.
+func (r *run) sendReport() {
+	s, p := &r.reports, r.partReport()
+	if p.GetContextUpdate() != nil {
+		s.updates++
+	}
+	r.fly(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
+		if p.GetContextUpdate() != nil {
+			s.updates--
+		}
+		if f.Get(r.ctx, nil) != nil { // the run is no more
+			r.cancel(runGone)
+		}
+	})
+}
+
+// owesContext reports whether the run does not have all that the part has for its context.
+func (r *run) owesContext() bool { return r.reports.context != nil || r.reports.updates > 0 }
 
 // failedInstance is the first instance that has failed, while failures are few; -1: none has.
 func (r *run) failedInstance() int {
@@ -146,11 +161,11 @@ func (r *run) lastReport() {
 	p, rec := r.partReport(), r.core.Task(0)
 	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
 	if f := r.board.fan(0); f != nil {
-		outputs, text := r.collect(0, f)
-		p.Outputs = outputs.GetKey()
-		if text != "" {
-			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", text)
+		outputs, err := r.collect(0, f)
+		if err != nil {
+			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", err)
 		}
+		p.Outputs = outputs.GetKey()
 	}
 	if err := r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the part is no more", "error", err)
@@ -193,10 +208,10 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 	case !o.GetPaused() && r.admission.Paused():
 		r.resume(&v1.RunCommand{})
 	}
-	switch halted := r.core.GroupHalted(0); {
-	case !o.GetHalt() && halted != "":
-		r.events = append(r.events, dag.ResumeGroup{Task: 0})
-	case o.GetHalt() && halted == "":
+	// The core has not been told of the order before, maybe, so it is told of each.
+	if o.GetHalt() {
 		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
+	} else {
+		r.events = append(r.events, dag.ResumeGroup{Task: 0})
 	}
 }

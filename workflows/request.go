@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"errors"
+
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -53,48 +55,59 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	return req
 }
 
-// executeRequest returns what a request says of an attempt that is new to its node.
-func (r *run) executeRequest(a assignment, members []int) *v1.ExecuteRequest {
+// executeRequest returns what a request says of an attempt that is new to its node. The only error is errInterrupted.
+func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error) {
 	first := members[0]
 	task, def := r.board.task(first), r.core.Definition(first)
 	req := r.attemptRequest(a, members)
 	req.Spec, req.Env, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetInput(), def.GetResources()
 	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.board.noticesFor(members)
-	req.Context = r.shared(&r.sharedContext, "context", r.context)
-	req.RunInput = r.shared(&r.sharedInput, "input", r.in.GetInput())
+	var err error
+	if req.Context, err = r.shared(&r.sharedContext, "context", r.context); err != nil {
+		return nil, err
+	}
+	if req.RunInput, err = r.shared(&r.sharedInput, "input", r.in.GetInput()); err != nil {
+		return nil, err
+	}
+	req.Templates = definition.HasTemplates(def)
 	if part := r.in.GetPart(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
+		return req, r.shareAncestors(req, task)
 	}
-	for _, p := range r.graph.Parents(task) {
-		if output := r.parentOutput(p); output != nil {
-			req.Parents = append(req.Parents, output)
+	if req.Parents, err = r.parentOutputs(task); err != nil {
+		return nil, err
+	}
+	if req.Templates {
+		req.Views = map[string]*v1.ParentView{}
+		if err := r.view(req.Views, r.in.GetReferences()[req.Task].GetTemplates()); err != nil {
+			return nil, err
 		}
 	}
-	if req.Templates = definition.HasTemplates(def); req.Templates && r.in.GetPart() == nil {
-		req.Views = map[string]*v1.ParentView{}
-		r.view(req.Views, r.in.GetReferences()[req.Task].GetTemplates())
-	}
-	r.shareAncestors(req, task)
-	return req
+	return req, r.shareAncestors(req, task)
 }
 
 // shareAncestors has a request name what the ancestors of its task have left by reference when that is large. The
-// instances of a task share one copy.
-func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) {
+// instances of a task share one copy. The only error is errInterrupted.
+func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
-		return
+		return nil
 	}
 	version := r.claimsOf(req)
 	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
 		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
-		if err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.home(), all); err != nil {
+		err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.home(), all)
+		if errors.Is(err, errInterrupted) {
+			return err
+		}
+		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
-			return
+			return nil
 		}
 		r.charge(commandCharge)
 		r.ancestors[task] = storedAncestors{key: key, version: version}
 	}
 	req.Parents, req.Views, req.Ancestors = nil, nil, r.ancestors[task].key
+	return nil
 }
 
 // claimsOf returns a number that grows when an ancestor that a request names has been done again.
@@ -150,10 +163,11 @@ type sharedObject struct {
 }
 
 // shared is how a request carries an object: itself when it is small, else by
-// reference, for which it is stored once. Nil when it is empty.
-func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) *v1.Shared {
+// reference, for which it is stored once. Nil when it is empty. The only error is
+// errInterrupted.
+func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) (*v1.Shared, error) {
 	if kept.of == object {
-		return kept.shared
+		return kept.shared, nil
 	}
 	kept.of, kept.shared = object, nil
 	switch {
@@ -164,10 +178,14 @@ func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) *
 		kept.shared = &v1.Shared{}
 		err := r.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
 			r.home(), r.in.GetGeneration(), what, r.board.contextRevision, object)
+		if errors.Is(err, errInterrupted) {
+			*kept = sharedObject{}
+			return nil, err
+		}
 		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not be stored", "what", what, "error", err)
 			kept.shared = &v1.Shared{Value: object}
 		}
 	}
-	return kept.shared
+	return kept.shared, nil
 }

@@ -226,9 +226,6 @@ func (r *run) begin() error {
 	r.learn(0, r.in.GetPart().GetPace())
 	r.armRun()
 	r.watchParent()
-	if r.in.GetCarry() != nil {
-		r.orderAllParts() // what they have told since, and whether they are there
-	}
 	return nil
 }
 
@@ -359,6 +356,9 @@ func (r *run) carryOut(d dag.Decisions) {
 	r.countPart()
 	for _, i := range d.Changed {
 		r.board.update(i, r.core.Task(i), now)
+		if isUnderWay(r.core.Task(i).State) {
+			r.ready(i, now) // instances that were put back are not asked for anew
+		}
 		r.disarm(i)
 	}
 	for _, i := range d.Withdraw {

@@ -28,24 +28,35 @@ func (r *run) turnLock() string {
 // returns what is to be done first, which is the end when something ends it before.
 func (r *run) start() dag.Decisions {
 	lock := r.turnLock()
-	if lock == "" || r.in.GetCarry() != nil { // the executions before have had the turn
-		r.locks.turn = lock != ""
+	if r.in.GetCarry() != nil {
+		r.locks.turn = lock != "" // the executions before have had it
+		return r.startAgain()
+	}
+	if lock == "" {
 		return r.core.Start()
 	}
 	c := r.in.GetDefinition().GetConcurrency()
 	r.askLock(lock, &v1.AcquireRequest{Claim: turnClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
-	r.askLocks()
+	var early []dag.Event
 	for !r.locks.turn {
+		r.askLocks()
 		// The only error is a cancelled context, and ctx is never cancelled.
 		_ = workflow.Await(r.ctx, r.hasNews)
 		r.gather()
-		if slices.ContainsFunc(r.events, endsRun) {
-			events := r.events
-			r.events = nil
-			return r.core.Apply(events...)
+		early, r.events = append(early, r.events...), nil
+		if slices.ContainsFunc(early, endsRun) {
+			return r.core.Apply(early...)
 		}
 	}
-	return r.core.Start()
+	return r.core.Start(early...)
+}
+
+// startAgain continues what the execution before has left. Parts learn what is wanted of them now, and report.
+func (r *run) startAgain() dag.Decisions {
+	decisions := r.core.Start()
+	r.haltParts(decisions.Halt)
+	r.orderAllParts()
+	return decisions
 }
 
 // endsRun says whether an event is the end of a run that has not begun.

@@ -57,8 +57,8 @@ func New(g *Graph) *State { return Restore(g, nil) }
 // Start gives all decisions that are owed: for a new state what may start, after
 // a Restore what was under way as well. Back-offs come with their whole delay and
 // requests for a node under their old claim. It may be called at any time to hear
-// again what is owed.
-func (s *State) Start() Decisions {
+// again what is owed. Events are those that have come before anything was to begin.
+func (s *State) Start(events ...Event) Decisions {
 	switch {
 	case s.remaining == 0:
 	case s.cancelled:
@@ -74,6 +74,7 @@ func (s *State) Start() Decisions {
 	}
 	s.settle()
 	s.readyAll()
+	s.take(events)
 	for i, rec := range s.tasks {
 		switch {
 		case s.isAsked(i, condition):
@@ -98,6 +99,12 @@ func (s *State) Apply(events ...Event) Decisions {
 	if s.remaining == 0 {
 		return Decisions{}
 	}
+	s.take(events)
+	return s.decide()
+}
+
+// take has events happen.
+func (s *State) take(events []Event) {
 	for _, e := range events {
 		if s.remaining == 0 {
 			break // a Cancel after the last end comes too late, in the same call too
@@ -105,7 +112,6 @@ func (s *State) Apply(events ...Event) Decisions {
 		e.apply(s)
 		s.settle()
 	}
-	return s.decide()
 }
 
 // Task returns what is known of task or instance i.

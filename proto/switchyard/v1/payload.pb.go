@@ -2608,6 +2608,8 @@ type TaskCarry struct {
 	Pace *Pace `protobuf:"bytes,20,opt,name=pace,proto3" json:"pace,omitempty"`
 	// Instances of a large fan-out that were put back by hand and whose parts are not open again yet.
 	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
+	// It goes on for the sake of instances that were put back: what else has ended stays as it is.
+	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
 	// A person has suspended it, and who and why, in one line; empty: nobody has.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
 	// First execution of the run that it has started, which has not ended; empty: there is none.
@@ -2779,6 +2781,13 @@ func (x *TaskCarry) GetPutBack() []int32 {
 		return x.PutBack
 	}
 	return nil
+}
+
+func (x *TaskCarry) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 func (x *TaskCarry) GetPaused() string {
@@ -7578,7 +7587,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xda\x06\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xf4\x06\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -7604,7 +7613,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"handedOver\x12<\n" +
 	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\x12'\n" +
 	"\x04pace\x18\x14 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x19\n" +
-	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x16\n" +
+	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x18\n" +
+	"\apartial\x18\x18 \x01(\bR\apartial\x12\x16\n" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
 	"childFirst\x12\x12\n" +
