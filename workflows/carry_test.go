@@ -3,10 +3,14 @@ package workflows
 import (
 	"testing"
 
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/proto/prototest"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
 	"switchyard/workflows/dag"
 )
 
@@ -39,6 +43,43 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	}
 	if !proto.Equal(task, kept) {
 		t.Errorf("%v\nbecomes\n%v", task, kept)
+	}
+}
+
+// A run leaves everything to the next execution that it was left by the one before.
+func TestCarryForgetsNoField(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		carried := &v1.RunCarry{}
+		prototest.Fill(carried)
+		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
+		carried.Tasks = map[string]*v1.TaskCarry{
+			"each": {Task: &v1.Task{State: dag.StateRunning, Count: proto.Int32(2)}},
+			"last": {Task: &v1.Task{State: dag.StateFailed}},
+		}
+		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
+		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
+		r := newRun(ctx, nil, Limits{}.withDefaults())
+		r.in = &v1.RunInput{Carry: carried, Definition: def, Part: &v1.Part{Task: "each", To: 2, Count: 2}}
+		r.admission = admission.New(0)
+		var err error
+		if r.graph, err = dag.NewGraph(def, nil); err != nil {
+			return err
+		}
+		if err := r.restore(carried); err != nil {
+			return err
+		}
+		r.log = r.board.log
+		again := r.carry()
+		if missing := prototest.Missing(again, "tasks", "stored", "packed"); len(missing) > 0 {
+			t.Errorf("the state has no %v", missing)
+		}
+		return nil
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
 	}
 }
 
