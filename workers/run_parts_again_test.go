@@ -151,3 +151,34 @@ func TestCancelledInstancesCountOverAllParts(t *testing.T) {
 		t.Errorf("each: %v", each)
 	}
 }
+
+// What has ended of a large fan-out stays as it is when instances of more parts are put back than are open at once, also
+// when the run continues as new in between.
+func TestAgainForInstancesOfManyParts(t *testing.T) {
+	t.Parallel()
+	limits := inParts
+	limits.HistoryEvents = 20
+	y := own(t, ControlConfig{limits: limits})
+	var steps []fake.Step
+	for range 96 {
+		steps = append(steps, fake.Exit(1))
+	}
+	c := y.crew(t, script{"each": append(steps, fake.Step{Block: true})})
+	c.start("n")
+	in := c.input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 48, maxFailures: 47, retry: {maxRetries: 1, backoffMs: 1}}}}`)
+	h := c.submit(in)
+	want(t, h.wait(), "failed", map[string]string{"each": "failed instances"})
+	before := len(h.executions())
+	var back []string
+	for from := range 12 {
+		back = append(back, names.InstanceName("each", from*4))
+	}
+	h = h.again(in, 1, back...)
+	eventually(t, "as many parts as may be are open", func() bool { return c.calls()["each"] == 96+8 })
+	eventually(t, "the run has continued as new", func() bool { return len(h.executions()) > before+1 })
+	c.fake.Release("each")
+	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
+	if n := c.calls()["each"]; n != 96+12 {
+		t.Errorf("%d executions", n)
+	}
+}
