@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// maxResultBytes is the largest final status that is the result of its workflow.
-	maxResultBytes = 256 << 10
-	// carryPartBytes is the size of a stored part of a RunCarry, so that reading it
-	// back stays below Temporal's 2 MB for a payload: as JSON a byte may take six.
-	carryPartBytes = 256 << 10
+	// maxReopenedBytes is the largest state of a run that has ended which Reopen returns by itself: as JSON it takes
+	// about twice as much, and more of it goes through the store.
+	maxReopenedBytes = definition.MaxAnswerBytes / 2
+	// carryPartBytes is the size of a stored part of a RunCarry, which is read back in base64.
+	carryPartBytes = definition.MaxAnswerBytes * 3 / 4
 )
 
 // Control has the local activities of the control process that need the store.
@@ -39,30 +39,18 @@ type Control struct {
 }
 
 // SaveStatus stores the final status of a run with the events that are not stored
-// yet, has the placement queue forget the run, and returns the status as it may be
-// kept in the history: without tasks when it is large.
-func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) (*v1.StatusResponse, error) {
+// yet, and has the placement queue forget the run.
+func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) error {
 	run := status.GetRun()
 	c.Placement.Forget(run.GetId())
 	if err := c.SaveEvents(ctx, events); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.Store.PutMessage(ctx, store.StatusKey(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
-		return nil, err
+		return err
 	}
 	c.count(run)
-	if proto.Size(status) <= maxResultBytes {
-		return status, nil
-	}
-	return &v1.StatusResponse{
-		Run: &v1.Run{
-			Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
-			CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(),
-		},
-		Revision:  status.GetRevision(),
-		TaskCount: status.GetTaskCount(),
-		Chain:     status.GetChain(),
-	}, nil
+	return nil
 }
 
 // count counts a run that has ended with its tasks. A task that has fanned out

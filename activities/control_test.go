@@ -120,7 +120,7 @@ func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
 	}
 }
 
-// A small final status stays in the history, a large one only in the store.
+// The store has the final status of a run, and its last events.
 func TestSaveStatus(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -129,19 +129,13 @@ func TestSaveStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Metrics = m
-	for name, test := range map[string]struct {
-		bytes int
-		whole bool
-	}{"small": {1000, true}, "large": {300 << 10, false}} {
+	for name, bytes := range map[string]int{"small": 1000, "large": 300 << 10} {
 		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
-			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}},
+			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", bytes)}},
 			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
-		kept, err := c.SaveStatus(t.Context(), status, &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}})
-		if err != nil {
+		events := &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
+		if err := c.SaveStatus(t.Context(), status, events); err != nil {
 			t.Fatal(err)
-		}
-		if proto.Equal(kept, status) != test.whole || kept.GetRun().GetError() != "why" || kept.GetTaskCount() != 1 {
-			t.Errorf("%s: kept %v", name, kept)
 		}
 		var stored v1.StatusResponse
 		if err := c.Store.GetMessage(t.Context(), store.StatusKey(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -23,11 +26,8 @@ const (
 	// conditionBudget bounds the expressions of one question, which their cost limit
 	// does too.
 	conditionBudget = 500 * time.Millisecond
-	// maxAnswersBytes bounds what one call of Evaluate says, so that it stays below
-	// Temporal's 2 MB: as JSON a byte may take six. The other questions are asked again.
-	maxAnswersBytes = 256 << 10
-	// maxRenderedBytes is the largest object that Evaluate renders.
-	maxRenderedBytes = maxAnswersBytes - 4<<10
+	// maxRenderedBytes is the largest object that Evaluate renders, as JSON.
+	maxRenderedBytes = definition.MaxAnswerBytes - 4<<10
 	// maxKeyBytes is the longest key of a cached result; it is a part of the history.
 	maxKeyBytes = 16 << 10
 )
@@ -73,12 +73,21 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 			answer = &v1.ConditionAnswer{Error: err.Error(), Broken: broken}
 		}
 		answer.Task = cond.GetTask()
-		if size += proto.Size(answer); size > maxAnswersBytes && len(res.GetAnswers()) > 0 {
-			break
+		if size += jsonSize(answer); size > definition.MaxAnswerBytes && len(res.GetAnswers()) > 0 {
+			break // the others are asked again
 		}
 		res.Answers = append(res.Answers, answer)
 	}
 	return res, nil
+}
+
+// jsonSize returns how many bytes a message takes as JSON, as histories have it.
+func jsonSize(m proto.Message) int {
+	text, err := protojson.Marshal(m)
+	if err != nil { // of text that is no UTF-8
+		return math.MaxInt32
+	}
+	return len(text)
 }
 
 // storeError is that of a store, not of an expression.
@@ -207,7 +216,7 @@ func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, i
 		answer.Items, err = c.keepList(ctx, home, list, false)
 	case kindTemplate:
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
-		if size := proto.Size(answer.GetRendered()); err == nil && size > maxRenderedBytes {
+		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {
 			return nil, fmt.Errorf("spec has %d bytes with its templates replaced; at most %d may be", size, maxRenderedBytes)
 		}
 	case kindCache:

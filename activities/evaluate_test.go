@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 // The answers of one call stay small, however much there is to say.
@@ -35,7 +36,7 @@ func evaluateStopsInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(res.GetAnswers()); n == 0 || n > len(req.Conditions) || proto.Size(res) > maxAnswersBytes+64<<10 {
+		if n := len(res.GetAnswers()); n == 0 || n > len(req.Conditions) || proto.Size(res) > definition.MaxAnswerBytes+64<<10 {
 			t.Fatalf("%d answers of %d bytes to %d conditions", n, proto.Size(res), len(req.Conditions))
 		}
 		for i, a := range res.GetAnswers() {
@@ -194,7 +195,7 @@ func TestEvaluateLargeAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(res.GetAnswers()); n == 0 || proto.Size(res) > maxAnswersBytes+1<<10 || asked > 4 {
+		if n := len(res.GetAnswers()); n == 0 || proto.Size(res) > definition.MaxAnswerBytes+1<<10 || asked > 4 {
 			t.Fatalf("%d answers of %d bytes", n, proto.Size(res))
 		}
 		for i, a := range res.GetAnswers() {

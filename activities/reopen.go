@@ -53,7 +53,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		t := carry.GetTasks()[part.GetTask()]
 		t.Parts = append(t.Parts, part)
 	}
-	if proto.Size(carry) <= maxResultBytes {
+	if proto.Size(carry) <= maxReopenedBytes {
 		return carry, nil
 	}
 	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)

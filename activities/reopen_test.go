@@ -41,14 +41,14 @@ func TestReopen(t *testing.T) {
 	for name, others := range map[string]int{"small": 3, "large": 4000} {
 		id := name + "-1"
 		status := endedRun(id, 2, others)
-		if _, err := c.SaveStatus(t.Context(), status, nil); err != nil {
+		if err := c.SaveStatus(t.Context(), status, nil); err != nil {
 			t.Fatal(err)
 		}
 		carry, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: id, Generation: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(carry.GetStored()) > 0) != (name == "large") || proto.Size(carry) > maxResultBytes || carry.GetRevision() != 55 || carry.GetCancelled() {
+		if (len(carry.GetStored()) > 0) != (name == "large") || proto.Size(carry) > maxReopenedBytes || carry.GetRevision() != 55 || carry.GetCancelled() {
 			t.Errorf("%s: %d parts, %d bytes, revision %d", name, len(carry.GetStored()), proto.Size(carry), carry.GetRevision())
 		}
 		for _, key := range carry.GetStored() {

@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/fake"
@@ -290,4 +291,55 @@ func (c *crew) updateBy(id, name string, arg any) error {
 		err = update.Get(c.t.Context(), nil)
 	}
 	return err
+}
+
+// sent returns the most bytes that one workflow task of an execution has sent, as its history has them.
+func (h *handle) sent(execution string) int {
+	h.t.Helper()
+	tasks, most := map[int64]int{}, 0
+	for _, e := range h.history(execution) {
+		attributes := e.ProtoReflect().WhichOneof(e.ProtoReflect().Descriptor().Oneofs().ByName("attributes"))
+		of := e.ProtoReflect().Get(attributes).Message()
+		field := of.Descriptor().Fields().ByName("workflow_task_completed_event_id")
+		if field == nil {
+			continue
+		}
+		task := of.Get(field).Int()
+		tasks[task] += proto.Size(e)
+		most = max(most, tasks[task])
+	}
+	return most
+}
+
+// No workflow task sends more than its budget, whatever the commands are: requests with large environments, answers of
+// local activities, and the state that goes to the next execution.
+func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
+	t.Parallel()
+	limits := workflows.Limits{ScheduleBytes: 512 << 10, HistoryEvents: 1500}
+	y := own(t, ControlConfig{limits: limits})
+	large := strings.Repeat("x", 3000)
+	c := y.crew(t, script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
+	c.start("n")
+	def := &v1.Definition{Name: "budget", Tasks: map[string]*v1.TaskDefinition{"first": shellTask()}}
+	for i := range 120 {
+		task := shellTask()
+		task.Env = map[string]string{"LARGE": strings.Repeat("\"", 6<<10)}
+		def.Tasks[fmt.Sprintf("env-%d", i)] = task
+		each := shellTask("first")
+		each.Foreach = structpb.NewStringValue(fmt.Sprintf("first.list.map(x, x + '%d')", i))
+		def.Tasks[fmt.Sprintf("each-%d", i)] = each
+		asked := &v1.TaskDefinition{Type: "approval", DependsOn: []string{"first"}, Spec: structOf(map[string]any{"message": "${{ first.list[0] }}"})}
+		def.Tasks[fmt.Sprintf("asked-%d", i)] = asked
+		asked.Deadline, asked.ContinueOnError = "2s", true
+		cached := shellTask()
+		cached.Cache = &v1.Cache{Key: fmt.Sprintf("'%s%d'", c.label, i)}
+		def.Tasks[fmt.Sprintf("cached-%d", i)] = cached
+	}
+	h := c.submit(c.inputOf(def))
+	want(t, h.wait(), "completed", nil)
+	for _, execution := range h.executions() {
+		if n := h.sent(execution); n > limits.ScheduleBytes {
+			t.Errorf("a workflow task has sent %d bytes of %d", n, limits.ScheduleBytes)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
 )
 
 // A workflow task whose commands take more than 4 MB makes the server terminate the run. So each command of a run is
@@ -25,6 +26,15 @@ const (
 	// starts it.
 	childCharge = 2*definition.MaxInlineInput + 4<<10
 )
+
+// answerCharge is for the recorded answer of a local activity. Most name what they have stored.
+func answerCharge(activity string) int {
+	switch activity {
+	case names.EvaluateActivity, names.LoadCarryActivity, names.ReopenActivity:
+		return definition.MaxAnswerBytes
+	}
+	return commandCharge
+}
 
 // charge counts a command towards what one workflow task may send. Over the limit, the commands so far are sent first;
 // others may run in between.

@@ -80,7 +80,6 @@ func (r *run) saveCached() {
 	if len(r.completed) == 0 {
 		return
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions("keep results for later runs"))
 	var saved []workflow.Future
 	for _, end := range r.completed {
 		i := end.ended.Task
@@ -88,7 +87,7 @@ func (r *run) saveCached() {
 		if at == nil {
 			at = timestamppb.New(workflow.Now(r.ctx))
 		}
-		saved = append(saved, workflow.ExecuteLocalActivity(ctx, names.SaveCachedActivity, &v1.SaveCachedRequest{
+		saved = append(saved, r.callOnce("keep results for later runs", names.SaveCachedActivity, &v1.SaveCachedRequest{
 			Workflow: r.in.GetDefinition().GetName(),
 			Task:     r.graph.Name(r.board.task(i)),
 			Key:      r.board.rare(i).cacheKey,
@@ -97,7 +96,7 @@ func (r *run) saveCached() {
 	}
 	r.completed = nil
 	for _, f := range saved {
-		if err := f.Get(ctx, nil); err != nil {
+		if err := f.Get(r.ctx, nil); err != nil {
 			workflow.GetLogger(r.ctx).Warn("a result could not be kept for later runs", "error", err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 // maxCarryBytes is the largest input of the next execution that has the state in
 // it; with more of it, the state goes through the store. As JSON it takes about
-// twice as much, and Temporal carries 2 MB.
-const maxCarryBytes = 512 << 10
+// twice as much.
+const maxCarryBytes = 128 << 10
 
 // continueAsNew leaves the state of a quiet run to a fresh execution, which begins
 // back-offs anew and repeats the requests that wait for a node. It returns nil
@@ -48,6 +48,7 @@ func (r *run) continueAsNew() error {
 	}
 	r.setProblem("")
 	r.showAttributes()
+	r.charge(2 * maxCarryBytes)
 	r.awaitHandlers()
 	if r.isOvertaken() {
 		return nil
@@ -165,7 +166,6 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {
-			r.charge(2 * len(packed)) // base64
 			if err := definition.UnpackMessage(packed, &part); err != nil {
 				return fmt.Errorf("load the state of the run: %w", err)
 			}

@@ -31,6 +31,7 @@ func (r *run) ready(i int, now time.Time) {
 	d := &deadline{readyAt: m.readyAt, cancel: cancel}
 	r.deadlines[i] = d
 	left := max(m.readyAt.Add(limit).Sub(now), time.Millisecond)
+	r.charge(commandCharge)
 	timer := workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{Summary: "deadline of " + r.core.Name(i)})
 	r.fly(timer, func(f workflow.Future) {
 		if f.Get(r.ctx, nil) == nil && r.deadlines[i] == d {

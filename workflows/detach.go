@@ -83,6 +83,7 @@ func (r *run) isQuiet() bool {
 func (r *run) beginDetaching() {
 	d := &r.detaching
 	d.round++
+	r.charge(commandCharge)
 	d.over = workflow.NewTimerWithOptions(r.ctx, r.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
 	r.fly(d.over, func(workflow.Future) {
 		d.begun, d.over = false, nil

@@ -93,6 +93,7 @@ func (r *run) stop(tasks []int) {
 			}
 			a.stopped[i] = true
 			if !a.detached {
+				r.charge(commandCharge)
 				a.cancel()
 			}
 			continue

@@ -74,15 +74,23 @@ func (r *run) interrupted() bool {
 
 // try calls a local activity once and logs its failure.
 func (r *run) try(summary, activity string, result any, args ...any) error {
-	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions(summary))
-	err := workflow.ExecuteLocalActivity(ctx, activity, args...).Get(ctx, result)
+	err := r.callOnce(summary, activity, args...).Get(r.ctx, result)
 	if err != nil {
 		workflow.GetLogger(r.ctx).Warn("failed to "+summary+"; the run continues without it", "error", err)
 	}
 	return err
 }
 
+// callOnce is call for what is not repeated.
+func (r *run) callOnce(summary, activity string, args ...any) workflow.Future {
+	r.charge(answerCharge(activity))
+	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions(summary))
+	return workflow.ExecuteLocalActivity(ctx, activity, args...)
+}
+
+// call calls a local activity; what it answers is charged before.
 func (r *run) call(summary, activity string, args []any) workflow.Future {
+	r.charge(answerCharge(activity))
 	ctx := workflow.WithLocalActivityOptions(r.ctx, mustOptions(summary, r.outage.rounds))
 	return workflow.ExecuteLocalActivity(ctx, activity, args...)
 }
@@ -106,7 +114,7 @@ func (r *run) awaitStore(summary string, cause error) workflow.Future {
 	}
 	pause := min(time.Second<<min(o.rounds, 10)-time.Second, longestOutagePause)
 	o.rounds++
-	r.charge(activityCharge)
+	r.charge(activityCharge + commandCharge)
 	over, settle := workflow.NewFuture(r.ctx)
 	o.over = over
 	workflow.Go(r.ctx, func(ctx workflow.Context) {
@@ -138,6 +146,7 @@ func (r *run) setProblem(text string) {
 	if r.board != nil {
 		r.board.run.Problem = text
 	}
+	r.charge(commandCharge)
 	if err := workflow.UpsertMemo(r.ctx, map[string]any{names.ProblemMemo: text}); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the problem of the run could not be shown", "error", err)
 	}

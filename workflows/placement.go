@@ -89,10 +89,9 @@ func (r *run) place() {
 			req.Requests = append(req.Requests, r.taskRequest(i))
 		}
 	}
-	ctx := workflow.WithLocalActivityOptions(r.ctx, tryOptions("place"))
+	r.charge(commandCharge * len(req.Requests))
 	var res v1.PlaceResponse
-	if err := workflow.ExecuteLocalActivity(ctx, names.PlaceActivity, req).Get(ctx, &res); err != nil {
-		workflow.GetLogger(r.ctx).Warn("placement did not answer", "error", err)
+	if err := r.try("ask for nodes", names.PlaceActivity, &res, req); err != nil {
 		p.pausing = true
 		r.after(placementPause, "ask placement again", func() { p.pausing = false; r.place() })
 		return
@@ -107,6 +106,7 @@ func (r *run) place() {
 		r.requestAll()
 	}
 	p.epoch, p.heard = res.GetEpoch(), res.GetNumber()
+	r.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // asked for before
 	r.placed(&res)
 	if len(p.requests) > 0 {
 		r.place()
@@ -154,7 +154,6 @@ func (r *run) await() {
 
 // placed takes an answer of the placement queue.
 func (r *run) placed(res *v1.PlaceResponse) {
-	r.charge(commandCharge * (len(res.GetAssigned()) + len(res.GetWaiting())))
 	for _, a := range res.GetAssigned() {
 		i, ok := r.core.Index(a.GetTask())
 		if !ok || !r.waitsForNode(i, a.GetClaim()) {

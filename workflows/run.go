@@ -428,29 +428,47 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	if len(r.log.kept) > 0 {
 		status.EventParts++
 	}
-	var kept v1.StatusResponse
-	events := r.unstoredEvents()
-	if err := r.mustNow("save its status", names.SaveStatusActivity, &kept, status, events); err != nil {
-		// The store takes no such status; what fits is kept in the history at least.
-		kept.Reset()
-		proto.Merge(&kept, status)
-		kept.Run.Tasks = nil
+	if err := r.mustNow("save its status", names.SaveStatusActivity, nil, status, r.unstoredEvents()); err != nil {
+		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
 	}
+	kept := workflowResult(status)
 	endRun(r.board.run, end, now) // not before it is kept: until then the run is open
 	r.attributes.wanted.DeadLetters = r.countDeadLetters()
 	r.endAttributes(end.State, end.Error)
 	r.lastReport()
 	r.leaveTurn()
+	r.charge(2 * maxResultBytes)
 	r.closing = true
 	r.awaitHandlers()
 	switch end.State {
 	case "completed":
-		return &kept, nil
+		return kept, nil
 	case "cancelled":
-		return nil, temporal.NewCanceledError(&kept)
+		return nil, temporal.NewCanceledError(kept)
 	default:
 		return nil, temporal.NewApplicationErrorWithOptions(end.Error, end.Reason,
-			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{&kept}})
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{kept}})
+	}
+}
+
+// maxResultBytes is the largest final status that is the result of its workflow. As JSON it takes about twice as much.
+const maxResultBytes = 128 << 10
+
+// workflowResult returns a final status as it is the result of its workflow: a large one is in the store only, but for what
+// tells how the run has ended.
+func workflowResult(status *v1.StatusResponse) *v1.StatusResponse {
+	if proto.Size(status) <= maxResultBytes {
+		return status
+	}
+	run := status.GetRun()
+	return &v1.StatusResponse{
+		Run: &v1.Run{
+			Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
+			CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(),
+		},
+		Revision:  status.GetRevision(),
+		TaskCount: status.GetTaskCount(),
+		Chain:     status.GetChain(),
 	}
 }
 

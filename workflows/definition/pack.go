@@ -19,6 +19,8 @@ const (
 	// MaxInlineInput is the most that the input of a child workflow takes, as JSON, to travel by itself; more of it
 	// travels by reference.
 	MaxInlineInput = 4 << 10
+	// MaxAnswerBytes is the most that the answer of a local activity takes, as JSON.
+	MaxAnswerBytes = 256 << 10
 	// maxUnpacked bounds what a packed message may grow to.
 	maxUnpacked = 64 << 20
 )
