@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,8 @@ func (f *faults) run(length time.Duration) error {
 		{"worker without store", f.cutStore},
 		{"worker drained", f.drainWorker},
 		{"gateway killed", f.killGateway},
+		{"gateway stopped", f.stopGateway},
+		{"store away", f.takeStoreAway},
 		{"server killed", f.killServer},
 	}
 	// With the marks and the logs beside it, this tells the cause of what the soak finds.
@@ -122,6 +125,26 @@ func (f *faults) killGateway() error {
 		return err
 	}
 	return f.yard.restartGateway(i)
+}
+
+// stopGateway suspends a gateway while it serves, hands tasks out and carries workflows through.
+func (f *faults) stopGateway() error {
+	name := gatewayName(f.dice.IntN(len(f.yard.gateways)))
+	if err := f.yard.freeze(name); err != nil {
+		return err
+	}
+	if err := f.yard.pause(f.outage()); err != nil {
+		return err
+	}
+	return f.yard.thaw(name)
+}
+
+// takeStoreAway takes the store away from all gateways.
+func (f *faults) takeStoreAway() error {
+	if err := f.yard.hideStore(); err != nil {
+		return err
+	}
+	return errors.Join(f.yard.pause(f.outage()), f.yard.showStore())
 }
 
 func (f *faults) killServer() error {

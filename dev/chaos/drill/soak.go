@@ -178,6 +178,10 @@ func (y *Yard) randomTask(name string, before []string, dice *rand.Rand) taskSpe
 		j.mutex = "soak"
 	case 7:
 		j.counts, j.ticks = true, 20
+	case 10:
+		if dice.IntN(4) == 0 { // they take as long as all others
+			j.ticks, j.instances, j.batch = 0, y.Scale.Instances, "auto"
+		}
 	case 8:
 		j.once = y.gate(name)
 		t := y.task(j)

@@ -11,9 +11,7 @@ import (
 
 // storeAway takes the folder of the store away.
 func storeAway(y *Yard) error {
-	return y.storeOutage(
-		func() error { return os.Rename(y.storeDir(), y.storeDir()+"-away") },
-		func() error { return os.Rename(y.storeDir()+"-away", y.storeDir()) })
+	return y.storeOutage(y.hideStore, y.showStore)
 }
 
 // storeErrors has a bucket answer everything with an error.
@@ -248,3 +246,7 @@ func (y *Yard) logIsWhole(id, task string) error {
 }
 
 func (y *Yard) storeDir() string { return filepath.Join(y.Dir, "store") }
+
+func (y *Yard) hideStore() error { return os.Rename(y.storeDir(), y.storeDir()+"-away") }
+
+func (y *Yard) showStore() error { return os.Rename(y.storeDir()+"-away", y.storeDir()) }
