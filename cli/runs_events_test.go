@@ -5,16 +5,27 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	data, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
 
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
 	f.yard.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
-		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1"},
+		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
+			Data: eventData(t, map[string]any{"score": 87.3, "gpus": []any{0, 1}, "numaNode": 0})},
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {

@@ -247,12 +247,13 @@ func (r *run) setAside(u *unit, reason, text string) {
 
 // logRun tells what a person has done to the run, and logTask to a task.
 func (r *run) logRun(event, who, why string) {
-	r.log.add(workflow.Now(r.ctx), event, wholeRun, "", 0, 0, because(by("", who), why))
+	r.log.add(workflow.Now(r.ctx), event, wholeRun, "", 0, 0, because(by("", who), why), commandFacts(who, why)...)
 }
 
 func (r *run) logTask(i int, event string, c *v1.TaskCommand) {
 	rec := r.core.Task(i)
-	r.log.add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, because(by("", c.GetBy()), c.GetReason()))
+	r.log.add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, because(by("", c.GetBy()), c.GetReason()),
+		commandFacts(c.GetBy(), c.GetReason())...)
 }
 
 // by says who did something, if that is known.

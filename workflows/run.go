@@ -216,7 +216,8 @@ func (r *run) begin() error {
 			return err
 		}
 		r.log = r.board.log
-		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()))
+		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
+			fact{dataGeneration, r.in.GetGeneration()}, fact{dataBy, r.in.GetBy()})
 	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
 		r.reopenPart()
 	default:
@@ -238,7 +239,7 @@ func (r *run) beginNew() {
 	r.core = r.newCore()
 	r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
 	r.log = r.board.log
-	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()))
+	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()), fact{dataBy, r.in.GetBy()})
 	for i := range r.graph.Len() {
 		r.log.add(now, eventSubmitted, i, "", 0, 0, "")
 	}
@@ -418,7 +419,7 @@ func (r *run) carryOut(d dag.Decisions) {
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	now := workflow.Now(r.ctx)
-	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
+	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error, causeFacts(end.Reason, end.Error)...)
 	status := r.board.whole()
 	status.Chain = r.selfChain
 	endRun(status.GetRun(), end, now)
