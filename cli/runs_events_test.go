@@ -40,6 +40,26 @@ func TestRunsEvents(t *testing.T) {
 	}
 }
 
+func TestEventsOfAllRuns(t *testing.T) {
+	f := fake(t)
+	f.yard.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+		{Run: "nightly-2", At: after(60), Task: "build", Event: "failed", Node: "a", Detail: "exit_code: exit code 2"},
+		{Run: "nightly-1", At: after(2), Task: "each[3]", Event: "failed", Node: "a", Attempt: 1, Detail: "lost"},
+	}}
+	for _, format := range []string{"text", "jsonl"} {
+		got := run(t, "runs", "events", "--event", "failed", "--node", "a", "--since", "2026-03-14T15:09:26Z", "--until", "2026-03-14T15:11:26Z",
+			"--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-events-all-"+format, got.stdout)
+	}
+	want := &v1.ListRunEventsRequest{Event: "failed", Node: "a", Since: after(0), Until: after(120), PageSize: 1000}
+	if !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked for %v", f.yard.asked[0])
+	}
+}
+
 func TestRunsExplain(t *testing.T) {
 	f := fake(t)
 	f.yard.explained = &v1.ExplainTaskResponse{

@@ -99,17 +99,17 @@ func listValue[T any](items []T, message func(T) *structpb.Value) *structpb.Valu
 	return structpb.NewListValue(&structpb.ListValue{Values: values})
 }
 
-// causeFacts are why something happened, as a word and in words.
+// causeFacts returns why something happened, as a word and in words.
 func causeFacts(reason, text string) []fact {
 	return []fact{{dataReason, reason}, {dataError, text}}
 }
 
-// commandFacts are who steered, and why.
+// commandFacts returns who steered, and why.
 func commandFacts(who, why string) []fact {
 	return []fact{{dataBy, who}, {dataReason, why}}
 }
 
-// placeFacts are the place on a node that a task has been given.
+// placeFacts returns the place on a node that a task has been given.
 func placeFacts(a *v1.Assignment) []fact {
 	facts := []fact{{dataScore, a.GetScore()}, {dataGPUs, a.GetGpus()}}
 	if a.NumaNode != nil {
@@ -118,7 +118,7 @@ func placeFacts(a *v1.Assignment) []fact {
 	return facts
 }
 
-// attemptFacts are what an attempt has left behind; none where end is nil.
+// attemptFacts returns what an attempt has left behind, or nothing if end is nil.
 func attemptFacts(end *v1.Attempt) []fact {
 	facts := []fact{{dataContainer, end.GetContainer()}}
 	if end != nil && end.GetExitCode() >= 0 {

@@ -842,7 +842,9 @@ type Event struct {
 	//	            by
 	//
 	// A key is absent where its value is not known: "exitCode" when nothing ran, "container" when there was none.
-	Data          *structpb.Struct `protobuf:"bytes,9,opt,name=data,proto3" json:"data,omitempty"`
+	Data *structpb.Struct `protobuf:"bytes,9,opt,name=data,proto3" json:"data,omitempty"`
+	// Run that it is of; only in answers of ListRunEvents.
+	Run           string `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,6 +940,13 @@ func (x *Event) GetData() *structpb.Struct {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Event) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
 }
 
 // NodeVerdict is what placement thinks of one node for a task.
@@ -1543,7 +1552,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\xb9\x03\n" +
+	"_numa_node\"\xcb\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\xd6\x01\n" +
@@ -1554,7 +1563,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
 	"\x05claim\x18\a \x01(\x05R\x05claim\x12\x0e\n" +
 	"\x02id\x18\b \x01(\tR\x02id\x12+\n" +
-	"\x04data\x18\t \x01(\v2\x17.google.protobuf.StructR\x04data\"\x9d\x01\n" +
+	"\x04data\x18\t \x01(\v2\x17.google.protobuf.StructR\x04data\x12\x10\n" +
+	"\x03run\x18\n" +
+	" \x01(\tR\x03run\"\x9d\x01\n" +
 	"\vNodeVerdict\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfeasible\x18\x02 \x01(\bR\bfeasible\x12\x18\n" +
