@@ -77,7 +77,7 @@ type more struct {
 	left       []string  // keys of records that attempts of generations before may have left
 	items      *v1.Items // of a foreach whose list was evaluated
 	fan        *fan      // nil: it has no instances, or not yet
-	putBackBy  string    // who put it back; empty: not known
+	steeredBy  string    // who put it back, cancelled or killed it, until the event of that is logged; empty: not known
 	readyAt    time.Time // when it could first start; zero: not known
 }
 
@@ -239,7 +239,7 @@ func (b *board) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals = 0, 0
 	if m := e.more; m != nil {
-		m.cachedFrom, m.cacheKey, m.uncached, m.childRun, m.readyAt = "", "", "", "", time.Time{}
+		m.cachedFrom, m.cacheKey, m.uncached, m.childRun, m.readyAt, m.steeredBy = "", "", "", "", time.Time{}, ""
 		if m.fan != nil {
 			m.fan.view = nil
 		}

@@ -226,6 +226,7 @@ func (r *run) mayCancelTask(i int) error {
 }
 
 func (r *run) cancelTask(i int, c *v1.TaskCommand) {
+	r.board.rare(i).steeredBy = c.GetBy()
 	r.events = append(r.events, dag.CancelTask{Task: i, Reason: because(by("cancelled", c.GetBy()), c.GetReason())})
 }
 

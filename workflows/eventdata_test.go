@@ -65,12 +65,15 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		"killed": {
 			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: dag.StateKilled, ExitCode: 137},
 			dag.Record{State: dag.StateKilled, Reason: dag.ReasonKilled, Error: "killed by ann: too slow"},
-			[]string{`killed {"container":"c0ffee","error":"killed by ann: too slow","exitCode":137,"reason":"killed"}`},
+			[]string{`killed {"by":"ann","container":"c0ffee","error":"killed by ann: too slow","exitCode":137,"reason":"killed"}`},
 		},
 	} {
 		b := newTestBoard(t, 1)
 		b.place(0, placed.GetWhy(), -1, placeFacts(placed)...)
 		b.update(0, dag.Record{State: dag.StateAssigned, Node: "a", Claim: 1}, now)
+		if test.rec.State == dag.StateKilled {
+			b.rare(0).steeredBy = "ann"
+		}
 		b.attemptEnded(0, dispatchEnd{assignment: assignment{claim: 1, node: "a"}, ended: test.ended, res: &v1.ExecuteResponse{Result: test.result}}, now)
 		b.update(0, test.rec, now)
 		if got, want := dataOf(t, b.log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
@@ -86,7 +89,7 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 	b.rare(0).cachedFrom = "ci-1"
 	b.update(0, dag.Record{State: dag.StateCompleted}, now)
 	b.update(1, dag.Record{State: dag.StateSkipped, Reason: dag.ReasonUpstream, Error: "t0 has failed"}, now)
-	b.rare(1).putBackBy = "ann"
+	b.rare(1).steeredBy = "ann"
 	b.update(1, dag.Record{State: dag.StateQueued, Retried: true, Claim: 1}, now)
 	b.scheduleAfter(2, time.Unix(60, 0), now)
 	b.rare(3).fan = &fan{total: 12, counts: map[string]int32{}}

@@ -91,7 +91,7 @@ func (r *run) report() {
 		p := r.partReport()
 		r.fly(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
 			if f.Get(r.ctx, nil) != nil { // the run is no more
-				r.cancel(runGone)
+				r.cancel("", runGone)
 			}
 		})
 	case !s.timed:
@@ -186,7 +186,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
 		return
 	case o.GetCancel():
-		r.cancel(o.GetCancelReason())
+		r.cancel("", o.GetCancelReason())
 		return
 	case o.GetPaused() && !r.admission.Paused():
 		r.pause(&v1.RunCommand{})

@@ -27,7 +27,7 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	}
 	switch {
 	case rec.State == dag.StateQueued && rec.Retried && dag.Terminal(was):
-		who := b.takePutBackBy(i)
+		who := b.takeSteeredBy(i)
 		add(eventRetried, by("put back", cmp.Or(who, "hand")), fact{dataBy, who})
 		add(eventQueued, "")
 	case rec.State == dag.StateQueued && !rec.Backoff && rec.Claim != e.claim:
@@ -53,18 +53,18 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	case rec.State == dag.StateSkipped:
 		add(eventSkipped, because(rec.Reason, rec.Error), cause...)
 	case rec.State == dag.StateCancelled:
-		add(eventCancelled, because(rec.Reason, rec.Error), cause...)
+		add(eventCancelled, because(rec.Reason, rec.Error), append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
 	case rec.State == dag.StateKilled:
-		add(eventKilled, rec.Error, cause...)
+		add(eventKilled, rec.Error, append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
 	case dag.Terminal(rec.State): // nothing ran
 		add(eventFailed, because(rec.Reason, rec.Error), cause...)
 	}
 }
 
-// takePutBackBy returns who put task i back, or "" if that is not known, and forgets it.
-func (b *board) takePutBackBy(i int) (who string) {
+// takeSteeredBy returns who put task i back, cancelled or killed it, or "" if that is not known, and forgets it.
+func (b *board) takeSteeredBy(i int) (who string) {
 	if m := b.entries[i].more; m != nil {
-		who, m.putBackBy = m.putBackBy, ""
+		who, m.steeredBy = m.steeredBy, ""
 	}
 	return who
 }

@@ -833,8 +833,10 @@ type Event struct {
 	//	queued      waitsFor (runs that are before the run)
 	//	assigned    score, gpus (indices), numaNode
 	//	completed   state (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
-	//	failed, killed, cancelled, dead_lettered
+	//	failed, dead_lettered
 	//	            state (unless it is "failed"), exitCode, container of the attempt that has ended
+	//	cancelled, killed
+	//	            by, exitCode, container
 	//	retried     by, until (time, as RFC 3339)
 	//	expanded    instances
 	//	paused      by, message (what an approval asks)
