@@ -97,10 +97,7 @@ func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, 
 	flush := func() error {
 		key := store.CarryKey(home, generation, execution, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
-		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(part)
-		if err == nil {
-			err = c.Store.Put(ctx, key, value)
-		}
+		err := c.Store.PutMessage(ctx, key, part)
 		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0
 		return err
 	}

@@ -5,16 +5,27 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	data, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
 
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
 	f.yard.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
-		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1"},
+		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
+			Data: eventData(t, map[string]any{"score": 87.3, "gpus": []any{0, 1}, "numaNode": 0})},
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
@@ -25,6 +36,26 @@ func TestRunsEvents(t *testing.T) {
 		golden(t, "runs-events-"+format, got.stdout)
 	}
 	if want := (&v1.ListRunEventsRequest{Id: "nightly", Task: "build", PageSize: 1000}); !proto.Equal(f.yard.asked[0], want) {
+		t.Errorf("asked for %v", f.yard.asked[0])
+	}
+}
+
+func TestEventsOfAllRuns(t *testing.T) {
+	f := fake(t)
+	f.yard.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+		{Run: "nightly-2", At: after(60), Task: "build", Event: "failed", Node: "a", Detail: "exit_code: exit code 2"},
+		{Run: "nightly-1", At: after(2), Task: "each[3]", Event: "failed", Node: "a", Attempt: 1, Detail: "lost"},
+	}}
+	for _, format := range []string{"text", "jsonl"} {
+		got := run(t, "runs", "events", "--event", "failed", "--node", "a", "--since", "2026-03-14T15:09:26Z", "--until", "2026-03-14T15:11:26Z",
+			"--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "runs-events-all-"+format, got.stdout)
+	}
+	want := &v1.ListRunEventsRequest{Event: "failed", Node: "a", Since: after(0), Until: after(120), PageSize: 1000}
+	if !proto.Equal(f.yard.asked[0], want) {
 		t.Errorf("asked for %v", f.yard.asked[0])
 	}
 }

@@ -48,7 +48,7 @@ func newRunsList(sys *system) *cobra.Command {
 		req.State, req.Trigger, req.PageSize, req.PageToken = state.value, trigger.value, list.limit, list.token
 		if since != "" {
 			var err error
-			if req.Since, err = parseSince(since, sys.now()); err != nil {
+			if req.Since, err = parseTime("since", since, sys.now()); err != nil {
 				return err
 			}
 		}

@@ -72,21 +72,21 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 		return req, nil
 	}
 	var err error
-	req.Since, err = parseSince(f.since, now)
+	req.Since, err = parseTime("since", f.since, now)
 	return req, err
 }
 
-// parseSince reads the value of a flag --since: how long ago, or a time.
-func parseSince(text string, now time.Time) (*timestamppb.Timestamp, error) {
-	since, err := time.Parse(time.RFC3339, text)
+// parseTime reads the value of a flag such as --since: how long ago, or a time.
+func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		within, err := time.ParseDuration(text)
 		if err != nil || within < 0 {
-			return nil, usageError("--since %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", text)
+			return nil, usageError("--%s %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", flag, text)
 		}
-		since = now.Add(-within)
+		at = now.Add(-within)
 	}
-	return timestamppb.New(since), nil
+	return timestamppb.New(at), nil
 }
 
 // printer is where the flags want the lines.

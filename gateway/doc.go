@@ -16,7 +16,7 @@
 //	            WatchRun ─┐       │         │    open, the result when closed; store
 //	            logs -f ──┴─ one poller a run
 //	            ListInstances ──────────────┼──> the same, and queries of the children of the run
-//	            ListRunEvents ──────────────┼──> store, and a query while open
+//	            ListRunEvents ──────────────┼──> store, and a query while open; of all runs: visibility
 //	            StreamRunLogs ──────────────┴──> log store
 //
 // It may import proto, workflows/definition, workflows/names, activities/store,

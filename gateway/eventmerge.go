@@ -68,8 +68,9 @@ func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace
 	id, current := v.run.GetId(), at.Generation == v.run.GetGeneration()
 	ended := runEnded(v.run.GetState())
 	outside := current && (v.run.GetReason() == "terminated" || v.run.GetReason() == "timeout")
+	silent := outside || current && v.run.GetProblem() != ""
 	m := &eventMerge{run: &eventSource{
-		id: id, home: v.home(), generation: at.Generation, live: current && (!ended || outside), outside: outside, part: at.Part, offset: at.Offset,
+		id: id, home: v.home(), generation: at.Generation, live: current && (!ended || outside), silent: silent, part: at.Part, offset: at.Offset,
 		wanted: func(e *v1.Event) bool { return task == "" || concerns(e, task) },
 	}}
 	parts, err := g.partsOf(ctx, v, at.Generation)
@@ -82,7 +83,7 @@ func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace
 			k = len(m.groups)
 			m.groups = append(m.groups, &eventGroup{
 				task: p.GetTask(), next: at.Next[p.GetTask()],
-				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, outside || ended, task) },
+				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, silent || ended, task) },
 			})
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)

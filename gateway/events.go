@@ -1,157 +1,79 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
-// defaultEventPage is how many events a page holds when the request does not say.
-const defaultEventPage = 1000
-
 // ListRunEvents tells the transitions of the tasks of a run, over all its
-// generations. The workflow keeps the newest events, the store the others. That
+// generations, or those of all runs. The workflow keeps the newest events, the store the others. That
 // an attempt has started the workflow learns with its end; until then the
-// heartbeat tells, and the last page holds that event too.
+// heartbeat tells, and the last page of a run holds that event too.
 func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
-	id, err := g.resolve(ctx, req.Msg.GetId())
-	if err != nil {
-		return nil, err
-	}
 	pages, err := listOf(req.Msg)
 	if err != nil {
 		return nil, err
 	}
-	at, err := pages.decodeEvent(req.Msg.GetPageToken(), id)
+	filter, err := newEventFilter(req.Msg)
 	if err != nil {
 		return nil, err
 	}
-	after, err := parseAfter(req.Msg.GetAfter())
+	page := &eventPage{filter: filter, limit: cmp.Or(int(req.Msg.GetPageSize()), defaultEventPage)}
+	fill := g.listEventsOfRuns
+	if req.Msg.GetId() != "" {
+		fill = g.listEventsOfRun
+	}
+	res, err := fill(ctx, pages, page)
 	if err != nil {
 		return nil, err
 	}
-	if req.Msg.GetPageToken() == "" && after != nil {
-		at.Generation = after.generation
+	return connect.NewResponse(res), nil
+}
+
+// listEventsOfRun fills a page of the events of the run that the filter names.
+func (g *Gateway) listEventsOfRun(ctx context.Context, pages list, page *eventPage) (*v1.ListRunEventsResponse, error) {
+	filter := page.filter
+	id, err := g.resolve(ctx, filter.GetId())
+	if err != nil {
+		return nil, err
+	}
+	at, err := pages.decodeEvent(filter.GetPageToken(), id)
+	if err != nil {
+		return nil, err
+	}
+	if filter.after != nil && !filter.after.passed {
+		at.Generation = filter.after.generation
 	}
 	v, err := g.reader.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	task := req.Msg.GetTask()
-	if task != "" {
+	if task := filter.GetTask(); task != "" {
 		if _, err := g.reader.subject(ctx, v, task); err != nil {
 			return nil, err
 		}
 	}
-	limit := int(req.Msg.GetPageSize())
-	if limit == 0 {
-		limit = defaultEventPage
-	}
-	var items []*v1.Event
-	var next *eventPlace
-	switch {
-	case after == nil:
-		items, next, err = g.eventPage(ctx, v, task, at, limit, everyEvent)
-	case req.Msg.GetPageToken() == "":
-		items, next, err = g.eventPage(ctx, v, "", at, limit, after.wants(task))
-		if err == nil && !after.passed {
-			err = invalid("run %s has no event %s", id, req.Msg.GetAfter())
-		}
-	default: // the page before has passed it
-		items, next, err = g.eventPage(ctx, v, "", at, limit, func(e *v1.Event) bool { return task == "" || concerns(e, task) })
-	}
+	next, err := g.readRun(ctx, page, v, at)
 	if err != nil {
 		return nil, err
 	}
-	res := &v1.ListRunEventsResponse{}
+	if filter.after != nil && !filter.after.passed {
+		return nil, invalid("run %s has no event %s", id, filter.GetAfter())
+	}
+	res := &v1.ListRunEventsResponse{Items: page.items}
 	if next != nil {
 		res.NextPageToken = pages.encodeEvent(id, *next)
-	} else {
-		items = append(items, startedEvents(v, task, items)...)
 	}
-	res.Items = inOrder(items)
-	return connect.NewResponse(res), nil
-}
-
-func everyEvent(*v1.Event) bool { return true }
-
-// afterEvent is the event after which a list begins.
-type afterEvent struct {
-	id         string
-	generation int32
-	passed     bool
-}
-
-// parseAfter returns the event with an id, or nil if none is named.
-func parseAfter(id string) (*afterEvent, error) {
-	if id == "" {
-		return nil, nil
-	}
-	generation, _, _, ok := names.ParseEventID(id)
-	if !ok {
-		return nil, invalid("%q is no id of an event; one is 0-12", id)
-	}
-	return &afterEvent{id: id, generation: generation}, nil
-}
-
-// wants returns whether an event, in the order of the list, comes after this one and is of a task, or of any.
-func (a *afterEvent) wants(task string) func(*v1.Event) bool {
-	return func(e *v1.Event) bool {
-		if !a.passed {
-			a.passed = e.GetId() == a.id
-			return false
-		}
-		return task == "" || concerns(e, task)
-	}
-}
-
-// eventPage collects those events of a task, or of all, from a place on that are wanted, and returns
-// where the next page starts; nil: there is none.
-func (g *Gateway) eventPage(ctx context.Context, v *view, task string, at eventPlace, limit int, wanted func(*v1.Event) bool) (items []*v1.Event, next *eventPlace, err error) {
-	size := 0
-	for ; at.Generation <= v.run.GetGeneration(); at = (eventPlace{Generation: at.Generation + 1}) {
-		m, err := g.merge(ctx, v, task, at)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read the events of run %s: %w", v.run.GetId(), err)
-		}
-		for {
-			source, e, err := m.next(ctx, g)
-			if err != nil {
-				return nil, nil, fmt.Errorf("read the events of run %s: %w", v.run.GetId(), err)
-			}
-			if e == nil {
-				break
-			}
-			if len(items) < limit && !wanted(e) {
-				source.take(e)
-				continue
-			}
-			if size += proto.Size(e); len(items) == limit || size > taskPageBytes && len(items) > 0 {
-				place := m.place()
-				return items, &place, nil
-			}
-			items = append(items, e)
-			source.take(e)
-		}
-	}
-	return items, nil, nil
-}
-
-// concerns says that an event is of a task, of an instance of it, or of the instance of that name.
-func concerns(e *v1.Event, name string) bool {
-	if e.GetTask() == name {
-		return true
-	}
-	of, _, ok := names.ParseInstanceName(e.GetTask())
-	return ok && of == name
+	return res, nil
 }
 
 // eventPart returns the part of the events of a source that it is at; nil when there is no such part.
@@ -170,7 +92,7 @@ func (g *Gateway) eventPart(ctx context.Context, s *eventSource) ([]*v1.Event, e
 		}
 		unstored, parts, err := g.reader.unstoredEvents(ctx, s.id)
 		switch {
-		case err != nil && (s.outside || lasting(err)):
+		case err != nil && (s.silent || lasting(err)):
 			g.log.Debug("a workflow does not tell its events", "workflow", s.id, "error", err)
 			return nil, nil
 		case err != nil:

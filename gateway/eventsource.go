@@ -13,10 +13,10 @@ import (
 type eventSource struct {
 	id, home   string
 	generation int32
-	// live says that the workflow may hold events which are not stored. outside says that it was ended from outside and
-	// may not answer.
-	live, outside bool
-	wanted        func(*v1.Event) bool
+	// live says that the workflow may hold events which are not stored. silent says that it may not answer, because it
+	// was ended from outside or makes no progress.
+	live, silent bool
+	wanted       func(*v1.Event) bool
 
 	part   int32
 	offset int
@@ -67,11 +67,11 @@ func (s *eventSource) begun() bool { return s.done || s.part > 0 || s.offset > 0
 
 // childSource are the events of the instances that a child carries through. What it says of itself and of the task
 // as a whole is the run's to tell.
-func childSource(run string, p *v1.PartReport, outside bool, task string) *eventSource {
+func childSource(run string, p *v1.PartReport, silent bool, task string) *eventSource {
 	id := partID(run, p)
 	return &eventSource{
 		id: id, home: id, generation: p.GetGeneration(),
-		live: !p.GetOver(), outside: outside,
+		live: !p.GetOver(), silent: silent,
 		wanted: func(e *v1.Event) bool {
 			_, _, ok := names.ParseInstanceName(e.GetTask())
 			return ok && (task == "" || concerns(e, task))

@@ -162,15 +162,15 @@ func waitsFor(v *view, t *v1.Task) string {
 // says; empty when nothing tells.
 func (g *Gateway) whyThere(ctx context.Context, v *view, name string) (string, error) {
 	why := ""
+	filter := &eventFilter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: name, Event: "assigned"}}
 	for at := (eventPlace{}); ; {
-		events, next, err := g.eventPage(ctx, v, name, at, defaultEventPage, everyEvent)
+		page := &eventPage{filter: filter, limit: defaultEventPage}
+		next, err := g.readRun(ctx, page, v, at)
 		if err != nil {
 			return "", err
 		}
-		for _, e := range events {
-			if e.GetEvent() == "assigned" {
-				why = e.GetDetail()
-			}
+		for _, e := range page.items {
+			why = e.GetDetail()
 		}
 		if next == nil {
 			return why, nil

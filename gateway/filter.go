@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -79,7 +79,7 @@ func (f runFilter) query() string {
 		}
 	}
 	if f.GetSince() != nil {
-		conditions = append(conditions, fmt.Sprintf("%s >= '%s'", names.SubmittedAttribute, f.GetSince().AsTime().UTC().Format(time.RFC3339Nano)))
+		conditions = append(conditions, names.SubmittedAttribute+" >= "+quotedTime(f.GetSince()))
 	}
 	return strings.Join(conditions, " AND ")
 }
@@ -107,3 +107,8 @@ func checkFilterValue(what, value string) error {
 
 // quoted is a text that checkFilterValue, or a rule for names, has let through, as a query holds it.
 func quoted(text string) string { return "'" + text + "'" }
+
+// quotedTime returns a time as a query holds it.
+func quotedTime(t *timestamppb.Timestamp) string {
+	return quoted(t.AsTime().UTC().Format(time.RFC3339Nano))
+}

@@ -19,13 +19,13 @@ import (
 const tokenFields = "\x00"
 
 // list is what pages are of: a call and what it asks for, but for the run, which is
-// a part of the place and may be typed in several ways, for since when, which moves on with "the last hour", and for the page.
+// a part of the place and may be typed in several ways, for since and until when, which move on with "the last hour", and for the page.
 type list string
 
 // listOf returns the list that a request asks for a page of.
 func listOf(req proto.Message) (list, error) {
 	m := proto.Clone(req).ProtoReflect()
-	for _, name := range []protoreflect.Name{"id", "since", "page_size", "page_token"} {
+	for _, name := range []protoreflect.Name{"id", "since", "until", "page_size", "page_token"} {
 		if field := m.Descriptor().Fields().ByName(name); field != nil {
 			m.Clear(field)
 		}
@@ -180,6 +180,35 @@ func (l list) decodeEvent(token, run string) (at eventPlace, err error) {
 		return eventPlace{}, errToken()
 	}
 	return at, nil
+}
+
+// runEventToken is the part of a token that a runEventPlace is without its run.
+type runEventToken struct {
+	Start time.Time   `json:"s"`
+	RunID string      `json:"r"`
+	At    *eventPlace `json:"a,omitempty"`
+}
+
+// encodeRunEvent returns the token of a page of the events of all runs that starts at a place.
+func (l list) encodeRunEvent(p runEventPlace) string {
+	place, _ := json.Marshal(runEventToken{p.position.start, p.position.runID, p.at}) // a time, numbers and names
+	return l.token(p.run, string(place))
+}
+
+// decodeRunEvent returns the place that a page starts at, or nil if it is the first page.
+func (l list) decodeRunEvent(token string) (*runEventPlace, error) {
+	if token == "" {
+		return nil, nil
+	}
+	run, place, err := l.place(token)
+	if err != nil {
+		return nil, err
+	}
+	var at runEventToken
+	if json.Unmarshal([]byte(place), &at) != nil || at.At != nil && !at.At.valid() {
+		return nil, errToken()
+	}
+	return &runEventPlace{run: run, position: position{start: at.Start, runID: at.RunID}, at: at.At}, nil
 }
 
 // encodeKey says that a page of keys starts after one.

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -17,6 +18,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add("")
 	f.Add(l.encodeTask("run-1", "task"))
 	f.Add(l.encodeRun(position{start: time.Unix(1, 2).UTC(), runID: "x"}))
+	f.Add(l.encodeRunEvent(runEventPlace{run: "run-1", position: position{start: time.Unix(1, 2).UTC(), runID: "x"}, at: &eventPlace{Part: 1}}))
 	f.Fuzz(func(t *testing.T, token string) {
 		if task, err := l.decodeTask(token, "run-1"); err == nil && token != "" {
 			if again, err := l.decodeTask(l.encodeTask("run-1", task), "run-1"); err != nil || again != task {
@@ -25,6 +27,11 @@ func FuzzTokens(f *testing.F) {
 		}
 		if p, err := l.decodeRun(token); err == nil && token != "" {
 			if again, err := l.decodeRun(l.encodeRun(*p)); err != nil || !again.start.Equal(p.start) || again.runID != p.runID {
+				t.Errorf("%v became %v, %v", p, again, err)
+			}
+		}
+		if p, err := l.decodeRunEvent(token); err == nil && token != "" {
+			if again, err := l.decodeRunEvent(l.encodeRunEvent(*p)); err != nil || l.encodeRunEvent(*again) != l.encodeRunEvent(*p) {
 				t.Errorf("%v became %v, %v", p, again, err)
 			}
 		}
@@ -43,11 +50,12 @@ func pagesOf(t *testing.T, req proto.Message) list {
 
 func TestListIsTheRequestButForThePage(t *testing.T) {
 	first := pagesOf(t, &v1.ListRunEventsRequest{Id: "ci", Task: "build", PageSize: 10})
-	if same := pagesOf(t, &v1.ListRunEventsRequest{Id: "last", Task: "build", PageSize: 20, PageToken: "x"}); same != first {
+	later := timestamppb.New(time.Unix(1, 0))
+	if same := pagesOf(t, &v1.ListRunEventsRequest{Id: "last", Task: "build", PageSize: 20, PageToken: "x", Since: later, Until: later}); same != first {
 		t.Errorf("another page is of %s, want %s", same, first)
 	}
 	for _, other := range []proto.Message{
-		&v1.ListRunEventsRequest{Id: "ci", Task: "test"}, &v1.ListRunEventsRequest{Id: "ci"}, &v1.ListInstancesRequest{Id: "ci", Task: "build"},
+		&v1.ListRunEventsRequest{Id: "ci", Task: "test"}, &v1.ListRunEventsRequest{Id: "ci"}, &v1.ListRunEventsRequest{Id: "ci", Task: "build", Event: "failed"}, &v1.ListInstancesRequest{Id: "ci", Task: "build"},
 		&v1.ListRunsRequest{}, &v1.ListDeadLettersRequest{}, &v1.ListRunsRequest{State: "failed"}, &v1.ListBlobsRequest{Prefix: "runs/ci-0k/"},
 	} {
 		if pagesOf(t, other) == first {

@@ -157,6 +157,13 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 			if first, last := events[0], events[len(events)-1]; first.GetDetail() != "by bob" || last.GetEvent() != "cancelled" || last.GetTask() != "" || last.GetDetail() != text {
 				t.Errorf("the events say %v, %v", first, last)
 			}
+			who := ""
+			if c, ok := test.arg.(*v1.RunCommand); ok {
+				who = c.GetBy()
+			}
+			if got := events[len(events)-1].GetData().GetFields()["by"].GetStringValue(); got != who {
+				t.Errorf("the run was cancelled by %q, want %q", got, who)
+			}
 		})
 	}
 }

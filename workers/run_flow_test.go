@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -206,6 +207,17 @@ func TestApproval(t *testing.T) {
 	}
 	if got := h.lifecycle("ok", 1); got != "submitted queued paused approved completed" {
 		t.Errorf("events of ok: %s", got)
+	}
+	data := map[string]map[string]any{}
+	for _, e := range h.stored(0) {
+		data[e.GetTask()+" "+e.GetEvent()] = e.GetData().AsMap()
+	}
+	for event, want := range map[string]map[string]any{
+		"ok paused": {"reason": "approval", "message": "deploy v2?"}, "ok approved": {"by": "me"}, "no rejected": {"reason": "too late"},
+	} {
+		if !maps.Equal(data[event], want) {
+			t.Errorf("data of %s: %v, want %v", event, data[event], want)
+		}
 	}
 	replay(t, "approval", workflows.Limits{}, h.history(""))
 }

@@ -156,7 +156,8 @@ func (h *handle) waitsFor(other *handle) {
 	h.t.Helper()
 	eventually(h.t, h.id+" waits for "+other.id, func() bool {
 		return slices.ContainsFunc(h.events().GetEvents(), func(e *v1.Event) bool {
-			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+other.id
+			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+other.id &&
+				e.GetData().GetFields()["waitsFor"].GetListValue().GetValues()[0].GetStringValue() == other.id
 		})
 	})
 	if s := h.status(&v1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {

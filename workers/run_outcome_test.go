@@ -210,7 +210,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 				t.Errorf("the first request is %v", r)
 			}
 			for _, e := range h.stored(0) {
-				if e.GetEvent() == "assigned" && (e.GetDetail() == "" || e.GetNode() != p.name || e.GetClaim() == 0) {
+				if e.GetEvent() == "assigned" && (e.GetDetail() == "" || e.GetNode() != p.name || e.GetClaim() == 0 || e.GetData().GetFields()["score"] == nil) {
 					t.Errorf("event %v", e)
 				}
 			}

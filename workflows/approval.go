@@ -25,7 +25,8 @@ func (r *run) waitForPerson(u *unit, spec *structpb.Struct) {
 	message := spec.GetFields()["message"].GetStringValue()
 	r.approvals[u.lead] = true
 	r.board.place(u.lead, message, -1)
-	r.log.add(workflow.Now(r.ctx), eventPaused, u.lead, "", 0, u.claim, because(reasonApproval, message))
+	r.log.add(workflow.Now(r.ctx), eventPaused, u.lead, "", 0, u.claim, because(reasonApproval, message),
+		fact{dataReason, reasonApproval}, fact{dataMessage, message})
 	r.events = append(r.events, dag.Placed{Task: u.lead, Claim: u.claim})
 }
 

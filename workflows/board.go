@@ -55,6 +55,7 @@ type entry struct {
 	record     string // key of the whole result, empty when the board has all of it
 	avoid      string // node that failed under the newest dispatch, or handed it back
 	why        string // why the newest dispatch went to its node; of an approval: what is asked
+	place      []fact // of the newest dispatch, until the event of its assignment is logged
 	queuedAt   int64  // when it asked for a place for its newest attempt, in nanoseconds since 1970; 0: it has not
 	refusals   int32  // how often in a row a node had no room
 	unheard    []int32
@@ -76,7 +77,7 @@ type more struct {
 	left       []string  // keys of records that attempts of generations before may have left
 	items      *v1.Items // of a foreach whose list was evaluated
 	fan        *fan      // nil: it has no instances, or not yet
-	putBackBy  string    // who put it back; empty: not known
+	steeredBy  string    // who put it back, cancelled or killed it, until the event of that is logged; empty: not known
 	readyAt    time.Time // when it could first start; zero: not known
 }
 
@@ -238,7 +239,7 @@ func (b *board) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals = 0, 0
 	if m := e.more; m != nil {
-		m.cachedFrom, m.cacheKey, m.uncached, m.childRun, m.readyAt = "", "", "", "", time.Time{}
+		m.cachedFrom, m.cacheKey, m.uncached, m.childRun, m.readyAt, m.steeredBy = "", "", "", "", time.Time{}, ""
 		if m.fan != nil {
 			m.fan.view = nil
 		}
@@ -342,10 +343,10 @@ func (b *board) left(i int) []string {
 // checkpoint is what the newest attempt of task i has left for the next; nil: nothing.
 func (b *board) checkpoint(i int) *v1.Checkpoint { return b.entries[i].checkpoint }
 
-// place notes why the newest claim of task i goes to its node, and the number of
+// place notes why the newest claim of task i goes to its node, what it has there, and the number of
 // the first instance of the batch that it goes with; -1: it goes by itself.
-func (b *board) place(i int, why string, lead int) {
-	b.entries[i].why, b.entries[i].lead = why, int32(lead)
+func (b *board) place(i int, why string, lead int, there ...fact) {
+	b.entries[i].why, b.entries[i].lead, b.entries[i].place = why, int32(lead), there
 }
 
 // wait shows why task i has no node.
@@ -364,7 +365,8 @@ func (b *board) scheduleAfter(i int, at time.Time, now time.Time) {
 	e := &b.entries[i]
 	e.queuedAt = 0
 	if e.scheduledAfter == nil { // else an execution before has told it
-		b.log.add(now, eventRetried, i, "", e.attempt, e.claim, "waits until "+at.UTC().Format(time.RFC3339Nano))
+		until := at.UTC().Format(time.RFC3339Nano)
+		b.log.add(now, eventRetried, i, "", e.attempt, e.claim, "waits until "+until, fact{dataUntil, until})
 	}
 	b.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }

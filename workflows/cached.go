@@ -22,7 +22,7 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.board.rare(i).uncached = "runs without the cache: " + a.GetError()
 		rec := r.core.Task(i)
-		r.log.add(workflow.Now(r.ctx), eventQueued, i, "", rec.Attempt, rec.Claim, r.board.rare(i).uncached)
+		r.log.add(workflow.Now(r.ctx), eventQueued, i, "", rec.Attempt, rec.Claim, r.board.rare(i).uncached, fact{dataError, a.GetError()})
 	}
 	cached := a.GetCached()
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {

@@ -286,7 +286,7 @@ func (r *run) watchParent() {
 	}
 	r.after(parentCheck, "look for the run "+parent.ID, func() {
 		r.awaitEnd(&awaited{
-			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.cancel(runGone) },
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.cancel("", runGone) },
 			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
 		})
 	})

@@ -228,6 +228,7 @@ func (r *run) mayCancelTask(i int) error {
 }
 
 func (r *run) cancelTask(i int, c *v1.TaskCommand) {
+	r.board.rare(i).steeredBy = c.GetBy()
 	r.events = append(r.events, dag.CancelTask{Task: i, Reason: because(by("cancelled", c.GetBy()), c.GetReason())})
 }
 
@@ -249,12 +250,13 @@ func (r *run) setAside(u *unit, reason, text string) {
 
 // logRun tells what a person has done to the run, and logTask to a task.
 func (r *run) logRun(event, who, why string) {
-	r.log.add(workflow.Now(r.ctx), event, wholeRun, "", 0, 0, because(by("", who), why))
+	r.log.add(workflow.Now(r.ctx), event, wholeRun, "", 0, 0, because(by("", who), why), commandFacts(who, why)...)
 }
 
 func (r *run) logTask(i int, event string, c *v1.TaskCommand) {
 	rec := r.core.Task(i)
-	r.log.add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, because(by("", c.GetBy()), c.GetReason()))
+	r.log.add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, because(by("", c.GetBy()), c.GetReason()),
+		commandFacts(c.GetBy(), c.GetReason())...)
 }
 
 // by says who did something, if that is known.

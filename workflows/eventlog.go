@@ -38,7 +38,7 @@ const (
 const (
 	// wholeRun stands for the task of an event of the run itself.
 	wholeRun = -1
-	// maxDetailBytes bounds the detail of an event.
+	// maxDetailBytes bounds the detail of an event, and each text in its data.
 	maxDetailBytes = 300
 	// keptUnstored is how many times Limits.UnstoredEvents are kept while the store
 	// takes none; then the run waits for it.
@@ -52,6 +52,7 @@ type happening struct {
 	node, detail   string
 	task           int32 // index, or wholeRun
 	attempt, claim int32
+	data           []fact
 }
 
 // eventLog holds what has happened in a run and is not stored yet, in the order
@@ -65,13 +66,18 @@ type eventLog struct {
 	tryNext int // number of events at which storing them is tried next
 }
 
-func (l *eventLog) add(at time.Time, event string, task int, node string, attempt, claim int32, detail string) {
-	if len(detail) > maxDetailBytes {
-		detail = strings.ToValidUTF8(detail[:maxDetailBytes], "")
-	}
+func (l *eventLog) add(at time.Time, event string, task int, node string, attempt, claim int32, detail string, data ...fact) {
 	l.kept = append(l.kept, happening{
-		at: at.UnixNano(), event: event, task: int32(task), node: node, attempt: attempt, claim: claim, detail: detail,
+		at: at.UnixNano(), event: event, task: int32(task), node: node, attempt: attempt, claim: claim,
+		detail: boundedText(detail), data: boundedFacts(data),
 	})
+}
+
+func boundedText(text string) string {
+	if len(text) > maxDetailBytes {
+		return strings.ToValidUTF8(text[:maxDetailBytes], "")
+	}
+	return text
 }
 
 // message returns the event with an index among those that are kept.
@@ -80,7 +86,7 @@ func (l *eventLog) message(i int) *v1.Event {
 	e := &v1.Event{
 		Id: l.id(l.first + int64(i)),
 		At: timestamppb.New(time.Unix(0, h.at)), Event: h.event, Node: h.node,
-		Attempt: h.attempt, Claim: h.claim, Detail: h.detail,
+		Attempt: h.attempt, Claim: h.claim, Detail: h.detail, Data: structOfFacts(h.data),
 	}
 	if h.task != wholeRun {
 		e.Task = l.name(int(h.task))

@@ -23,6 +23,7 @@ func (r *run) mayKill(i int) error {
 // and the next execution of the run does, so that no end of the attempt but a
 // completion counts, whenever it comes.
 func (r *run) kill(i int, c *v1.TaskCommand) {
+	r.board.rare(i).steeredBy = c.GetBy()
 	r.events = append(r.events, dag.Kill{Task: i, Reason: because(by("killed", c.GetBy()), c.GetReason())})
 }
 

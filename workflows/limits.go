@@ -32,7 +32,7 @@ type Limits struct {
 	// over if it must.
 	DetachedLease time.Duration
 	// UnstoredEvents is the most events of tasks that are kept in memory before they
-	// are stored; 8,000, which take about 1 MB.
+	// are stored; 8,000, which take about 2 MB.
 	UnstoredEvents int
 	// Instances is the most instances of a task that the run carries through itself; FanOut children do for
 	// more; 500.

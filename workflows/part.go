@@ -107,7 +107,7 @@ func (r *run) sendReport() {
 			s.updates--
 		}
 		if f.Get(r.ctx, nil) != nil { // the run is no more
-			r.cancel(runGone)
+			r.cancel("", runGone)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
 		return
 	case o.GetCancel():
-		r.cancel(o.GetCancelReason())
+		r.cancel("", o.GetCancelReason())
 		return
 	case o.GetPaused() && !r.admission.Paused():
 		r.pause(&v1.RunCommand{})

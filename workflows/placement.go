@@ -171,8 +171,9 @@ func (r *run) placed(res *v1.PlaceResponse) {
 		if len(u.members) > 1 {
 			lead = r.core.Number(u.members[0])
 		}
+		there := placeFacts(a)
 		for _, m := range u.members {
-			r.board.place(m, a.GetWhy(), lead)
+			r.board.place(m, a.GetWhy(), lead, there...)
 			r.events = append(r.events, dag.Placed{Task: m, Claim: r.core.Task(m).Claim, Node: a.GetNode()})
 		}
 	}

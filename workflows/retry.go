@@ -87,7 +87,7 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 		return nil
 	}
 	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
-	r.board.rare(i).putBackBy = req.GetBy()
+	r.board.rare(i).steeredBy = req.GetBy()
 	r.events = append(r.events, dag.Retry{Task: i})
 	return nil
 }

@@ -68,7 +68,8 @@ type run struct {
 	ancestors                  map[int]storedAncestors // by task
 	budget                     budget
 	cancelled                  bool
-	draining                   bool // nothing is admitted: the run is about to continue as new
+	cancelledBy                string // or "" if that is not known
+	draining                   bool   // nothing is admitted: the run is about to continue as new
 	attributes                 attributes
 }
 
@@ -216,7 +217,8 @@ func (r *run) begin() error {
 			return err
 		}
 		r.log = r.board.log
-		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()))
+		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
+			fact{dataGeneration, r.in.GetGeneration()}, fact{dataBy, r.in.GetBy()})
 	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
 		r.reopenPart()
 	default:
@@ -235,7 +237,7 @@ func (r *run) beginNew() {
 	r.core = r.newCore()
 	r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
 	r.log = r.board.log
-	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()))
+	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()), fact{dataBy, r.in.GetBy()})
 	for i := range r.graph.Len() {
 		r.log.add(now, eventSubmitted, i, "", 0, 0, "")
 	}
@@ -298,39 +300,40 @@ func (r *run) gather() {
 	r.obey()
 }
 
-// cancel has the whole run cancelled. The first reason counts.
-func (r *run) cancel(why string) {
+// cancel has the whole run cancelled, by someone if that is known. The first reason counts.
+func (r *run) cancel(who, why string) {
 	if !r.cancelled {
-		r.cancelled = true
+		r.cancelled, r.cancelledBy = true, who
 		r.events = append(r.events, dag.Cancel{Error: why})
 	}
 }
 
 // cancelReason takes the signals that cancel the run and returns who sent the first of them
-// that tells, and why. A signal may carry anything: a RunCommand, a reason alone, or nothing.
-func (r *run) cancelReason() (why string) {
+// that tells, and the same with the reason in one line. A signal may carry anything: a RunCommand, a reason alone, or
+// nothing.
+func (r *run) cancelReason() (who, why string) {
 	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
 	for ch.Len() > 0 {
 		var sent converter.RawValue
 		if ch.ReceiveAsync(&sent) && why == "" {
-			why = cancelText(sent)
+			who, why = cancelText(sent)
 		}
 	}
-	return why
+	return who, why
 }
 
-func cancelText(sent converter.RawValue) string {
+func cancelText(sent converter.RawValue) (who, why string) {
 	var c v1.RunCommand
 	if payload := sent.Payload(); payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
 		c.Reset()
 		if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
-			return ""
+			return "", ""
 		}
 	}
 	if c.GetBy() == "" && c.GetReason() == "" {
-		return ""
+		return "", ""
 	}
-	return because(by("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
+	return c.GetBy(), because(by("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
 }
 
 // poke has the loop go round although there is no event.
@@ -418,7 +421,7 @@ func (r *run) carryOut(d dag.Decisions) {
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	now := workflow.Now(r.ctx)
-	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error)
+	r.log.add(now, end.State, wholeRun, "", 0, 0, end.Error, append(causeFacts(end.Reason, end.Error), fact{dataBy, r.cancelledBy})...)
 	status := r.board.whole()
 	status.Chain = r.selfChain
 	endRun(status.GetRun(), end, now)

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,7 +15,10 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	e := &b.entries[i]
 	was := e.state
 	at := now
-	add := func(event, detail string) { b.log.add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail) }
+	add := func(event, detail string, data ...fact) {
+		b.log.add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
+	}
+	cause := append(attemptFacts(end), causeFacts(rec.Reason, rec.Error)...)
 	if end != nil && b.tellEnd(i, rec, end, now) {
 		return
 	}
@@ -23,7 +27,8 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	}
 	switch {
 	case rec.State == dag.StateQueued && rec.Retried && dag.Terminal(was):
-		add(eventRetried, b.putBackText(i))
+		who := b.takeSteeredBy(i)
+		add(eventRetried, by("put back", cmp.Or(who, "hand")), fact{dataBy, who})
 		add(eventQueued, "")
 	case rec.State == dag.StateQueued && !rec.Backoff && rec.Claim != e.claim:
 		add(eventQueued, "")
@@ -32,42 +37,43 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	case rec.State == was: // something about it has changed, but not where it stands
 	case rec.State == dag.StateAssigned && rec.Node == "": // a person, or another run, has it
 	case rec.State == dag.StateAssigned:
-		add(eventAssigned, e.why)
+		add(eventAssigned, e.why, e.place...)
+		e.place = nil
 	case rec.State == dag.StateRunning:
 		if f := b.fan(i); f != nil {
-			add(eventExpanded, fmt.Sprintf("into %d instances", f.total))
+			add(eventExpanded, fmt.Sprintf("into %d instances", f.total), fact{dataInstances, int32(f.total)})
 		}
 	case rec.State == dag.StateCompleted: // its instances have, or a result was reused
-		detail := ""
+		detail, run := "", ""
 		if e.more != nil && e.more.cachedFrom != "" {
-			detail = "cached from " + e.more.cachedFrom
+			run = e.more.cachedFrom
+			detail = "cached from " + run
 		}
-		add(eventCompleted, detail)
+		add(eventCompleted, detail, fact{dataCachedFrom, run})
 	case rec.State == dag.StateSkipped:
-		add(eventSkipped, because(rec.Reason, rec.Error))
+		add(eventSkipped, because(rec.Reason, rec.Error), cause...)
 	case rec.State == dag.StateCancelled:
-		add(eventCancelled, because(rec.Reason, rec.Error))
+		add(eventCancelled, because(rec.Reason, rec.Error), append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
 	case rec.State == dag.StateKilled:
-		add(eventKilled, rec.Error)
+		add(eventKilled, rec.Error, append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
 	case dag.Terminal(rec.State): // nothing ran
-		add(eventFailed, because(rec.Reason, rec.Error))
+		add(eventFailed, because(rec.Reason, rec.Error), cause...)
 	}
 }
 
-// putBackText says for people that task i was put back, and by whom if that is known.
-func (b *board) putBackText(i int) string {
-	who := "hand"
-	if m := b.entries[i].more; m != nil && m.putBackBy != "" {
-		who, m.putBackBy = m.putBackBy, ""
+// takeSteeredBy returns who put task i back, cancelled or killed it, or "" if that is not known, and forgets it.
+func (b *board) takeSteeredBy(i int) (who string) {
+	if m := b.entries[i].more; m != nil {
+		who, m.steeredBy = m.steeredBy, ""
 	}
-	return by("put back", who)
+	return who
 }
 
 // tellEnd logs how a dispatch of task i ended, and whether that is all there is
 // to tell.
 func (b *board) tellEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
-	add := func(at time.Time, event, detail string) {
-		b.log.add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail)
+	add := func(at time.Time, event, detail string, data ...fact) {
+		b.log.add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}
 	if end.GetStartedAt() != nil {
 		add(end.GetStartedAt().AsTime(), eventStarted, "")
@@ -75,26 +81,28 @@ func (b *board) tellEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 	switch at := end.GetCompletedAt().AsTime(); {
 	case end.GetState() == dag.StateMoved:
 		if rec.State == dag.StateQueued {
-			add(now, eventReassigned, because(end.GetReason(), end.GetError()))
+			add(now, eventReassigned, because(end.GetReason(), end.GetError()), causeFacts(end.GetReason(), end.GetError())...)
 		}
 		return rec.State == dag.StateQueued
 	case rec.State == dag.StateCompleted, rec.State == dag.StateStopped:
-		detail := ""
+		stopped := ""
 		if rec.State == dag.StateStopped {
-			detail = rec.State
+			stopped = rec.State
 		}
-		add(at, eventCompleted, detail)
+		add(at, eventCompleted, stopped, append(attemptFacts(end), fact{dataState, stopped})...)
 		return true
 	case rec.State == dag.StateCancelled, rec.State == dag.StateKilled:
 		return false
 	default:
 		detail := because(end.GetReason(), end.GetError())
+		data := append(attemptFacts(end), causeFacts(end.GetReason(), end.GetError())...)
 		if end.GetState() != dag.StateFailed {
 			detail = because(end.GetState(), end.GetError())
+			data = append(data, fact{dataState, end.GetState()})
 		}
-		add(at, eventFailed, detail)
+		add(at, eventFailed, detail, data...)
 		if rec.State == dag.StateDeadLetter {
-			add(at, eventDeadLettered, "no retries are left")
+			add(at, eventDeadLettered, "no retries are left", data...)
 		}
 		return !rec.Retried || dag.Terminal(rec.State) || rec.Backoff
 	}

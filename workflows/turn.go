@@ -79,7 +79,7 @@ func (r *run) toldTurn(g *v1.Granted) {
 		r.locks.turn = true
 	case !r.locks.turn:
 		r.setState(runPending)
-		r.log.add(workflow.Now(r.ctx), eventQueued, wholeRun, "", 0, 0, "waits for "+others)
+		r.log.add(workflow.Now(r.ctx), eventQueued, wholeRun, "", 0, 0, "waits for "+others, fact{dataWaitsFor, g.GetHolders()})
 	}
 }
 

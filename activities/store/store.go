@@ -69,9 +69,9 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
-// PutMessage stores m, in the binary form of protobuf, under key.
+// PutMessage stores m, in the binary form of protobuf, under key. Equal messages give equal values.
 func (s *Store) PutMessage(ctx context.Context, key string, m proto.Message) error {
-	value, err := proto.Marshal(m)
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", key, err)
 	}

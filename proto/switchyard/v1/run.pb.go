@@ -825,7 +825,28 @@ type Event struct {
 	// Names the event within its run for good: "<generation>-<number>", and for an event of an instance of a fan-out of
 	// over 500 "<generation>-<task>[<first instance of its part>]-<number>". Numbers grow from 0. Empty: only the heartbeat
 	// of the attempt tells of its start so far; when the attempt has ended, the same event has an id.
-	Id            string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
+	// What `detail` says, as data; absent: nothing. Texts are cut to 300 bytes and lists to 32 items. Every event may have
+	// "reason" (a word, or what the person wrote who steered) and "error" (one line). Besides:
+	//
+	//	submitted   by, generation (unless it is 0)
+	//	queued      waitsFor (runs that are before the run)
+	//	assigned    score, gpus (indices), numaNode
+	//	completed   state (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
+	//	failed, dead_lettered
+	//	            state (unless it is "failed"), exitCode, container of the attempt that has ended
+	//	cancelled, killed
+	//	            by, exitCode, container
+	//	retried     by, until (time, as RFC 3339)
+	//	expanded    instances
+	//	paused      by, message (what an approval asks)
+	//	resumed, held, released, approved, rejected
+	//	            by
+	//
+	// A key is absent where its value is not known: "exitCode" when nothing ran, "container" when there was none.
+	Data *structpb.Struct `protobuf:"bytes,9,opt,name=data,proto3" json:"data,omitempty"`
+	// Run that it is of; only in answers of ListRunEvents.
+	Run           string `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -912,6 +933,20 @@ func (x *Event) GetClaim() int32 {
 func (x *Event) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Event) GetData() *structpb.Struct {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Event) GetRun() string {
+	if x != nil {
+		return x.Run
 	}
 	return ""
 }
@@ -1519,7 +1554,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\x8c\x03\n" +
+	"_numa_node\"\xcb\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\xd6\x01\n" +
@@ -1529,7 +1564,10 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
 	"\x05claim\x18\a \x01(\x05R\x05claim\x12\x0e\n" +
-	"\x02id\x18\b \x01(\tR\x02id\"\x9d\x01\n" +
+	"\x02id\x18\b \x01(\tR\x02id\x12+\n" +
+	"\x04data\x18\t \x01(\v2\x17.google.protobuf.StructR\x04data\x12\x10\n" +
+	"\x03run\x18\n" +
+	" \x01(\tR\x03run\"\x9d\x01\n" +
 	"\vNodeVerdict\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfeasible\x18\x02 \x01(\bR\bfeasible\x12\x18\n" +
@@ -1635,18 +1673,19 @@ var file_switchyard_v1_run_proto_depIdxs = []int32{
 	12, // 26: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
 	12, // 27: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
 	12, // 28: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	6,  // 29: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	3,  // 30: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	12, // 31: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	13, // 32: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	13, // 33: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	12, // 34: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 35: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	13, // 29: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	6,  // 30: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	3,  // 31: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	12, // 32: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	13, // 33: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	13, // 34: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	12, // 35: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	1,  // 36: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }

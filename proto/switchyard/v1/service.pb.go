@@ -25,20 +25,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ListRunEventsRequest asks for the events of a run.
+// ListRunEventsRequest asks for the events of a run, or of all runs.
 type ListRunEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that they are of.
+	// Run that they are of; empty: all runs, of which a page reads 30 at most, so that it may hold few events, or none,
+	// although there is a next page.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Only those of this task; empty: all.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Only those that the run learned of after the event with this id; empty: from the first on. What a part of a fan-out of
-	// over 500 instances has reported late may lie before it.
+	// over 500 instances has reported late may lie before it. It needs an id of a run.
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// Most events a page holds; 0: 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: `next_page_token` of the page before.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only those of this kind, as Event.event; empty: all.
+	Event string `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`
+	// Only those that happened on this node; empty: all. Over all runs, only runs are read that name the node among the
+	// first 32 that they sent tasks to.
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	// Only those at this time or later; absent: all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
+	// Only those before this time; absent: all.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -108,10 +118,38 @@ func (x *ListRunEventsRequest) GetPageToken() string {
 	return ""
 }
 
-// ListRunEventsResponse is a page of the events of a run.
+func (x *ListRunEventsRequest) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *ListRunEventsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListRunEventsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListRunEventsRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// ListRunEventsResponse is a page of events.
 type ListRunEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events, oldest first.
+	// The events of each run, oldest first.
 	Items []*Event `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -4974,15 +5012,20 @@ var File_switchyard_v1_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\xab\x01\n" +
-	"\x14ListRunEventsRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x1bswitchyard/v1/service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x17switchyard/v1/run.proto\"\xf5\x03\n" +
+	"\x14ListRunEventsRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1e\n" +
 	"\x05after\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05after\x12'\n" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"k\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\xd8\x01\n" +
+	"\x05event\x18\x06 \x01(\tB\xc1\x01\xbaH\xbd\x01r\xba\x01R\x00R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x05event\x12\x12\n" +
+	"\x04node\x18\a \x01(\tR\x04node\x120\n" +
+	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"k\n" +
 	"\x15ListRunEventsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"J\n" +
@@ -5451,135 +5494,137 @@ var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ValidationFailure)(nil),        // 80: switchyard.v1.ValidationFailure
 	(*Problem)(nil),                  // 81: switchyard.v1.Problem
 	nil,                              // 82: switchyard.v1.WatchRunResponse.CountsEntry
-	(*Event)(nil),                    // 83: switchyard.v1.Event
-	(*NodeVerdict)(nil),              // 84: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),               // 85: switchyard.v1.DeadLetter
-	(*Node)(nil),                     // 86: switchyard.v1.Node
-	(*durationpb.Duration)(nil),      // 87: google.protobuf.Duration
-	(*Definition)(nil),               // 88: switchyard.v1.Definition
-	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
-	(*RunOptions)(nil),               // 90: switchyard.v1.RunOptions
-	(*Instance)(nil),                 // 91: switchyard.v1.Instance
-	(*Run)(nil),                      // 92: switchyard.v1.Run
-	(*timestamppb.Timestamp)(nil),    // 93: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil),    // 83: google.protobuf.Timestamp
+	(*Event)(nil),                    // 84: switchyard.v1.Event
+	(*NodeVerdict)(nil),              // 85: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),               // 86: switchyard.v1.DeadLetter
+	(*Node)(nil),                     // 87: switchyard.v1.Node
+	(*durationpb.Duration)(nil),      // 88: google.protobuf.Duration
+	(*Definition)(nil),               // 89: switchyard.v1.Definition
+	(*structpb.Struct)(nil),          // 90: google.protobuf.Struct
+	(*RunOptions)(nil),               // 91: switchyard.v1.RunOptions
+	(*Instance)(nil),                 // 92: switchyard.v1.Instance
+	(*Run)(nil),                      // 93: switchyard.v1.Run
 	(*LogEntry)(nil),                 // 94: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	83, // 0: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	84, // 1: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	85, // 2: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	86, // 3: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	86, // 4: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	87, // 5: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	86, // 6: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	86, // 7: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	88, // 8: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	89, // 9: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	90, // 10: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	81, // 11: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
-	26, // 12: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	89, // 13: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
-	30, // 14: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	81, // 15: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
-	84, // 16: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	89, // 17: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	91, // 18: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	88, // 19: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	88, // 20: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	63, // 21: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	92, // 22: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	88, // 23: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	93, // 24: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	92, // 25: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	92, // 26: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 27: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	93, // 28: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
-	78, // 29: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	94, // 30: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	78, // 31: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
-	79, // 32: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	81, // 33: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 34: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 35: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 36: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	70, // 37: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	72, // 38: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	74, // 39: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	76, // 40: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 41: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 42: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 43: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 44: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 45: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 46: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 47: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 48: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 49: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 50: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 51: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 52: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 53: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 54: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 55: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 56: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 57: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 58: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 59: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 60: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 61: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 62: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 63: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 64: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 65: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 66: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 67: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 68: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 69: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 70: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 71: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 72: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 73: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 74: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	71, // 75: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	73, // 76: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	75, // 77: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	77, // 78: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 79: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 80: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 81: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 82: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 83: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 84: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 85: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 86: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 87: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 88: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 89: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 90: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 91: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 92: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 93: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 94: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 95: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 96: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 97: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 98: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 99: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 100: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 101: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 102: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 103: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 104: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 105: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 106: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 107: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 108: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 109: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	72, // [72:110] is the sub-list for method output_type
-	34, // [34:72] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	83, // 0: switchyard.v1.ListRunEventsRequest.since:type_name -> google.protobuf.Timestamp
+	83, // 1: switchyard.v1.ListRunEventsRequest.until:type_name -> google.protobuf.Timestamp
+	84, // 2: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	85, // 3: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	86, // 4: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	87, // 5: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	87, // 6: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	88, // 7: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	87, // 8: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	87, // 9: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	89, // 10: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	90, // 11: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	91, // 12: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	81, // 13: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
+	26, // 14: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	90, // 15: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	30, // 16: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	81, // 17: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
+	85, // 18: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	90, // 19: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	92, // 20: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	89, // 21: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	89, // 22: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	63, // 23: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	93, // 24: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	89, // 25: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	83, // 26: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	93, // 27: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	93, // 28: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 29: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
+	83, // 30: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	78, // 31: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	94, // 32: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	78, // 33: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	79, // 34: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	81, // 35: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 36: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	66, // 37: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 38: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	70, // 39: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	72, // 40: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	74, // 41: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	76, // 42: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 43: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 44: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 45: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 46: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 47: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 48: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 49: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 50: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 51: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 52: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 53: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 54: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 55: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 56: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 57: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 58: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 59: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 60: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 61: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 62: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 63: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 64: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 65: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 66: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 67: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 68: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 69: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 70: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 71: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 72: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 73: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 74: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 75: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 76: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	71, // 77: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	73, // 78: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	75, // 79: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	77, // 80: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 81: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 82: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 83: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 84: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 85: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 86: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 87: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 88: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 89: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 90: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 91: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 92: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 93: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 94: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 95: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 96: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 97: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 98: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 99: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 100: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 101: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 102: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 103: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 104: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 105: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 106: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 107: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 108: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 109: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 110: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 111: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	74, // [74:112] is the sub-list for method output_type
+	36, // [36:74] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }

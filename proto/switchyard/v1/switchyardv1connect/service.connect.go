@@ -147,7 +147,8 @@ type RunServiceClient interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
-	// Tells every transition of every task of a run, oldest first.
+	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
+	// a run with a `problem` the newest may be missing until it makes progress.
 	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
 	// Says why a task went where it went, or what each node lacks while it waits.
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
@@ -547,7 +548,8 @@ type RunServiceHandler interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error
-	// Tells every transition of every task of a run, oldest first.
+	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
+	// a run with a `problem` the newest may be missing until it makes progress.
 	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
 	// Says why a task went where it went, or what each node lacks while it waits.
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
