@@ -352,6 +352,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 // complete answers the activity of an adopted attempt, as the end of Execute would, until
 // the server has taken that, or has given the task to another node.
 func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+	res, failure = activityEnd(res, failure)
 	var result any
 	if failure == nil {
 		result = res

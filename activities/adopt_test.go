@@ -41,7 +41,7 @@ func (s *server) CompleteActivity(_ context.Context, token []byte, result any, e
 	}
 	res, _ := result.(*v1.ExecuteResponse)
 	if err != nil {
-		res = &v1.ExecuteResponse{State: "error", Error: err.Error()}
+		res = failedAnswer(err)
 	}
 	s.answers[string(token)] = res
 	return nil

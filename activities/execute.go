@@ -110,7 +110,7 @@ func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defa
 // when the attempt was detached, and another call, that adopts it, has the answer.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	followReset(req, activity.GetInfo(ctx).WorkflowExecution.RunID)
-	return n.executeFrom(ctx, deliveryOf(ctx), req)
+	return activityEnd(n.executeFrom(ctx, deliveryOf(ctx), req))
 }
 
 // followReset has an attempt work for the execution that its activity is of. A reset leaves an activity that was
