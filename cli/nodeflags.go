@@ -126,7 +126,7 @@ func checkFolder(flag, dir string) error {
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
 var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
-	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store"}
+	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

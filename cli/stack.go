@@ -42,6 +42,8 @@ type stackConfig struct {
 	Role    workers.Role
 	// Retention is how long the store keeps what a closed run has left; 0: workers.DefaultRetention.
 	Retention time.Duration
+	// LogQuota bounds the logs of each run, in bytes, where this process writes to the store itself; 0: no limit.
+	LogQuota int64
 	// Weights are the factors of a node's score; nil: the defaults.
 	Weights *placement.Weights
 	// Defaults are what runs are given that do not say otherwise.
