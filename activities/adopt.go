@@ -212,7 +212,7 @@ func (r *recovery) decide(l *legacy, decided func()) {
 		return
 	}
 	members := membersOf(l.req)
-	ws, err := n.lasting().Open(l.kept.Workspace)
+	ws, err := n.lasting().Open(l.kept.Workspace, l.kept.TempDir)
 	if err != nil {
 		n.Logger.Warn("an attempt that an earlier worker has left has lost its directory", "attempt", l.kept.ID, "error", err)
 		r.discard(l, exec, nil)

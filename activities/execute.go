@@ -63,6 +63,9 @@ type Node struct {
 	// StateDir is where what a later worker of the node needs lies; no other process uses
 	// it. Empty: no attempt outlives this worker.
 	StateDir string
+	// LastingTempDir is where attempts that outlive this worker have their temporary directories; it belongs to the node
+	// alone. Empty: in their private directories.
+	LastingTempDir string
 	// Guard is called before the first attempt starts that outlives this worker, so that
 	// something calls EndOverdue from then on; nil: nothing does.
 	Guard func()
