@@ -212,7 +212,7 @@ func (r *recovery) decide(l *legacy, decided func()) {
 		return
 	}
 	members := membersOf(l.req)
-	ws, err := n.lasting().Open(l.kept.Workspace)
+	ws, err := n.lasting().Open(l.kept.Workspace, l.kept.TempDir)
 	if err != nil {
 		n.Logger.Warn("an attempt that an earlier worker has left has lost its directory", "attempt", l.kept.ID, "error", err)
 		r.discard(l, exec, nil)
@@ -352,6 +352,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 // complete answers the activity of an adopted attempt, as the end of Execute would, until
 // the server has taken that, or has given the task to another node.
 func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+	res, failure = activityEnd(res, failure)
 	var result any
 	if failure == nil {
 		result = res

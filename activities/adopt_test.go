@@ -41,7 +41,7 @@ func (s *server) CompleteActivity(_ context.Context, token []byte, result any, e
 	}
 	res, _ := result.(*v1.ExecuteResponse)
 	if err != nil {
-		res = &v1.ExecuteResponse{State: "error", Error: err.Error()}
+		res = failedAnswer(err)
 	}
 	s.answers[string(token)] = res
 	return nil
@@ -206,6 +206,40 @@ func TestAdoptAfterTheWorkerDied(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Join(h.StateDir, survivorsFolder)); len(left) != 0 {
 		t.Errorf("%v are left", left)
+	}
+}
+
+// The temporary directory of an attempt that outlives its worker goes with the attempt, and what earlier attempts have
+// left goes when the worker starts.
+func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	h.LastingTempDir = filepath.Join(t.TempDir(), "temp")
+	k := h.keepsake()
+	k.kept.TempDir = filepath.Join(h.LastingTempDir, k.kept.Workspace)
+	h.rewrite(k)
+	stray := filepath.Join(h.LastingTempDir, "attempt-1")
+	for _, dir := range []string{k.kept.TempDir, stray} {
+		if err := os.MkdirAll(filepath.Join(dir, "mine"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.recovers()
+	h.runs("a")
+	for dir, kept := range map[string]bool{k.kept.TempDir: true, stray: false} {
+		if _, err := os.Stat(dir); (err == nil) != kept {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	h.settled()
+	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+	if err := h.CloseState(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(h.LastingTempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
 	}
 }
 
@@ -527,7 +561,10 @@ func TestEndOverdue(t *testing.T) {
 	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
 		t.Errorf("%d are left, %v ended between two activities", left, h.survivor.Removed())
 	}
-	k.kept.AloneUntil = time.Time{}
+	k.kept.AloneUntil, k.kept.TempDir = time.Time{}, filepath.Join(t.TempDir(), "temp")
+	if err := os.MkdirAll(filepath.Join(k.kept.TempDir, "mine"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	h.rewrite(k)
 	h.survivor.Away(errors.New("no engine"))
 	if left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor); left != 1 || err == nil {
@@ -538,6 +575,9 @@ func TestEndOverdue(t *testing.T) {
 		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
 	}
 	h.settled() // and its folder is gone
+	if _, err := os.Stat(k.kept.TempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its temporary directory is left: %v", err)
+	}
 
 	ended := killed(t, fake.Step{}, nil)
 	at := time.Now().Add(-time.Minute)

@@ -63,6 +63,9 @@ type Node struct {
 	// StateDir is where what a later worker of the node needs lies; no other process uses
 	// it. Empty: no attempt outlives this worker.
 	StateDir string
+	// LastingTempDir is where attempts that outlive this worker have their temporary directories; it belongs to the node
+	// alone. Empty: in their private directories.
+	LastingTempDir string
 	// Guard is called before the first attempt starts that outlives this worker, so that
 	// something calls EndOverdue from then on; nil: nothing does.
 	Guard func()
@@ -110,7 +113,7 @@ func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defa
 // when the attempt was detached, and another call, that adopts it, has the answer.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	followReset(req, activity.GetInfo(ctx).WorkflowExecution.RunID)
-	return n.executeFrom(ctx, deliveryOf(ctx), req)
+	return activityEnd(n.executeFrom(ctx, deliveryOf(ctx), req))
 }
 
 // followReset has an attempt work for the execution that its activity is of. A reset leaves an activity that was

@@ -90,6 +90,7 @@ func (l *legacy) endNow(ctx context.Context, exec executor.Survivor, f executor.
 	dir := filepath.Dir(l.path)
 	workspaces := filepath.Join(dir, survivorsFolder)
 	_ = os.RemoveAll(filepath.Join(workspaces, filepath.Base(l.kept.Workspace)))
+	_ = os.RemoveAll(l.kept.TempDir)
 	for _, path := range []string{ending, workspaces, filepath.Join(dir, claimsFolder), dir} {
 		_ = os.Remove(path)
 	}

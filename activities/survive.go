@@ -65,8 +65,9 @@ type kept struct {
 	SuspendedAt time.Time     `json:"suspendedAt"`
 	// AloneUntil is until when it may go on although the activity has left it; zero: it has not.
 	AloneUntil time.Time `json:"aloneUntil"`
-	// Workspace is the name of its directory.
+	// Workspace is the name of its directory, TempDir the path of its temporary one.
 	Workspace string `json:"workspace"`
+	TempDir   string `json:"tempDir"`
 }
 
 // survivor is the executor of a type if its attempts outlive the worker here; nil: they do not.
@@ -80,7 +81,9 @@ func (n *Node) survivor(taskType string) executor.Survivor {
 
 // lasting is the root of the workspaces of attempts that outlive the worker.
 func (n *Node) lasting() *workspace.Root {
-	n.makeLasting.Do(func() { n.lastingRoot = workspace.NewRoot(filepath.Join(n.StateDir, survivorsFolder)) })
+	n.makeLasting.Do(func() {
+		n.lastingRoot = workspace.NewRoot(filepath.Join(n.StateDir, survivorsFolder), n.LastingTempDir)
+	})
 	return n.lastingRoot
 }
 
@@ -94,6 +97,9 @@ func (n *Node) CloseState() error {
 	_ = os.Remove(filepath.Join(n.StateDir, survivorsFolder))
 	_ = os.Remove(filepath.Join(n.StateDir, claimsFolder))
 	_ = os.Remove(n.StateDir)
+	if n.LastingTempDir != "" {
+		_ = os.Remove(n.LastingTempDir)
+	}
 	return err
 }
 
@@ -111,7 +117,7 @@ func (a *attempt) keepFor(id string, spec *structpb.Struct, ws *workspace.Worksp
 	defer a.mu.Unlock()
 	k := &keepsake{path: keepsakePath(a.node.StateDir, id), kept: kept{
 		Version: keepsakeVersion, ID: id, Token: a.token, Heartbeat: a.heartbeat, Queue: a.queue,
-		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()),
+		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
 	}}
 	if a.left == nil { // it was detached while it waited
 		k.kept.AloneUntil = time.Now().Add(a.alone)

@@ -95,7 +95,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
 			Index: m.index, Attempt: m.attempt, Claim: m.claim,
 		},
-		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), SharedDir: w.node.SharedDir, Notify: w.notify,
+		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec:     w.spec,
 		Env:      w.ws.Env(),
 		BaseDir:  w.node.BaseDir,

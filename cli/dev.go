@@ -29,6 +29,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	flags.StringVar(&db, "db", "", "file to keep Temporal's state in (default in memory)")
 	flags.StringVar(&store, "store", "", "folder or URL to keep logs and results in (default DB.store, or a private one without --db)")
 	retention := retentionFlag(flags)
+	logQuota := logQuotaFlag(flags)
 	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
@@ -54,6 +55,9 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			return err
 		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
+			return err
+		}
+		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
 			return err
 		}
 		for _, p := range []struct {

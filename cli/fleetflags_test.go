@@ -66,12 +66,12 @@ func TestFoldersOfNode(t *testing.T) {
 		}
 		return n.configs(1)
 	}
-	nodes, err := configs("--scratch-dir", dir, "--mount", dir+":/models/:ro")
+	nodes, err := configs("--scratch-dir", dir, "--local-temp-dir", dir, "--mount", dir+":/models/:ro")
 	if err != nil {
 		t.Fatal(err)
 	}
 	mount := nodes[0].Containers.Mounts[0]
-	if nodes[0].ScratchDir != dir || mount.GetHostPath() != dir || mount.GetContainerPath() != "/models" || !mount.GetReadOnly() {
+	if nodes[0].ScratchDir != dir || nodes[0].LocalTempDir != dir || mount.GetHostPath() != dir || mount.GetContainerPath() != "/models" || !mount.GetReadOnly() {
 		t.Errorf("%+v, %v", nodes[0], mount)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -83,6 +83,7 @@ func TestFoldersOfNode(t *testing.T) {
 	}{
 		{"must be a folder", []string{"--scratch-dir", file}},
 		{"must be a folder", []string{"--scratch-dir", filepath.Join(dir, "none")}},
+		{"--local-temp-dir", []string{"--local-temp-dir", filepath.Join(dir, "none")}},
 		{"two absolute paths", []string{"--mount", dir}},
 		{"two absolute paths", []string{"--mount", "models:/models"}},
 		{"is no folder", []string{"--mount", file + ":/models"}},

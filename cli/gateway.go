@@ -22,6 +22,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
 	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
 	retention := retentionFlag(cmd.Flags())
+	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
 	fleet.add(cmd.Flags())
 	role := &choice{value: string(workers.RoleAuto)}
@@ -38,6 +39,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 			return err
 		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
+			return err
+		}
+		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
 			return err
 		}
 		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {

@@ -25,6 +25,7 @@ type nodeFlags struct {
 	workDir      string
 	sharedDir    string
 	scratchDir   string
+	localTempDir string
 	passEnv      []string
 	maxOutputMB  int64
 	offlineAfter time.Duration
@@ -41,7 +42,8 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
-	f.StringVar(&n.scratchDir, "scratch-dir", "", "folder in which attempts get their private directories, temporary ones included (default that for temporary files)")
+	f.StringVar(&n.scratchDir, "scratch-dir", "", "folder in which attempts get their private directories (default that for temporary files)")
+	f.StringVar(&n.localTempDir, "local-temp-dir", "", "folder in which attempts get the directories for their temporary files (default in their private ones)")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
@@ -82,6 +84,9 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 	if err := checkFolder("scratch-dir", n.scratchDir); err != nil {
 		return nil, err
 	}
+	if err := checkFolder("local-temp-dir", n.localTempDir); err != nil {
+		return nil, err
+	}
 	gaming, err := n.gaming.rules()
 	if err != nil {
 		return nil, err
@@ -105,7 +110,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 		}
 		nodes = append(nodes, nodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, PassEnv: n.passEnv, MaxOutput: n.maxOutputMB << 20,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, MaxOutput: n.maxOutputMB << 20,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
 		})
 	}
@@ -125,8 +130,8 @@ func checkFolder(flag, dir string) error {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
-	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store"}
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "local-temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

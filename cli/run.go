@@ -22,6 +22,7 @@ type runFlags struct {
 	logs     bool
 	detach   bool
 	store    string
+	logQuota *int64
 	gateway  *string
 	settings runOptions
 	output   *choice
@@ -51,6 +52,7 @@ is only started, and its id is printed.
 	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
 	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id, and leave it to itself")
 	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
+	f.logQuota = logQuotaFlag(flags)
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
 	f.nodes.addSome(flags)
@@ -61,6 +63,10 @@ is only started, and its id is printed.
 
 func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error) {
 	nodes, err := f.nodes.configs(1)
+	if err != nil {
+		return err
+	}
+	quota, err := checkLogQuota(*f.logQuota)
 	if err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if local {
 		log := logger(sys, f.logLevel)
 		cfg := stackConfig{
-			Store: f.store, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Logger: log, Leftovers: &sys.leftovers,
+			Store: f.store, LogQuota: quota, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Logger: log, Leftovers: &sys.leftovers,
 		}
 		if sys.getenv("TEMPORAL_ADDRESS") == "" {
 			cfg.Temporal = &embedded.Options{Logger: log}

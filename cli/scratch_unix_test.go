@@ -92,3 +92,36 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 		t.Errorf("%v is left, want %v", left, want)
 	}
 }
+
+// The folder for temporary files goes with the stack, and those of killed processes when a stack starts.
+func TestTemporaryFolderGoesWithItsStack(t *testing.T) {
+	parent := t.TempDir()
+	abandoned := filepath.Join(parent, "switchyard-abandoned")
+	must(t, os.Mkdir(abandoned, 0o700))
+	must(t, os.WriteFile(filepath.Join(abandoned, scratchLock), nil, 0o600))
+	age(t, abandoned)
+	s := &stack{}
+	if dir, err := s.openTemp(stackConfig{Nodes: []nodeConfig{{}}}); dir != "" || err != nil || len(s.closers) > 0 {
+		t.Errorf("without the setting: %q, %v", dir, err)
+	}
+	dir, err := s.openTemp(stackConfig{Nodes: []nodeConfig{{LocalTempDir: parent}}, Leftovers: &leftovers{}})
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(dir, "attempt-1"), 0o700))
+	if filepath.Dir(filepath.Dir(dir)) != parent {
+		t.Errorf("temporary files lie in %s", dir)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(abandoned); err != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("what a killed process has left is not swept")
+		}
+	}
+	for _, c := range s.closers {
+		must(t, c.stop())
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

@@ -42,6 +42,8 @@ type stackConfig struct {
 	Role    workers.Role
 	// Retention is how long the store keeps what a closed run has left; 0: workers.DefaultRetention.
 	Retention time.Duration
+	// LogQuota bounds the logs of each run, in bytes, where this process writes to the store itself; 0: no limit.
+	LogQuota int64
 	// Weights are the factors of a node's score; nil: the defaults.
 	Weights *placement.Weights
 	// Defaults are what runs are given that do not say otherwise.
@@ -76,6 +78,9 @@ type nodeConfig struct {
 	// ScratchDir is where attempts get their private directories; empty: the folder for temporary files. The nodes of a
 	// process share it.
 	ScratchDir string
+	// LocalTempDir is where attempts get their temporary directories; empty: in their private ones. The nodes of a process
+	// share it.
+	LocalTempDir string
 	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
 	PassEnv []string
 	// MaxOutput is how much output of an attempt its log keeps, in bytes.
@@ -175,6 +180,10 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	cfg.Leftovers.add(private.dir)
 	s.onStop("private folder", private.close)
 	private.sweep()
+	tempDir, err := s.openTemp(cfg)
+	if err != nil {
+		return nil, err
+	}
 
 	// Nobody else can use it on a Temporal that others use, too.
 	privateStore := cfg.Store == "" && cfg.Temporal == nil
@@ -213,7 +222,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 			control.ExpectNodes(n.Name)
 		}
 	}
-	if err = s.startNodes(ctx, cfg, figures, private.dir); err != nil {
+	if err = s.startNodes(ctx, cfg, figures, private.dir, tempDir); err != nil {
 		return nil, err
 	}
 	if cfg.Gateway != "" {
@@ -247,9 +256,24 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	return s, nil
 }
 
+// openTemp makes the private folder for the temporary directories of attempts, or returns "" if they have none of their own.
+func (s *stack) openTemp(cfg stackConfig) (dir string, err error) {
+	if len(cfg.Nodes) == 0 || cfg.Nodes[0].LocalTempDir == "" {
+		return "", nil
+	}
+	temp, err := openScratch(cfg.Nodes[0].LocalTempDir)
+	if err != nil {
+		return "", err
+	}
+	cfg.Leftovers.add(temp.dir)
+	s.onStop("folder for temporary files", temp.close)
+	temp.sweep()
+	return filepath.Join(temp.dir, "attempts"), nil
+}
+
 // startNodes starts the nodes side by side. They share this machine, and the
 // one executor of each type.
-func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metrics.Metrics, scratch string) error {
+func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metrics.Metrics, scratch, temp string) error {
 	if len(cfg.Nodes) == 0 {
 		return nil
 	}
@@ -284,6 +308,7 @@ func (s *stack) startNodes(ctx context.Context, cfg stackConfig, figures *metric
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
 				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
 				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
+				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,

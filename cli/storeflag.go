@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -91,6 +92,19 @@ func checkRetention(retention time.Duration) (time.Duration, error) {
 	return retention, nil
 }
 
+// logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads it.
+func logQuotaFlag(f *pflag.FlagSet) *int64 {
+	return f.Int64("log-quota-gb", 10, "most that the logs of one run take in the store, in GiB; 0: no limit")
+}
+
+// checkLogQuota returns a quota in bytes.
+func checkLogQuota(gb int64) (int64, error) {
+	if gb < 0 || gb > math.MaxInt64>>30 {
+		return 0, usageError("--log-quota-gb %d: it must be at least 1, or 0 for no limit", gb)
+	}
+	return gb << 30, nil
+}
+
 // openStore opens the store of a stack.
 func openStore(ctx context.Context, cfg stackConfig) (*store.Store, error) {
 	if cfg.Control && store.IsGateway(cfg.Store) {
@@ -100,5 +114,9 @@ func openStore(ctx context.Context, cfg stackConfig) (*store.Store, error) {
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
 		return nil, fmt.Errorf("another worker of this name runs on this machine (process %d); choose another --name, or stop that one", held.PID)
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	s.LimitLogs(cfg.LogQuota)
+	return s, nil
 }

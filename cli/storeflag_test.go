@@ -73,3 +73,17 @@ func TestSecondWorkerOfAName(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestLogQuotaIsNotNegative(t *testing.T) {
+	for gb, want := range map[int64]int64{0: 0, 10: 10 << 30} {
+		if got, err := checkLogQuota(gb); err != nil || got != want {
+			t.Errorf("%d GiB: %d, %v", gb, got, err)
+		}
+	}
+	for _, gb := range []int64{-1, 1 << 33} {
+		var f *failure
+		if _, err := checkLogQuota(gb); !errors.As(err, &f) || f.code != exitUsage {
+			t.Errorf("%d GiB: %v", gb, err)
+		}
+	}
+}

@@ -33,6 +33,8 @@ short, a third one quits at once.`,
 	nodes.addOne(cmd.Flags())
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
 	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
+	logQuota := logQuotaFlag(cmd.Flags())
+	cmd.Flags().Lookup("log-quota-gb").Usage += " (the gateway's own where it is the store)"
 	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
 	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve figures for Prometheus at, under /metrics; none: nowhere")
 	gateway := clientFlag(cmd)
@@ -52,6 +54,9 @@ short, a third one quits at once.`,
 			cfg.MetricsAddress = ""
 		}
 		cfg.MetricsOptional = sys.origins["metrics-address"] == ""
+		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
+			return err
+		}
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}

@@ -298,6 +298,25 @@ func (r *relay) forward(client net.Conn) {
 	back.Wait()
 }
 
+// A node is refused a chunk for which the run has no quota left, and may store results.
+func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
+	f := start(t)
+	f.store.LimitLogs(1)
+	spooled, err := store.OpenSpooled(t.Context(), f.server.URL(), store.SpoolOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spooled.Close()
+	for name, s := range map[string]*store.Store{"waiting": f.openRemote(t), "spooling": spooled} {
+		if err := s.Put(t.Context(), store.LogChunkKey("ci-0k/c", name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
+			t.Errorf("%s: a chunk: %v", name, err)
+		}
+		if err := s.PutMessage(t.Context(), store.ResultKey("ci-0k/c", 0, name, 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+			t.Errorf("%s: a result: %v", name, err)
+		}
+	}
+}
+
 // point cuts all connections and sends the next ones elsewhere.
 func (r *relay) point(to string) {
 	r.mu.Lock()

@@ -75,6 +75,8 @@ func codeOf(err error) connect.Code {
 	case is[*serviceerror.FailedPrecondition](err), is[*serviceerror.NamespaceNotFound](err),
 		errors.Is(err, registry.ErrState), errors.Is(err, registry.ErrTaken), errors.Is(err, registry.ErrOutdated), errors.Is(err, store.ErrLowSpace):
 		return connect.CodeFailedPrecondition
+	case errors.Is(err, store.ErrLogQuota):
+		return connect.CodeOutOfRange
 	case is[*serviceerror.Unavailable](err), is[*serviceerror.WorkflowNotReady](err),
 		is[*serviceerror.QueryFailed](err), is[*serviceerror.NamespaceUnavailable](err), errors.Is(err, registry.ErrNoControl):
 		return connect.CodeUnavailable

@@ -26,6 +26,7 @@ func TestCodes(t *testing.T) {
 		{serviceerror.NewFailedPrecondition("x"), connect.CodeFailedPrecondition},
 		{serviceerror.NewNamespaceNotFound("x"), connect.CodeFailedPrecondition},
 		{fmt.Errorf("store: %w", store.ErrLowSpace), connect.CodeFailedPrecondition},
+		{fmt.Errorf("store: %w", store.ErrLogQuota), connect.CodeOutOfRange},
 		{serviceerror.NewUnavailable("x"), connect.CodeUnavailable},
 		{serviceerror.NewWorkflowNotReady("x"), connect.CodeUnavailable},
 		{serviceerror.NewQueryFailed("x"), connect.CodeUnavailable},

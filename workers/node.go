@@ -43,6 +43,12 @@ type NodeConfig struct {
 	WorkDir string
 	// ScratchDir is where attempts get their private directories.
 	ScratchDir string
+	// TempDir is where attempts that end with the worker have their temporary directories; the nodes of a process share
+	// it, and nothing else. Empty: in their private directories.
+	TempDir string
+	// LastingTempDir is the parent of the folder in which the attempts that outlive the worker have theirs; empty: in
+	// their private directories.
+	LastingTempDir string
 	// StateDir is the parent of the folder in which the node finds again what it has left;
 	// empty: one of this user in the folder for temporary files.
 	StateDir string
@@ -149,7 +155,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		beat = pushedBeat
 	}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
-	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
+	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir, cfg.TempDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
 	defer func() {
 		if err != nil {
 			n.Stop()
@@ -210,6 +216,13 @@ func (n *Node) recover(ctx context.Context) {
 	if err != nil {
 		n.cfg.Logger.Warn("no attempt will outlive this worker", "error", err)
 		return
+	}
+	if n.cfg.LastingTempDir != "" {
+		n.attempts.LastingTempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
+		if err != nil {
+			n.cfg.Logger.Warn("no attempt will outlive this worker", "error", err)
+			return
+		}
 	}
 	n.attempts.StateDir = dir
 	if n.cfg.Guard != nil {

@@ -18,12 +18,17 @@ func nodeFolder(fleet, name string) string {
 	return node.Name(fmt.Sprintf("%.40s-%x", name, sum[:8]))
 }
 
+// ownFolder returns the folder of this user's nodes for one use, in a folder that others may write to.
+func ownFolder(dir, use string) string {
+	return filepath.Join(dir, fmt.Sprintf("switchyard-%s-%d", use, os.Getuid()))
+}
+
 // openState returns the folder in which a node finds again what it has left, below parent;
 // empty: that of this user in the folder for temporary files. The folder itself is made
 // when something is put there.
 func openState(parent, fleet, name string) (string, error) {
 	if parent == "" {
-		parent = filepath.Join(os.TempDir(), fmt.Sprintf("switchyard-state-%d", os.Getuid()))
+		parent = ownFolder(os.TempDir(), "state")
 	}
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err

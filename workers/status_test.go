@@ -60,20 +60,29 @@ func TestStatusPages(t *testing.T) {
 	}
 }
 
-// The history names tasks and nodes, for people who read it in the Web UI.
+// The history names tasks and nodes, and shows which attempts failed, for people who read it in the Web UI.
 func TestHistoryNamesTasksAndNodes(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"build": {fake.Exit(1), {}}})
+	c := shared(t).crew(t, script{"build": {fake.Exit(3), {}}})
 	h := c.submit(c.input(`{name: readable, tasks: {build: {type: shell, priority: 9, spec: {command: x}, retry: {backoffMs: 1}}}}`))
 	h.until("build", func(task *v1.Task) bool { return task.GetError() != "" })
 	c.start("a")
-	want(t, h.wait(), "completed", nil)
-	var said []string
+	run := h.wait()
+	want(t, run, "completed", nil)
+	if first := run.GetTasks()["build"].GetAttempts()[0]; first.GetState() != "failed" || first.GetReason() != "exit_code" || first.GetExitCode() != 3 || first.GetNode() != c.name("a") || first.GetStartedAt() == nil {
+		t.Errorf("first attempt %v", first)
+	}
+	var said, failed []string
+	attempts := map[int64]string{} // by the event that scheduled them
 	for _, e := range h.history("") {
 		if data := e.GetUserMetadata().GetSummary().GetData(); data != nil {
 			said = append(said, string(data))
 		}
+		if f := e.GetActivityTaskFailedEventAttributes(); f != nil {
+			failed = append(failed, attempts[f.GetScheduledEventId()]+": "+f.GetFailure().GetMessage())
+		}
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == "Execute" {
+			attempts[e.GetEventId()] = a.GetActivityId()
 			if !strings.HasPrefix(a.GetActivityId(), "build#") || a.GetTaskQueue().GetName() != "node:"+c.name("a")+":cpu" || a.GetPriority().GetPriorityKey() != 2 {
 				t.Errorf("attempt %s on %s with priority %v", a.GetActivityId(), a.GetTaskQueue().GetName(), a.GetPriority())
 			}
@@ -83,5 +92,8 @@ func TestHistoryNamesTasksAndNodes(t *testing.T) {
 		if !slices.Contains(said, `"`+want+`"`) {
 			t.Errorf("no summary %q in %q", want, said)
 		}
+	}
+	if !slices.Equal(failed, []string{"build#1: exit code 3"}) {
+		t.Errorf("failed attempts %q", failed)
 	}
 }

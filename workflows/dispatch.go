@@ -147,8 +147,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	r.inFlight++
 	r.fly(r.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
-		res := &v1.ExecuteResponse{}
-		err := f.Get(r.ctx, res)
+		res, err := attemptAnswer(r.ctx, f)
 		if !r.outlives(att, res, err) {
 			r.settle(att, res, err)
 		}
@@ -181,8 +180,7 @@ func (r *run) ended(end dispatchEnd, now time.Time) {
 	r.board.attemptEnded(end.task, end, now)
 	r.keepResult(end)
 	e := end.ended
-	repeatable := e.State == dag.StateFailed || e.State == dag.StateKilledOOM || e.State == dag.StateLost
-	if repeatable && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
+	if dag.IsFailedAttempt(e.State) && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
 		r.ask(question{task: e.Task, kind: asksRetry, end: &end})
 		return
 	}

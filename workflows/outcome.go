@@ -82,6 +82,16 @@ func (d dispatchEnd) attempt(now time.Time) *v1.Attempt {
 	return a
 }
 
+// attemptAnswer returns the answer of an attempt, which the activity of one that failed returns in an error.
+func attemptAnswer(ctx workflow.Context, f workflow.Future) (*v1.ExecuteResponse, error) {
+	res := &v1.ExecuteResponse{}
+	err := f.Get(ctx, res)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == names.AttemptFailedError {
+		err = app.Details(res)
+	}
+	return res, err
+}
+
 // landed reads how the members of a dispatch ended from the result of its
 // activity, and what that says of the node.
 func (r *run) landed(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {

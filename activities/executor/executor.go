@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -144,9 +145,10 @@ type Attempt struct {
 	Identity Identity
 	Limits   Limits
 	// WorkspaceDir is the attempt's private directory, where the files are that
-	// SWITCHYARD_* variables in Env name; SharedDir is one that all nodes share; empty:
-	// there is none.
-	WorkspaceDir, SharedDir string
+	// SWITCHYARD_* variables in Env name; TempDir is the one for its temporary files, in
+	// WorkspaceDir or in another directory that only the worker can enter; SharedDir is one
+	// that all nodes share; empty: there is none.
+	WorkspaceDir, TempDir, SharedDir string
 	// Notify takes what the system has to say of the attempt to whoever reads its log,
 	// a line each; nil: nobody does. It may be called before spawned.
 	Notify func(line string)
@@ -172,6 +174,18 @@ type Attempt struct {
 	// NUMAOptional, where it cannot be bound it runs unbound.
 	NUMANode     *int32
 	NUMAOptional bool
+}
+
+// PrivateDirs returns the directories that are the attempt's alone, of which none lies in another.
+func (a *Attempt) PrivateDirs() []string {
+	var dirs []string
+	if a.WorkspaceDir != "" {
+		dirs = append(dirs, a.WorkspaceDir)
+	}
+	if a.TempDir != "" && (a.WorkspaceDir == "" || !strings.HasPrefix(a.TempDir, a.WorkspaceDir+"/")) {
+		dirs = append(dirs, a.TempDir)
+	}
+	return dirs
 }
 
 // Result is how a program ended.

@@ -31,14 +31,14 @@ func (w *Writer) take(stream string, by printer, p []byte) error {
 
 // cut ends the log with the reason why the store takes no more of it; without room for that, too,
 // it ends without. The caller holds mu.
-func (w *Writer) cut(why error) {
+func (w *Writer) cut(why string) {
 	w.lost += int64(w.sealedBytes + len(w.pending.data))
 	w.sealed, w.sealedBytes, w.unsaid = nil, 0, 0
 	w.pending.clear()
 	if !w.isCut {
 		w.full, w.isCut = true, true
 		w.pending.add(Stderr, w.system(), time.Now(),
-			fmt.Appendf(nil, "\n[switchyard: the log ends here: %v; the task goes on]\n", why), store.MaxNoticeBytes)
+			fmt.Appendf(nil, "\n[switchyard: the log ends here: %s; the task goes on]\n", why), store.MaxNoticeBytes)
 	}
 	if w.closed {
 		w.seal(true)

@@ -62,8 +62,10 @@ func (w *Writer) send(ctx context.Context) bool {
 	if err == nil {
 		w.sealed, w.sealedBytes = nil, 0
 		w.next++
-	} else if w.failure = err; errors.Is(err, store.ErrLowSpace) {
-		w.cut(err)
+	} else if w.failure = err; errors.Is(err, store.ErrLogQuota) {
+		w.cut("the logs of this run have reached their quota (--log-quota-gb)")
+	} else if errors.Is(err, store.ErrLowSpace) {
+		w.cut(err.Error())
 	} else {
 		// A store that fails only after a while must not hold up the task each time.
 		w.retryAt = time.Now().Add(max(w.opts.FlushInterval, 2*took))

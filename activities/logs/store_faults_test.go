@@ -111,6 +111,25 @@ func TestLogThatRunsOutOfSpaceAtTheEndHasItsEnd(t *testing.T) {
 	}
 }
 
+func TestLogOfARunThatHasUsedItsQuotaNamesTheQuota(t *testing.T) {
+	s := open(t, "mem://")
+	s.LimitLogs(16 << 10)
+	w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
+	for range 100 {
+		write(t, w, Stdout, filler(1000))
+	}
+	if err := w.Close(context.Background()); !errors.Is(err, store.ErrLogQuota) {
+		t.Errorf("Close returned %v", err)
+	}
+	l := readAll(t, s, attempt)
+	if !l.ended || len(l.stdout) == 0 || len(l.stdout) > 16<<10 {
+		t.Errorf("the log has %d bytes, ended %t", len(l.stdout), l.ended)
+	}
+	if text := string(l.stderr); strings.Count(text, "[switchyard: the log ends here: the logs of this run have reached their quota (--log-quota-gb); the task goes on]") != 1 {
+		t.Errorf("the log says %q", text)
+	}
+}
+
 func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "after a time-out": time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

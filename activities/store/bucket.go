@@ -167,6 +167,16 @@ func (b *bucket) newest(ctx context.Context, run string) (time.Time, error) {
 	return newest, nil
 }
 
+func (b *bucket) size(ctx context.Context, prefix string) (bytes int64, err error) {
+	for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return 0, err
+		}
+		bytes += object.Size
+	}
+	return bytes, nil
+}
+
 func (b *bucket) deleteRun(ctx context.Context, run string) error {
 	for key, err := range b.keys(ctx, RunPrefix(run)) {
 		if err == nil {

@@ -34,16 +34,24 @@ func openFloored(dir string) (backend, error) {
 }
 
 func (f floored) put(ctx context.Context, key string, value []byte) error {
-	if _, _, _, _, _, ok := ParseLogChunkKey(key); ok {
-		if err := f.checkSpace(ctx, len(value)); err != nil {
-			return err
-		}
+	if err := f.checkSpace(ctx, key, len(value)); err != nil {
+		return err
 	}
 	return f.folder.put(ctx, key, value)
 }
 
-// checkSpace returns why a chunk of a log is not to be stored, or nil if it is.
-func (f floored) checkSpace(ctx context.Context, size int) error {
+func (f floored) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
+	if err := f.checkSpace(ctx, key, len(value)); err != nil {
+		return false, err
+	}
+	return f.folder.putIfAbsent(ctx, key, value)
+}
+
+// checkSpace returns ErrLowSpace for a chunk of a log that is not to be stored, and nil for any other value.
+func (f floored) checkSpace(ctx context.Context, key string, size int) error {
+	if _, _, _, _, _, isLog := ParseLogChunkKey(key); !isLog {
+		return nil
+	}
 	usage, err := disk.UsageWithContext(ctx, f.dir)
 	if err != nil {
 		return nil // the write tells what is wrong

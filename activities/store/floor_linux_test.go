@@ -64,6 +64,9 @@ func TestLogsLeaveSpaceToTheRest(t *testing.T) {
 		if err := put(key, chunk); (err == nil) != test.chunk || err != nil && !errors.Is(err, store.ErrLowSpace) {
 			t.Errorf("with %d bytes left, a chunk: %v", test.free, err)
 		}
+		if _, err := s.PutIfAbsent(context.Background(), key, chunk); (err == nil) != test.chunk || err != nil && !errors.Is(err, store.ErrLowSpace) {
+			t.Errorf("with %d bytes left, a chunk of a gateway: %v", test.free, err)
+		}
 		if err := put(store.ResultKey("r-1", 0, "t", 0), chunk); err != nil {
 			t.Errorf("with %d bytes left, a result: %v", test.free, err)
 		}

@@ -413,6 +413,26 @@ func (f *folder) newest(ctx context.Context, run string) (newest time.Time, err 
 	return newest, err
 }
 
+// size counts the files of a directory, and with that no values in a journal, where no log lies.
+func (f *folder) size(ctx context.Context, prefix string) (bytes int64, err error) {
+	err = filepath.WalkDir(f.path(prefix), func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && !entry.IsDir() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // there are none, or it has been removed meanwhile
+		}
+		return err
+	})
+	return bytes, withoutPath(err)
+}
+
 // deleteRun removes the folder of a run.
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)

@@ -86,7 +86,7 @@ func (r *remote) store(ctx context.Context, req *v1.PutBlobRequest) (existed boo
 		return false, errTooLarge
 	}
 	res, err := insist(ctx, r, r.calls.PutBlob, req)
-	return res.GetExists(), err
+	return res.GetExists(), putError(err)
 }
 
 // storeOnce makes one try.
@@ -96,9 +96,17 @@ func (r *remote) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed
 	}
 	res, err := r.calls.PutBlob(ctx, connect.NewRequest(req))
 	if err != nil {
-		return false, r.failed(err)
+		return false, putError(r.failed(err))
 	}
 	return res.Msg.GetExists(), nil
+}
+
+// putError adds to the error of a PutBlob what its code means there.
+func putError(err error) error {
+	if connect.CodeOf(err) == connect.CodeOutOfRange {
+		return fmt.Errorf("%w: %w", ErrLogQuota, err)
+	}
+	return err
 }
 
 func (r *remote) get(ctx context.Context, key string) ([]byte, error) {

@@ -81,7 +81,7 @@ func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 		switch {
 		case err == nil:
 			s.found()
-		case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists, errors.Is(err, ErrLowSpace):
+		case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists, errors.Is(err, ErrLowSpace), errors.Is(err, ErrLogQuota):
 			s.log.Error("the gateway refuses a value, which is dropped", "key", v.key, "error", err)
 		default:
 			s.lost(err)

@@ -158,7 +158,7 @@ func (e Ended) apply(s *State) {
 	case remote && e.State == StateSkipped:
 		rec.State = StateSkipped
 	}
-	if repeatable(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
+	if IsFailedAttempt(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
 		s.repeat(e.Task, rec)
 	} else {
 		s.finish(e.Task, rec)

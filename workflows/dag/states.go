@@ -69,8 +69,8 @@ func endState(word string) string {
 	return word
 }
 
-// repeatable says whether an attempt that ended so may be repeated.
-func repeatable(state string) bool {
+// IsFailedAttempt reports whether an attempt that ended in a state has failed. Only such an attempt is retried.
+func IsFailedAttempt(state string) bool {
 	return state == StateFailed || state == StateKilledOOM || state == StateLost
 }
 

@@ -125,6 +125,10 @@ const (
 	RemoveUpdate   = "remove"
 )
 
+// AttemptFailedError is the type of the error that Execute returns for an attempt that failed; its details are the
+// ExecuteResponse.
+const AttemptFailedError = "AttemptFailed"
+
 // Types of the errors with which Node refuses an update.
 const (
 	// TakenError: a live worker has the name.

@@ -24,8 +24,6 @@ const (
 	workspaceIn = "/switchyard"
 	tempIn      = "/local_temp"
 	sharedIn    = "/shared"
-	// tempDir is the task's temporary directory in its workspace.
-	tempDir = "tmp"
 )
 
 // request is all that says how the container of an attempt is made.
@@ -142,7 +140,9 @@ func mounts(r request) []mount.Mount {
 	}
 	if a.WorkspaceDir != "" {
 		add(a.WorkspaceDir, workspaceIn, false)
-		add(filepath.Join(a.WorkspaceDir, tempDir), tempIn, false)
+	}
+	if a.TempDir != "" {
+		add(a.TempDir, tempIn, false)
 	}
 	if a.SharedDir != "" {
 		add(a.SharedDir, sharedIn, false)
@@ -190,7 +190,7 @@ func environment(a executor.Attempt) ([]string, error) {
 // paths stays as it is.
 func inside(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
-		{filepath.Join(a.WorkspaceDir, tempDir), tempIn}, {a.WorkspaceDir, workspaceIn}, {a.SharedDir, sharedIn},
+		{a.TempDir, tempIn}, {a.WorkspaceDir, workspaceIn}, {a.SharedDir, sharedIn},
 	} {
 		if !filepath.IsAbs(dir.from) {
 			continue // the attempt has none

@@ -14,9 +14,6 @@ func openDoors(dir string) error { return doors(dir, 0o777, 0o666) }
 func shutDoors(dir string) error { return doors(dir, 0o700, 0o600) }
 
 func doors(dir string, dirs, files fs.FileMode) error {
-	if dir == "" {
-		return nil
-	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

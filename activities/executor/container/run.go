@@ -102,8 +102,10 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 			r.close()
 		}
 	}()
-	if err := openDoors(r.attempt.WorkspaceDir); err != nil {
-		return nil, fmt.Errorf("open the workspace for the container: %w", err)
+	for _, dir := range r.attempt.PrivateDirs() {
+		if err := openDoors(dir); err != nil {
+			return nil, fmt.Errorf("open the workspace for the container: %w", err)
+		}
 	}
 	// What was begun is seen through, so that it is known what there is to remove.
 	ctx2, done := e.engine.guard(context.WithoutCancel(ctx))
@@ -201,8 +203,10 @@ func (r *running) close() {
 	} else {
 		r.remove()
 	}
-	if err := shutDoors(r.attempt.WorkspaceDir); err != nil {
-		r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
+	for _, dir := range r.attempt.PrivateDirs() {
+		if err := shutDoors(dir); err != nil {
+			r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
+		}
 	}
 	if r.release != nil {
 		r.release()

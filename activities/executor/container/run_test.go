@@ -280,7 +280,7 @@ func TestWorkspace(t *testing.T) {
 			echo more > $SWITCHYARD_INPUT; ls /local_temp; cat /data/f; ! echo z > /data/z 2>/dev/null; echo $OTHER $SWITCHYARD_LOCAL_TEMP_DIR $SWITCHYARD_SHARED_DIR; ls -d $SWITCHYARD_OUTPUT`,
 		"mounts": []any{map[string]any{"hostPath": data, "containerPath": "/data", "readOnly": true}},
 	})
-	a.WorkspaceDir, a.SharedDir = dir, shared
+	a.WorkspaceDir, a.TempDir, a.SharedDir = dir, filepath.Join(dir, "tmp"), shared
 	a.Env = map[string]string{
 		"SWITCHYARD_INPUT": dir + "/input.json", "SWITCHYARD_OUTPUT": dir + "/output", "SWITCHYARD_LOCAL_TEMP_DIR": dir + "/tmp",
 		"SWITCHYARD_SHARED_DIR": shared, "OTHER": dir + "other",

@@ -63,7 +63,7 @@
 //	user            one of a range that is the attempt's alone, with a group of its own
 //	privileges      no capability, and no way to one by setuid programs
 //	files           read-only but the workspace, the shared directory, /tmp and /dev/shm;
-//	                /tmp is the workspace's own, and the node's is not seen, but for
+//	                /tmp is the attempt's own, and the node's is not seen, but for
 //	                the working directory; other workspaces are not seen
 //	processes       those of others are neither seen in /proc nor signalled
 //	environment     PATH, the locale and TZ of the node's, then as above; HOME is /tmp

@@ -54,7 +54,7 @@ func (e *Executor) checkSandbox() error {
 type box struct {
 	users *users
 	user  *user
-	// given are the workspaces that belong to the user.
+	// given are the private directories of attempts that belong to the user.
 	given map[string]bool
 }
 
@@ -106,11 +106,11 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 		return nil, fmt.Errorf("sandbox %s: %w", r.attempt.ID, err)
 	}
 	a, b := r.attempt, r.tree.box
-	if a.WorkspaceDir != "" {
-		if err := hand(a.WorkspaceDir, b.user.id, b.user.id); err != nil {
+	for _, dir := range a.PrivateDirs() {
+		if err := hand(dir, b.user.id, b.user.id); err != nil {
 			return failed(fmt.Errorf("give the workspace: %w", err))
 		}
-		b.given[a.WorkspaceDir] = true
+		b.given[dir] = true
 	}
 	plan, err := r.plan(p)
 	if err != nil {
@@ -169,6 +169,9 @@ func (r *running) plan(p program) (*os.File, error) {
 	var err error
 	if plan.Workspace, err = resolved(a.WorkspaceDir); err != nil {
 		return nil, err
+	}
+	if plan.Temp, err = resolved(a.TempDir); err != nil {
+		return nil, fmt.Errorf("private /tmp: %w", err)
 	}
 	if plan.Shared, err = resolved(a.SharedDir); err != nil {
 		return nil, err

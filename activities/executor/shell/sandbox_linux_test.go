@@ -103,7 +103,7 @@ func (s *sandbox) attempt(t *testing.T, script string) (executor.Attempt, *strin
 		ID:           fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
 		Spec:         spec(t, map[string]any{"command": script, "sandbox": true}),
 		Limits:       executor.Limits{Memory: 512 << 20, Processes: 200},
-		WorkspaceDir: s.workspace, BaseDir: s.base, Stdout: out, Stderr: out, Grace: time.Second,
+		WorkspaceDir: s.workspace, TempDir: filepath.Join(s.workspace, "tmp"), BaseDir: s.base, Stdout: out, Stderr: out, Grace: time.Second,
 		Env: map[string]string{"WORKSPACE": s.workspace, "BASE": s.base},
 	}, out
 }
@@ -226,6 +226,7 @@ func TestSandboxesAreApart(t *testing.T) {
 	defer cancel()
 	a, _ := s.attempt(t, `echo first >/tmp/mine; echo first >/dev/shm/mine; echo $$; sleep 1000`)
 	a.WorkspaceDir = workspaceIn(t, t.TempDir(), "first")
+	a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
 	pid := make(chan string, 1)
 	a.Stdout = lineTo(pid)
 	done := make(chan error, 1)
@@ -288,11 +289,29 @@ func TestSandboxLimits(t *testing.T) {
 	})
 }
 
+// A temporary directory outside of the workspace is /tmp, and those beside it are not seen.
+func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
+	s := newSandbox(t)
+	root := filepath.Join(t.TempDir(), "private", "attempts")
+	temp := workspaceIn(t, root, "own")
+	workspaceIn(t, root, "other")
+	a, out := s.attempt(t, `echo x >/tmp/x && cat "$TEMP/x" && ls "$TEMP/.." && cat "$WORKSPACE/input.json" && echo y >"$WORKSPACE/output"`)
+	a.TempDir, a.Env["TEMP"] = temp, temp
+	if r, err := s.Run(t.Context(), a, func() {}); err != nil || r.ExitCode != 0 || out.String() != "x\nown\n{}" {
+		t.Errorf("%+v, %q, error %v", r, out, err)
+	}
+	for _, path := range []string{temp, filepath.Join(temp, "x")} {
+		if info, err := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+			t.Errorf("%s was not taken back: %v", path, err)
+		}
+	}
+}
+
 // An attempt that says nothing of a workspace has a /tmp, too.
 func TestSandboxWithoutWorkspace(t *testing.T) {
 	s := newSandbox(t)
 	a, out := s.attempt(t, `echo x >/tmp/x && cat /tmp/x && pwd`)
-	a.WorkspaceDir = ""
+	a.WorkspaceDir, a.TempDir = "", ""
 	if r, err := s.Run(t.Context(), a, func() {}); err != nil || out.String() != "x\n"+s.base+"\n" {
 		t.Errorf("%+v, %q, error %v", r, out, err)
 	}

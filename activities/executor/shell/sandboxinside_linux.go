@@ -37,8 +37,8 @@ type sandboxPlan struct {
 	Argv, Environ []string
 	// Dir is the working directory. All directories are absolute.
 	Dir string
-	// Workspace and Shared may be written to; empty: there is none.
-	Workspace, Shared string
+	// Workspace, Temp and Shared may be written to, and Temp is /tmp, too; empty: there is none.
+	Workspace, Temp, Shared string
 	// NodeNetwork leaves the node's network to the sandbox.
 	NodeNetwork bool
 	// ShmBytes bounds /dev/shm; 0: half of the machine's memory.

@@ -39,7 +39,7 @@ func (p *sandboxPlan) mount() error {
 		return fmt.Errorf("working directory: %w", err)
 	}
 	var places []place
-	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
+	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Temp, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
 		if one.path == "" || slices.ContainsFunc(places, func(o place) bool { return within(one.path, o.path) }) {
 			continue
 		}
@@ -88,12 +88,12 @@ func (p *sandboxPlan) mount() error {
 	return nil
 }
 
-// temp is what /tmp will be: the workspace's own scratch space; -1: there is none.
+// temp is what /tmp will be: the attempt's temporary directory; -1: there is none.
 func (p *sandboxPlan) temp() (int, error) {
-	if p.Workspace == "" {
+	if p.Temp == "" {
 		return -1, nil
 	}
-	fd, err := openTree(filepath.Join(p.Workspace, "tmp"))
+	fd, err := openTree(p.Temp)
 	if err == nil {
 		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 	}
@@ -130,11 +130,11 @@ func (p *sandboxPlan) ownMounts(temp int) error {
 	return nil
 }
 
-// hide covers what lies around the workspace, and what the user could not go through on
+// hide covers what lies around the workspace and the temporary directory, and what the user could not go through on
 // its way to it. It returns all directories that are covered, /tmp included.
 func (p *sandboxPlan) hide() ([]string, error) {
 	hidden := []string{"/tmp"}
-	for _, path := range []string{p.Workspace, p.Shared} {
+	for _, path := range []string{p.Workspace, p.Temp, p.Shared} {
 		if path == "" || isHidden(path, hidden) {
 			continue
 		}
@@ -142,7 +142,7 @@ func (p *sandboxPlan) hide() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cover == "" && path == p.Workspace {
+		if cover == "" && path != p.Shared {
 			cover = filepath.Dir(path)
 		}
 		if cover == "" {

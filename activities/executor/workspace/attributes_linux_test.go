@@ -30,7 +30,7 @@ func protect(t *testing.T, path string, flags int) {
 }
 
 func TestCloseRemovesWhatIsImmutable(t *testing.T) {
-	w, err := NewRoot(t.TempDir()).Prepare(Request{Task: "t"})
+	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@
 //	    output               written by the task, or not
 //	    context-update       likewise
 //	    checkpoint           left by an attempt before, or written by the task
-//	    tmp/                 scratch space
+//	    tmp/                 scratch space, unless the root has another folder for it
 //
 // A task may write anything into its directory, so what is read back is
 // bounded, must be a plain file, and is parsed with errors that tell its author

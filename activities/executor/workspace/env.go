@@ -34,7 +34,7 @@ func (w *Workspace) Env() map[string]string {
 		"CONTEXT_UPDATE": w.path(contextUpdateFile),
 		"CHECKPOINT":     w.path(checkpointFile),
 		"SHARED_DIR":     r.SharedDir,
-		"LOCAL_TEMP_DIR": w.path(tempDir),
+		"LOCAL_TEMP_DIR": w.dir.temp,
 	} {
 		if value != "" {
 			env[ownPrefix+key] = value

@@ -49,7 +49,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 
 // Root may remove anything, so the test gives that up, for its thread alone.
 func TestCloseRemovesReadOnlyTrees(t *testing.T) {
-	w, err := NewRoot(t.TempDir()).Prepare(Request{Task: "t"})
+	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const (
 	outputFile        = "output"
 	contextUpdateFile = "context-update"
 	checkpointFile    = "checkpoint"
-	tempDir           = "tmp"
+	tempName          = "tmp"
 )
 
 // Limits on what a task may hand back, in bytes.
@@ -63,6 +63,9 @@ type Request struct {
 // safe for concurrent use.
 type Root struct {
 	dir string
+	// tempDir is where the temporary directories of attempts lie, each under the name of its workspace; empty: in their
+	// workspaces.
+	tempDir string
 
 	mu   sync.Mutex
 	free []*directory
@@ -74,12 +77,13 @@ const maxFree = 64
 // directory is what of a workspace outlives an attempt.
 type directory struct {
 	path  string
+	temp  string      // the attempt's temporary directory
 	input os.FileInfo // the input file as it was made
 }
 
-// NewRoot returns the root of workspaces below dir, which is made when the first
-// workspace needs it.
-func NewRoot(dir string) *Root { return &Root{dir: dir} }
+// NewRoot returns the root of workspaces below dir. Their temporary directories lie below tempDir, which belongs to this
+// root alone, or in the workspaces if it is empty. Both are made when the first workspace needs them.
+func NewRoot(dir, tempDir string) *Root { return &Root{dir: dir, tempDir: tempDir} }
 
 // Workspace is the directory of one attempt, or of the instances of a batch one
 // after the other. Its methods are called by one goroutine at a time.
@@ -112,7 +116,7 @@ func (w *Workspace) Next(r Request) error {
 	if w.dir != nil && !w.cleared() {
 		old := w.dir
 		w.dir = nil
-		if err := remove(old.path); err != nil {
+		if err := old.remove(); err != nil {
 			return err
 		}
 	}
@@ -150,11 +154,34 @@ func (root *Root) take() (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A task may change its directory before it uses the paths.
-	if path, err = filepath.Abs(path); err != nil {
+	d, err := root.directory(filepath.Base(path))
+	if err != nil {
 		return nil, err
 	}
-	return &directory{path: path}, os.Mkdir(filepath.Join(path, tempDir), 0o700)
+	err = os.Mkdir(d.temp, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(d.temp, 0o700)
+	}
+	return d, err
+}
+
+// directory returns the directory of a name.
+func (root *Root) directory(name string) (*directory, error) {
+	// A task may change its directory before it uses the paths.
+	path, err := filepath.Abs(filepath.Join(root.dir, name))
+	if err != nil || root.tempDir == "" {
+		return &directory{path: path, temp: filepath.Join(path, tempName)}, err
+	}
+	temp, err := filepath.Abs(filepath.Join(root.tempDir, name))
+	return &directory{path: path, temp: temp}, err
+}
+
+// remove removes the directory and its temporary directory with all that is in them.
+func (d *directory) remove() error {
+	if filepath.Dir(d.temp) == d.path {
+		return remove(d.path)
+	}
+	return errors.Join(remove(d.path), remove(d.temp))
 }
 
 // write writes the input file. A file that is there is written over and then cut
@@ -180,7 +207,7 @@ func (root *Root) Close() error {
 	defer root.mu.Unlock()
 	var errs []error
 	for _, d := range root.free {
-		errs = append(errs, remove(d.path))
+		errs = append(errs, d.remove())
 	}
 	root.free = nil
 	return errors.Join(errs...)
@@ -188,6 +215,9 @@ func (root *Root) Close() error {
 
 // Dir is the workspace's directory, an absolute path.
 func (w *Workspace) Dir() string { return w.dir.path }
+
+// TempDir is the attempt's temporary directory, an absolute path, in Dir or elsewhere.
+func (w *Workspace) TempDir() string { return w.dir.temp }
 
 func (w *Workspace) path(name string) string { return filepath.Join(w.dir.path, name) }
 
@@ -214,12 +244,12 @@ func (w *Workspace) Close() error {
 		return nil
 	}
 	if !w.cleared() {
-		return remove(w.dir.path)
+		return w.dir.remove()
 	}
 	w.root.mu.Lock()
 	defer w.root.mu.Unlock()
 	if len(w.root.free) == maxFree {
-		return remove(w.dir.path)
+		return w.dir.remove()
 	}
 	w.root.free = append(w.root.free, w.dir)
 	return nil
@@ -235,7 +265,11 @@ func (w *Workspace) cleared() bool {
 	}
 	for _, entry := range entries {
 		switch name := entry.Name(); name {
-		case inputFile, tempDir:
+		case inputFile:
+		case tempName:
+			if w.path(name) != w.dir.temp {
+				return false
+			}
 		case outputFile, contextUpdateFile, checkpointFile:
 			if os.Remove(w.path(name)) != nil {
 				return false
@@ -248,12 +282,12 @@ func (w *Workspace) cleared() bool {
 	if err != nil || !os.SameFile(input, w.dir.input) || !untouched(input, 0o600) {
 		return false
 	}
-	for _, path := range []string{w.dir.path, w.path(tempDir)} {
+	for _, path := range []string{w.dir.path, w.dir.temp} {
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !untouched(info, 0o700) {
 			return false
 		}
 	}
-	left, err := os.ReadDir(w.path(tempDir))
+	left, err := os.ReadDir(w.dir.temp)
 	return err == nil && len(left) == 0
 }
 

@@ -46,7 +46,7 @@ func newInput(t testing.TB, fields map[string]any) *Input {
 
 func prepare(t testing.TB, root string, r Request) *Workspace {
 	t.Helper()
-	w, err := NewRoot(root).Prepare(r)
+	w, err := NewRoot(root, "").Prepare(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	w, err := NewRoot(t.TempDir()).Prepare(Request{Task: "t"})
+	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,51 +256,122 @@ func TestReuse(t *testing.T) {
 		"another file in place of the input": {func(w *Workspace, outside string) error {
 			return errors.Join(os.WriteFile(outside, []byte("precious"), 0o600), os.Rename(outside, w.Env()["SWITCHYARD_INPUT"]))
 		}, false},
+		"a directory in tmp": {func(w *Workspace, _ string) error {
+			return os.MkdirAll(filepath.Join(w.Dir(), "tmp", "mine"), 0o700)
+		}, false},
 		"other permissions": {func(w *Workspace, _ string) error { return os.Chmod(w.Dir(), 0o777) }, false},
 		"no input":          {func(w *Workspace, _ string) error { return os.Remove(w.Env()["SWITCHYARD_INPUT"]) }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			root := NewRoot(t.TempDir())
-			first, err := root.Prepare(Request{Task: "first"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := test.leave(first, filepath.Join(t.TempDir(), "outside")); err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Lstat(first.Dir()); (err == nil) != test.again {
-				t.Errorf("after Close the directory gives %v; used again: %v", err, test.again)
-			}
-			second, err := root.Prepare(Request{Task: "second", Input: newInput(t, map[string]any{"n": 2})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if same := second.Dir() == first.Dir(); same != test.again {
-				t.Errorf("the directory was used again: %v, want %v", same, test.again)
-			}
-			if text, err := os.ReadFile(second.Env()["SWITCHYARD_INPUT"]); err != nil || strings.TrimSpace(string(text)) != `{"n":2}` {
-				t.Errorf("the next input is %q, error %v", text, err)
-			}
-			if output, err := second.Output(); err != nil || len(output.GetFields()) != 0 {
-				t.Errorf("the next output is %v, error %v", output, err)
-			}
-			if err := errors.Join(second.Close(), root.Close()); err != nil {
-				t.Error(err)
-			}
-			if left, err := os.ReadDir(root.dir); err != nil || len(left) != 0 {
+		t.Run(name, func(t *testing.T) { testReuse(t, NewRoot(t.TempDir(), ""), test.leave, test.again) })
+		t.Run(name+", with temporary files elsewhere", func(t *testing.T) {
+			temp := t.TempDir()
+			testReuse(t, NewRoot(t.TempDir(), temp), test.leave, test.again)
+			if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
 				t.Errorf("%v is left, error %v", left, err)
 			}
 		})
 	}
 }
 
+func testReuse(t *testing.T, root *Root, leave func(w *Workspace, outside string) error, again bool) {
+	first, err := root.Prepare(Request{Task: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leave(first, filepath.Join(t.TempDir(), "outside")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(first.Dir()); (err == nil) != again {
+		t.Errorf("after Close the directory gives %v; used again: %v", err, again)
+	}
+	second, err := root.Prepare(Request{Task: "second", Input: newInput(t, map[string]any{"n": 2})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same := second.Dir() == first.Dir(); same != again {
+		t.Errorf("the directory was used again: %v, want %v", same, again)
+	}
+	if text, err := os.ReadFile(second.Env()["SWITCHYARD_INPUT"]); err != nil || strings.TrimSpace(string(text)) != `{"n":2}` {
+		t.Errorf("the next input is %q, error %v", text, err)
+	}
+	if output, err := second.Output(); err != nil || len(output.GetFields()) != 0 {
+		t.Errorf("the next output is %v, error %v", output, err)
+	}
+	if err := errors.Join(second.Close(), root.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(root.dir); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, error %v", left, err)
+	}
+}
+
+func TestTemporaryDirectoryElsewhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	root := NewRoot("attempts", "fast")
+	w, err := root.Prepare(Request{Task: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := w.TempDir()
+	if w.Env()["SWITCHYARD_LOCAL_TEMP_DIR"] != temp || !filepath.IsAbs(temp) || filepath.Base(filepath.Dir(temp)) != "fast" {
+		t.Errorf("the temporary directory is %s", temp)
+	}
+	for _, dir := range []string{temp, filepath.Dir(temp)} {
+		if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("%s: %v, error %v", dir, info, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(w.Dir(), "tmp")); err == nil {
+		t.Error("there is one in the workspace as well")
+	}
+	// A later process has its temporary directories in another place.
+	if err := os.WriteFile(filepath.Join(temp, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later, err := NewRoot("attempts", "faster").Open(filepath.Base(w.Dir()), temp)
+	if err != nil || later.TempDir() != temp {
+		t.Fatalf("the workspace is opened as %v, error %v", later, err)
+	}
+	if err := later.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{w.Dir(), temp} {
+		if _, err := os.Lstat(dir); err == nil {
+			t.Errorf("%s is left", dir)
+		}
+	}
+}
+
+func TestSweepClearsBothDirectories(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	root := NewRoot(dir, temp)
+	var made []*Workspace
+	for range 2 {
+		w, err := root.Prepare(Request{Task: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, w)
+	}
+	if err := NewRoot(dir, temp).Sweep([]string{filepath.Base(made[0].Dir())}); err != nil {
+		t.Error(err)
+	}
+	for i, w := range made {
+		for _, path := range []string{w.Dir(), w.TempDir()} {
+			if _, err := os.Lstat(path); (err == nil) != (i == 0) {
+				t.Errorf("workspace %d: %s: %v", i, path, err)
+			}
+		}
+	}
+}
+
 // What an instance of a batch leaves is gone for the next, in the same directory
 // where that is as it was.
 func TestNext(t *testing.T) {
-	root := NewRoot(t.TempDir())
+	root := NewRoot(t.TempDir(), "")
 	w, err := root.Prepare(Request{Task: "t", Index: 0, Count: 3, Checkpoint: []byte("so far")})
 	if err != nil {
 		t.Fatal(err)
@@ -398,7 +469,7 @@ func TestItemInTheEnvironment(t *testing.T) {
 }
 
 func BenchmarkPrepareClose(b *testing.B) {
-	root := NewRoot(b.TempDir())
+	root := NewRoot(b.TempDir(), "")
 	r := Request{Task: "t", Input: newInput(b, map[string]any{"a": 1})}
 	for b.Loop() {
 		w, err := root.Prepare(r)

@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"switchyard/activities/store"
+)
+
+// openLimited opens a store in which the logs of a run may take 64 KiB.
+func openLimited(t *testing.T, location string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.LimitLogs(64 << 10)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
+	t.Parallel()
+	for name, location := range map[string]string{"folder": filepath.Join(t.TempDir(), "store"), "bucket": "mem://"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openLimited(t, location)
+			chunk, notice, n := make([]byte, 16<<10), make([]byte, store.MaxNoticeBytes), int64(0)
+			key := func(home string) string {
+				n++
+				return store.LogChunkKey(home, "t", 0, 1, n)
+			}
+			put := func(key string, value []byte) error { return s.Put(t.Context(), key, value) }
+			fails := func(what string, err error, fails bool) {
+				t.Helper()
+				if fails != errors.Is(err, store.ErrLogQuota) || !fails && err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			for range 3 {
+				fails("a chunk", put(key("r-1"), chunk), false)
+			}
+			last := key("r-1")
+			for range 3 { // as a node stores it that has lost the answer
+				_, err := s.PutIfAbsent(t.Context(), last, chunk)
+				fails("the last chunk", err, false)
+				_, err = s.PutIfAbsent(t.Context(), key("r-1"), chunk)
+				fails("a chunk too many", err, true)
+			}
+			for range 3 { // 5% is left
+				fails("a notice", put(key("r-1"), notice), false)
+			}
+			fails("a notice too many", put(key("r-1"), notice), true)
+			fails("a result", put(store.ResultKey("r-1", 0, "t", 0), chunk), false)
+			fails("a chunk of another run", put(key("r-2"), chunk), false)
+			fails("a chunk of another chain", put(key("r-1/x"), chunk), false)
+			if err := s.DeleteRun(t.Context(), "r-1"); err != nil {
+				t.Fatal(err)
+			}
+			fails("a chunk after the run was deleted", put(key("r-1"), chunk), false)
+		})
+	}
+}
+
+// What other processes have stored of a run counts as well.
+func TestQuotaCountsWhatTheStoreHolds(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	first, second := openLimited(t, dir), openLimited(t, dir)
+	put := func(s *store.Store, n int64) error {
+		return s.Put(t.Context(), store.LogChunkKey("r-1", "t", 0, 1, n), make([]byte, 10<<10))
+	}
+	for n := range int64(6) {
+		if err := put([]*store.Store{first, second}[n%2], n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []*store.Store{first, second} {
+		if err := put(s, 6); !errors.Is(err, store.ErrLogQuota) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
+	t.Parallel()
+	s := openLimited(t, "mem://")
+	var all sync.WaitGroup
+	var stored atomic.Int32
+	for n := range int64(40) {
+		all.Go(func() {
+			err := s.Put(t.Context(), store.LogChunkKey("r-1", "t", 0, 1, n), make([]byte, 15<<10))
+			switch {
+			case err == nil:
+				stored.Add(1)
+			case !errors.Is(err, store.ErrLogQuota):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := stored.Load(); n != 4 {
+		t.Errorf("%d chunks are stored, not 4", n)
+	}
+}
+
+// The quota holds for more runs than are counted at once.
+func TestQuotaHoldsForManyRuns(t *testing.T) {
+	t.Parallel()
+	s := openLimited(t, filepath.Join(t.TempDir(), "store"))
+	chunk := make([]byte, 33<<10)
+	for n := range int64(2) {
+		for run := range 1100 {
+			err := s.Put(t.Context(), store.LogChunkKey(fmt.Sprintf("r-%d", run), "t", 0, 1, n), chunk)
+			if full := n == 1; full != errors.Is(err, store.ErrLogQuota) || !full && err != nil {
+				t.Fatalf("chunk %d of run %d: %v", n, run, err)
+			}
+		}
+	}
+}
