@@ -123,7 +123,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	}
 	in := &v1.RunInput{
 		Definition: def, Options: req.GetOptions(), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
-		ParentFirst: req.GetParentFirst(),
+		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(),
 	}
 	if in.Input, err = definition.Input(def, spec.GetInput()); err != nil {
 		return nil, refused(fmt.Errorf("input of workflow %s: %w", def.GetName(), err))

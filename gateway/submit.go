@@ -84,7 +84,10 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
 		return nil, invalid("the placement time-out is %s; it must not be negative", d)
 	}
-	return &v1.RunInput{Definition: def, Input: input, References: references, Options: g.config.Defaults.options(req.GetOptions()), By: actor(ctx)}, nil
+	return &v1.RunInput{
+		Definition: def, Input: input, References: references, Options: g.config.Defaults.options(req.GetOptions()),
+		By: actor(ctx), Batch: req.GetBatch(),
+	}, nil
 }
 
 func checkInput(input *structpb.Struct) error {
@@ -186,7 +189,8 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 	if err != nil {
 		return "", false, err
 	}
-	attributes := visibility.Started(name, trigger, g.config.Now()).Typed()
+	attributes := visibility.Started(name, trigger, g.config.Now())
+	attributes.AddOrigin(in.GetBy(), in.GetBatch())
 	memo := map[string]any{}
 	attempts := idAttempts
 	if key != "" {
@@ -210,7 +214,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			Memo:                     memo,
-			TypedSearchAttributes:    attributes,
+			TypedSearchAttributes:    attributes.Typed(),
 			StaticSummary:            runSummary(in.GetDefinition()),
 			StaticDetails:            runDetails(in.GetDefinition()),
 

@@ -165,6 +165,8 @@ const (
 	StateAttribute       = "SwitchyardState"
 	TriggerAttribute     = "SwitchyardTrigger"
 	ParentAttribute      = "SwitchyardParent"
+	OwnerAttribute       = "SwitchyardOwner"
+	BatchAttribute       = "SwitchyardBatch"
 	LabelsAttribute      = "SwitchyardLabels"
 	NodesAttribute       = "SwitchyardNodes"
 	TypesAttribute       = "SwitchyardTypes"
