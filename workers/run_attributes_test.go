@@ -232,7 +232,7 @@ func (c *crew) put(def *v1.Definition) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, false); err != nil {
+	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 }
