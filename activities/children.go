@@ -32,13 +32,15 @@ type Children struct {
 	Client  client.Client
 	Library *library.Library
 	Store   *store.Store
+	// Defaults are what runs are given that do not say otherwise.
+	Defaults definition.RunDefaults
 
 	looks *rate.Limiter
 }
 
 // NewChildren returns the activities for child workflows.
-func NewChildren(c client.Client, library *library.Library, store *store.Store) *Children {
-	return &Children{Client: c, Library: library, Store: store, looks: rate.NewLimiter(looksPerSecond, looksPerSecond)}
+func NewChildren(c client.Client, library *library.Library, store *store.Store, defaults definition.RunDefaults) *Children {
+	return &Children{Client: c, Library: library, Store: store, Defaults: defaults, looks: rate.NewLimiter(looksPerSecond, looksPerSecond)}
 }
 
 // Prepare returns what child workflows are to be started with: runs checked as those that are submitted, and parts,
@@ -121,9 +123,10 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	if err != nil {
 		return nil, err
 	}
+	c.Defaults.FillDefinition(def)
 	in := &v1.RunInput{
-		Definition: def, Options: req.GetOptions(), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
-		ParentFirst: req.GetParentFirst(),
+		Definition: def, Options: c.Defaults.FillOptions(req.GetOptions()), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
+		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(),
 	}
 	if in.Input, err = definition.Input(def, spec.GetInput()); err != nil {
 		return nil, refused(fmt.Errorf("input of workflow %s: %w", def.GetName(), err))

@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 // takeAway makes the store of c unreachable until the function that it returns is called.
@@ -76,7 +77,7 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 func TestChildRunEndsWaitForStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	children := NewChildren(nil, nil, c.Store)
+	children := NewChildren(nil, nil, c.Store, definition.RunDefaults{})
 	req := &v1.ChildRunEndsRequest{Children: []*v1.ChildRunEndRequest{
 		{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000},
 		{Child: "torn-1", RunId: "r-1", Task: "torn", InlineLimit: 1000},

@@ -38,7 +38,8 @@ func (c *Children) LoadWorkflow(ctx context.Context, in *v1.RunInput) (*v1.RunIn
 	if err != nil {
 		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
 	}
-	whole := &v1.RunInput{Definition: def, Options: in.GetOptions()}
+	c.Defaults.FillDefinition(def)
+	whole := &v1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch()}
 	if whole.Input, err = definition.Input(def, in.GetInput()); err != nil {
 		return nil, final(badInputError, fmt.Errorf("input of workflow %s: %w", name, err))
 	}

@@ -41,11 +41,11 @@ func TestRunsList(t *testing.T) {
 	f := fake(t)
 	f.list = &v1.ListRunsResponse{NextPageToken: "more", Items: []*v1.Run{
 		{Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", CreatedAt: after(0)},
-		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", CreatedAt: after(-86400), CompletedAt: after(-86000)},
+		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", SubmittedBy: "ann@laptop (unverified)", Batch: "sweep-7", CreatedAt: after(-86400), CompletedAt: after(-86000)},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x",
-			"--node", "gpu-1", "--type", "shell", "--label", "gpu", "--trigger", "child", "--parent", "a-1", "--text", "disk full", "--since", "1h")
+			"--node", "gpu-1", "--type", "shell", "--label", "gpu", "--trigger", "child", "--parent", "a-1", "--owner", "ann@laptop", "--batch", "sweep-7", "--text", "disk full", "--since", "1h")
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
@@ -53,6 +53,7 @@ func TestRunsList(t *testing.T) {
 	}
 	if req := f.listed[0]; req.GetState() != "failed" || req.GetName() != "b" || req.GetPageSize() != 7 || req.GetPageToken() != "x" ||
 		req.GetNode() != "gpu-1" || req.GetType() != "shell" || req.GetLabel() != "gpu" || req.GetTrigger() != "child" || req.GetParent() != "a-1" ||
+		req.GetOwner() != "ann@laptop" || req.GetBatch() != "sweep-7" ||
 		req.GetText() != "disk full" || !req.GetSince().AsTime().Equal(begin.Add(20*time.Second-time.Hour)) {
 		t.Errorf("asked for %v", req)
 	}
@@ -71,6 +72,11 @@ func TestRunsGet(t *testing.T) {
 	}
 	golden(t, "runs-get", got.stdout)
 	golden(t, "run-json-stdout", run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json").stdout)
+	f.run.SubmittedBy, f.run.Batch = "ann@laptop (unverified)", "sweep-7"
+	got = run(t, "runs", "get", "last", "--gateway", f.url)
+	if !strings.Contains(got.stdout, "\n  by      ann@laptop (unverified)\n  batch   sweep-7\n") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestRunsCancel(t *testing.T) {

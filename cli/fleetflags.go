@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/activities/placement"
-	"switchyard/gateway"
+	"switchyard/workflows/definition"
 )
 
 // fleetFlags are settings of a process that carries runs, for the whole fleet.
@@ -41,7 +41,7 @@ func (o *fleetFlags) into(cfg *stackConfig) error {
 		return err
 	}
 	cfg.Weights = weights
-	cfg.Defaults = gateway.RunDefaults{Timeout: o.timeout, PickupTimeout: o.pickup}
+	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, PickupTimeout: o.pickup}
 	if o.failures.value != "continue" { // which need not be said
 		cfg.Defaults.FailurePolicy = o.failures.value
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/activities/placement"
-	"switchyard/gateway"
+	"switchyard/workflows/definition"
 )
 
 func TestFleetFlags(t *testing.T) {
@@ -25,13 +25,13 @@ func TestFleetFlags(t *testing.T) {
 		return cfg, fleet.into(&cfg)
 	}
 	cfg, err := parse()
-	if err != nil || cfg.Weights != nil || cfg.Defaults != (gateway.RunDefaults{PickupTimeout: 15 * time.Second}) {
+	if err != nil || cfg.Weights != nil || cfg.Defaults != (definition.RunDefaults{PickupTimeout: 15 * time.Second}) {
 		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
 	}
 	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s")
 	weights := placement.DefaultWeights()
 	weights.CPU, weights.Task = 1, 0
-	if err != nil || *cfg.Weights != weights || cfg.Defaults != (gateway.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second}) {
+	if err != nil || *cfg.Weights != weights || cfg.Defaults != (definition.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second}) {
 		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
 	}
 	for args, want := range map[string]string{

@@ -77,7 +77,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if err != nil {
 		return err
 	}
-	req := &v1.SubmitRunRequest{}
+	req := &v1.SubmitRunRequest{Batch: f.settings.batch}
 	local, unless := *f.gateway == "", time.Duration(0)
 	switch {
 	case f.detach && local:

@@ -21,12 +21,14 @@ const minHeartbeatTimeout = time.Second
 type runOptions struct {
 	placement placementFlag
 	heartbeat time.Duration
+	batch     string
 }
 
 // add adds the flags; defaults says what --placement-timeout is without a value.
 func (o *runOptions) add(f *pflag.FlagSet, defaults string) {
 	f.Var(&o.placement, "placement-timeout", "how long a task waits that no node could ever take; 0: without end ("+defaults+")")
 	f.DurationVar(&o.heartbeat, "heartbeat-timeout", 0, "after how long without a sign of life a task is taken to be lost with its node (default 15s)")
+	f.StringVar(&o.batch, "batch", "", "name that links runs that are submitted together, for runs list --batch")
 }
 
 // options are the settings of a run, with a placement time-out where the flag was

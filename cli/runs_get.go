@@ -74,6 +74,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 	if run.GetSubmittedBy() != "" {
 		lines = append(lines, "  by      "+tui.OneLine(run.GetSubmittedBy()))
 	}
+	if run.GetBatch() != "" {
+		lines = append(lines, "  batch   "+tui.OneLine(run.GetBatch()))
+	}
 	at("ended  ", run.GetCompletedAt())
 	if run.GetGeneration() > 0 {
 		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))

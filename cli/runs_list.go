@@ -19,6 +19,8 @@ type runItem struct {
 	CreatedAt   string `json:"createdAt"`
 	CompletedAt string `json:"completedAt,omitempty"`
 	Problem     string `json:"problem,omitempty"`
+	SubmittedBy string `json:"submittedBy,omitempty"`
+	Batch       string `json:"batch,omitempty"`
 }
 
 func newRunsList(sys *system) *cobra.Command {
@@ -37,6 +39,8 @@ func newRunsList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Type, "type", "", "only runs with a task of this type")
 	cmd.Flags().StringVar(&req.Label, "label", "", "only runs with a task that asks for this node label")
 	cmd.Flags().StringVar(&req.Parent, "parent", "", "only runs that tasks of this run have started")
+	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs that this user submitted, such as ann@laptop, and those that their tasks have started")
+	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs that were submitted with this --batch")
 	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, the names of tasks or the error")
 	var since string
 	cmd.Flags().StringVar(&since, "since", "", "only runs submitted within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
@@ -81,6 +85,7 @@ func runItems(page *v1.ListRunsResponse) []runItem {
 		items = append(items, runItem{
 			ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 			CreatedAt: timestamp(run.GetCreatedAt()), CompletedAt: timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
+			SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
 		})
 	}
 	return items

@@ -25,6 +25,7 @@ import (
 	"switchyard/gateway"
 	"switchyard/workers"
 	"switchyard/workers/node"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/visibility"
 )
 
@@ -47,7 +48,7 @@ type stackConfig struct {
 	// Weights are the factors of a node's score; nil: the defaults.
 	Weights *placement.Weights
 	// Defaults are what runs are given that do not say otherwise.
-	Defaults gateway.RunDefaults
+	Defaults definition.RunDefaults
 	// Gateway is the address to serve the API at; empty: none.
 	Gateway string
 	// GatewayFlag is the flag that chooses another address when that one is taken.
@@ -213,7 +214,7 @@ func startStack(ctx context.Context, cfg stackConfig) (_ *stack, err error) {
 	}
 	s.onStop("Temporal client", func() error { s.conn.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, PrivateStore: privateStore})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore})
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 		return err
 	}
 	defer a.close()
-	req := &v1.SubmitRunRequest{Options: options, IdempotencyKey: f.key}
+	req := &v1.SubmitRunRequest{Options: options, IdempotencyKey: f.key, Batch: f.settings.batch}
 	if err := f.source(ctx, sys, a, args, given, req); err != nil {
 		return err
 	}

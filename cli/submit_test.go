@@ -45,15 +45,15 @@ func TestInputIsReadByItsType(t *testing.T) {
 	}
 }
 
-func TestSubmitWithAKey(t *testing.T) {
+func TestSubmitWithKeyAndBatch(t *testing.T) {
 	f := fake(t)
 	file := write(t, "f.yaml", hello)
 	f.existed = true
-	got := run(t, "submit", file, "--idempotency-key", "k1", "--gateway", f.url)
+	got := run(t, "submit", file, "--idempotency-key", "k1", "--batch", "sweep-7", "--gateway", f.url)
 	if got.code != 0 || got.stdout != fakeRun+"\n" || got.stderr != "run nightly-4g5h6jkm was started by an earlier request with this key\n" {
 		t.Errorf("%+v", got)
 	}
-	if f.submitted[0].GetIdempotencyKey() != "k1" {
+	if f.submitted[0].GetIdempotencyKey() != "k1" || f.submitted[0].GetBatch() != "sweep-7" {
 		t.Errorf("submitted %v", f.submitted[0])
 	}
 	got = run(t, "submit", file, "--idempotency-key", "k1", "-o", "json", "--gateway", f.url)

@@ -121,7 +121,8 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 		return nil, err
 	}
 	in := &v1.RunInput{
-		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), By: actor(ctx),
+		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
+		By: actor(ctx), Batch: first.GetBatch(),
 	}
 	fresh, _, err := g.start(ctx, in, names.TriggerRerun, "")
 	if err != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	"switchyard/workflows/definition"
 )
 
 // Config is what a Gateway is made of.
@@ -35,7 +37,7 @@ type Config struct {
 	// same machine makes them necessary.
 	Hosts []string
 	// Defaults are what runs are given that do not say otherwise.
-	Defaults RunDefaults
+	Defaults definition.RunDefaults
 	// Limits bound what clients make the gateway hold.
 	Limits Limits
 	// PollInterval is the shortest time between two looks at a watched run.
@@ -82,7 +84,10 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("gateway: Store is missing"))
 	}
-	errs = append(errs, c.Limits.validate(), c.Defaults.validate())
+	errs = append(errs, c.Limits.validate())
+	if err := c.Defaults.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("gateway: %w", err))
+	}
 	if c.PollInterval < 0 {
 		errs = append(errs, errors.New("gateway: PollInterval is negative"))
 	}

@@ -51,6 +51,7 @@ func (g *Gateway) filterOf(ctx context.Context, req *v1.ListRunsRequest) (runFil
 	}
 	for _, c := range []struct{ what, value string }{
 		{"node", req.GetNode()}, {"type", req.GetType()}, {"label", req.GetLabel()}, {"text", req.GetText()},
+		{"owner", req.GetOwner()},
 	} {
 		if err := checkFilterValue(c.what, c.value); err != nil {
 			return f, err
@@ -72,11 +73,14 @@ func (f runFilter) query() string {
 	for _, c := range []struct{ attribute, value string }{
 		{names.WorkflowAttribute, f.GetName()}, {names.TriggerAttribute, f.GetTrigger()}, {names.ParentAttribute, f.parent},
 		{names.NodesAttribute, f.GetNode()}, {names.TypesAttribute, f.GetType()}, {names.LabelsAttribute, f.GetLabel()},
-		{names.TextAttribute, f.GetText()},
+		{names.TextAttribute, f.GetText()}, {names.BatchAttribute, f.GetBatch()},
 	} {
 		if c.value != "" {
 			conditions = append(conditions, c.attribute+" = "+quoted(c.value))
 		}
+	}
+	if f.GetOwner() != "" {
+		conditions = append(conditions, names.OwnerAttribute+" IN ("+quoted(f.GetOwner())+", "+quoted(f.GetOwner()+unverified)+")")
 	}
 	if f.GetSince() != nil {
 		conditions = append(conditions, names.SubmittedAttribute+" >= "+quotedTime(f.GetSince()))
@@ -89,6 +93,8 @@ func (f runFilter) matches(info *workflowpb.WorkflowExecutionInfo) bool {
 	known := visibility.Decode(info.GetSearchAttributes())
 	return (f.GetName() == "" || known.Workflow == f.GetName()) &&
 		(f.parent == "" || known.Parent == f.parent) &&
+		(f.GetOwner() == "" || known.Owner == f.GetOwner() || known.Owner == f.GetOwner()+unverified) &&
+		(f.GetBatch() == "" || known.Batch == f.GetBatch()) &&
 		(f.GetNode() == "" || slices.Contains(known.Nodes, f.GetNode())) &&
 		(f.GetLabel() == "" || slices.Contains(known.Labels, f.GetLabel()))
 }

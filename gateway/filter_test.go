@@ -46,6 +46,8 @@ func TestListFilters(t *testing.T) {
 	one.Nodes, one.Labels, one.Types, one.Text = []string{"gpu-1", "gpu-2"}, []string{"GPU", odd}, []string{"container", "shell"}, "disk full reads meters"
 	two := visibility.StartedBy(parent, "filtered", now.Add(-3*time.Hour))
 	two.Nodes, two.Labels, two.Types, two.Text = []string{"gpu-10"}, []string{"gpu", "größe"}, []string{"vps"}, "100% done"
+	one.AddOrigin("ann@laptop"+unverified, "sweep-7")
+	two.AddOrigin("ann", "sweep-70")
 	first, second := startedWith(t, one), startedWith(t, two)
 	for what, test := range map[string]struct {
 		filter *v1.ListRunsRequest
@@ -60,6 +62,11 @@ func TestListFilters(t *testing.T) {
 		"label in UTF-8":         {&v1.ListRunsRequest{Label: "größe"}, []string{second}},
 		"trigger":                {&v1.ListRunsRequest{Trigger: names.TriggerChild}, []string{second}},
 		"parent":                 {&v1.ListRunsRequest{Parent: parent[:len(parent)-1]}, []string{second}},
+		"owner":                  {&v1.ListRunsRequest{Owner: "ann@laptop"}, []string{first}},
+		"owner as runs show it":  {&v1.ListRunsRequest{Owner: "ann@laptop" + unverified}, []string{first}},
+		"owner's prefix":         {&v1.ListRunsRequest{Owner: "ann"}, []string{second}},
+		"batch":                  {&v1.ListRunsRequest{Batch: "sweep-7"}, []string{first}},
+		"batch of another owner": {&v1.ListRunsRequest{Batch: "sweep-7", Owner: "ann"}, nil},
 		"since":                  {&v1.ListRunsRequest{Since: timestamppb.New(now.Add(-time.Hour))}, []string{first}},
 		"words":                  {&v1.ListRunsRequest{Text: "full"}, []string{first}},
 		"words with a percent":   {&v1.ListRunsRequest{Text: "100%"}, []string{second}},
@@ -74,7 +81,7 @@ func TestListFilters(t *testing.T) {
 		})
 	}
 	for _, value := range []string{`x' OR WorkflowId != '`, `x\' OR WorkflowId != \'`, `a" OR "b`, `\`, "a\nb", "a?", " "} {
-		for _, filter := range []*v1.ListRunsRequest{{Label: value}, {Node: value}, {Text: value}, {Type: value}, {Trigger: value}, {Name: value}} {
+		for _, filter := range []*v1.ListRunsRequest{{Label: value}, {Node: value}, {Text: value}, {Type: value}, {Trigger: value}, {Name: value}, {Owner: value}, {Batch: value}} {
 			_, err := f.client.ListRuns(t.Context(), connect.NewRequest(filter))
 			wantCode(t, fmt.Sprintf("%q", value), err, connect.CodeInvalidArgument)
 		}

@@ -273,7 +273,7 @@ func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecution
 	run := &v1.Run{
 		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: "running", CreatedAt: submittedAt(info, known),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
-		Generation: in.GetGeneration(), SubmittedBy: in.GetBy(),
+		Generation: in.GetGeneration(), SubmittedBy: cmp.Or(known.Owner, in.GetBy()), Batch: in.GetBatch(),
 	}
 	if isOpen(info.GetStatus()) {
 		run.State = listedState(info, known)

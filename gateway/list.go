@@ -142,6 +142,8 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 		CreatedAt:   submittedAt(info, known),
 		CompletedAt: info.GetCloseTime(),
 		Problem:     listedProblem(info),
+		SubmittedBy: known.Owner,
+		Batch:       known.Batch,
 	}
 }
 

@@ -40,7 +40,7 @@ func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v
 		return nil, err
 	}
 	name := def.GetName()
-	replaced, err := s.library.Put(ctx, def, req.Msg.GetReplace())
+	replaced, err := s.library.Put(ctx, def, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace())
 	if err != nil {
 		return nil, libraryError(name, err)
 	}

@@ -78,13 +78,16 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	if d := req.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
 		return nil, invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
 	}
-	if d := req.GetOptions().GetPickupTimeout(); d != nil && d.AsDuration() < minPickupTimeout {
-		return nil, invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), minPickupTimeout)
+	if d := req.GetOptions().GetPickupTimeout(); d != nil && d.AsDuration() < definition.MinPickupTimeout {
+		return nil, invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
 	}
 	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
 		return nil, invalid("the placement time-out is %s; it must not be negative", d)
 	}
-	return &v1.RunInput{Definition: def, Input: input, References: references, Options: g.config.Defaults.options(req.GetOptions()), By: actor(ctx)}, nil
+	return &v1.RunInput{
+		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()),
+		By: actor(ctx), Batch: req.GetBatch(),
+	}, nil
 }
 
 func checkInput(input *structpb.Struct) error {
@@ -128,7 +131,7 @@ func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) 
 		// A newer version may have come since, and with it new rules.
 		def, err := completed(stored.Definition)
 		if err == nil {
-			g.config.Defaults.complete(def)
+			g.config.Defaults.FillDefinition(def)
 		}
 		return def, err
 	}
@@ -139,7 +142,7 @@ func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) 
 func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (*v1.Definition, error) {
 	def, err := readDefinition(def, file, document)
 	if err == nil {
-		g.config.Defaults.complete(def)
+		g.config.Defaults.FillDefinition(def)
 	}
 	return def, err
 }
@@ -186,7 +189,8 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 	if err != nil {
 		return "", false, err
 	}
-	attributes := visibility.Started(name, trigger, g.config.Now()).Typed()
+	attributes := visibility.Started(name, trigger, g.config.Now())
+	attributes.AddOrigin(in.GetBy(), in.GetBatch())
 	memo := map[string]any{}
 	attempts := idAttempts
 	if key != "" {
@@ -210,7 +214,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			Memo:                     memo,
-			TypedSearchAttributes:    attributes,
+			TypedSearchAttributes:    attributes.Typed(),
 			StaticSummary:            runSummary(in.GetDefinition()),
 			StaticDetails:            runDetails(in.GetDefinition()),
 

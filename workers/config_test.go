@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
 	"switchyard/workers/node"
+	"switchyard/workflows/definition"
 )
 
 func TestNodeConfig(t *testing.T) {
@@ -38,5 +39,9 @@ func TestNodeConfig(t *testing.T) {
 	}
 	if _, err := StartControl(t.Context(), ControlConfig{}); err == nil || !strings.Contains(err.Error(), "Client") {
 		t.Errorf("a control worker without anything: %v", err)
+	}
+	control := ControlConfig{Client: good.Client, Store: good.Store, Logger: good.Logger, Defaults: definition.RunDefaults{Timeout: -1}}
+	if _, err := StartControl(t.Context(), control); err == nil || !strings.Contains(err.Error(), "Defaults.Timeout") {
+		t.Errorf("a control worker with bad defaults: %v", err)
 	}
 }

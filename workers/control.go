@@ -22,6 +22,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -52,6 +53,8 @@ type ControlConfig struct {
 	Retention time.Duration
 	// Weights are the factors of a node's score; nil: placement.DefaultWeights.
 	Weights *placement.Weights
+	// Defaults are what child runs, and runs that Temporal starts, are given that do not say otherwise.
+	Defaults definition.RunDefaults
 
 	// Smaller than their defaults in tests.
 	limits        workflows.Limits
@@ -69,6 +72,9 @@ func (c ControlConfig) validate() error {
 		return fmt.Errorf("control worker: Store is missing")
 	case c.Logger == nil:
 		return fmt.Errorf("control worker: Logger is missing")
+	}
+	if err := c.Defaults.Validate(); err != nil {
+		return fmt.Errorf("control worker: %w", err)
 	}
 	_, err := ParseRole(string(c.Role))
 	return err

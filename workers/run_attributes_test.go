@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -41,14 +42,16 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"a": {{Block: true}}, "b": {fake.Exit(2)}})
 	c.start("n")
-	h := c.submit(c.input(`{name: shown, description: reads meters, tasks: {
+	in := c.input(`{name: shown, description: reads meters, tasks: {
 		a: {type: shell, spec: {command: x}},
-		b: {type: shell, dependsOn: [a], spec: {command: x}, retry: {maxRetries: 0}}}}`))
+		b: {type: shell, dependsOn: [a], spec: {command: x}, retry: {maxRetries: 0}}}}`)
+	in.By, in.Batch = "ann", "night-7"
+	h := c.submit(in)
 	c.running("a")
 	got := h.attributes()
 	if got.Workflow != "shown" || got.State != "running" || got.Trigger != names.TriggerManual || got.Parent != "" || got.Submitted.IsZero() ||
 		!slices.Equal(got.Types, []string{"shell"}) || !slices.Equal(got.Labels, []string{c.label}) || !slices.Equal(got.Nodes, []string{c.name("n")}) ||
-		!strings.Contains(got.Text, "reads meters a b") {
+		got.Owner != "ann" || got.Batch != "night-7" || !strings.Contains(got.Text, "reads meters a b") {
 		t.Errorf("while it runs: %+v", got)
 	}
 	if err := h.update(names.PauseUpdate, &v1.RunCommand{}); err != nil {
@@ -60,7 +63,11 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	}
 	eventually(t, "visibility knows that the run continues", func() bool { return h.attributes().State == "running" })
 	c.fake.Release("a")
-	want(t, h.wait(), "failed", map[string]string{"b": "failed"})
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"b": "failed"})
+	if run.GetSubmittedBy() != "ann" || run.GetBatch() != "night-7" {
+		t.Errorf("the run is by %q, of the batch %q", run.GetSubmittedBy(), run.GetBatch())
+	}
 	if got := h.attributes(); got.State != "failed" || !strings.Contains(got.Text, `task "b"`) || !strings.Contains(got.Text, "reads meters") {
 		t.Errorf("after its end: %+v", got)
 	}
@@ -108,6 +115,41 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	want(t, only.wait(), "completed", nil)
 	if got := only.attributes(); !slices.Equal(got.Nodes, []string{c.name("n")}) {
 		t.Errorf("nodes of a run whose instances ran in partitions: %v", got.Nodes)
+	}
+}
+
+// Runs that tasks start are of the owner and of the batch of the run, those of instances and those that a later execution
+// of the run starts included.
+func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 40}})
+	c := y.crew(t, nil)
+	c.start("n")
+	stored := c.keep("only", "")
+	def := chainBeside(15, map[string]*v1.TaskDefinition{})
+	spec, err := structpb.NewStruct(map[string]any{"workflow": stored})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def.Tasks["wide"] = &v1.TaskDefinition{Type: "run", Spec: spec, Parallel: structpb.NewNumberValue(6)}
+	def.Tasks["late"] = &v1.TaskDefinition{Type: "run", Spec: spec, DependsOn: []string{"t14"}}
+	in := c.inputOf(def)
+	in.By, in.Batch = "ann", "night-7"
+	h := c.submit(in)
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"wide": "completed", "late": "completed"})
+	if n := len(h.executions()); n < 2 {
+		t.Fatalf("the run took %d executions, want several", n)
+	}
+	eventually(t, "visibility has the runs of the instances", func() bool {
+		found, err := c.conn.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
+			"%s = '%s' AND %s = 'ann' AND %s = 'night-7'", names.ParentAttribute, h.id, names.OwnerAttribute, names.BatchAttribute)})
+		return err == nil && len(found.GetExecutions()) == 7
+	})
+	id := run.GetTasks()["late"].GetChildRun()
+	child := &handle{crew: c, id: id, run: c.conn.GetWorkflow(t.Context(), id, "")}
+	if inner := child.wait(); inner.GetSubmittedBy() != "ann" || inner.GetBatch() != "night-7" {
+		t.Errorf("the child is by %q, of the batch %q", inner.GetSubmittedBy(), inner.GetBatch())
 	}
 }
 
@@ -190,7 +232,7 @@ func (c *crew) put(def *v1.Definition) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, false); err != nil {
+	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -32,7 +32,7 @@ func (c *crew) keep(task, more string) (name string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, false); err != nil {
+	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 	return name
@@ -123,7 +123,7 @@ func TestChildRunsAreNotEndless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(t.Context(), def, false); err != nil {
+	if _, err := library.New(c.conn).Put(t.Context(), def, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	h := c.submit(c.inputOf(def))

@@ -69,7 +69,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	locks := &activities.Locks{Client: cfg.Client}
 	lost := &activities.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
-	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store)
+	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,

@@ -26,6 +26,9 @@ func (r *run) readAttributes() {
 	shown := visibility.Read(workflow.GetTypedSearchAttributes(r.root))
 	wanted := shown
 	wanted.Parent = r.in.GetParentRun()
+	if r.in.GetGeneration() == 0 { // By of a later one is who started it again
+		wanted.AddOrigin(r.in.GetBy(), r.in.GetBatch())
+	}
 	if wanted.Submitted.IsZero() {
 		wanted.Submitted = info.WorkflowStartTime.Truncate(time.Microsecond)
 	}

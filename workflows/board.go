@@ -102,6 +102,7 @@ func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *
 			Generation: in.GetGeneration(),
 
 			SubmittedBy: in.GetBy(),
+			Batch:       in.GetBatch(),
 		},
 		graph:   graph,
 		entries: make([]entry, 0, graph.Len()),

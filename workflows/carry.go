@@ -75,6 +75,7 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 		ParentFirst: r.in.GetParentFirst(),
 		Depth:       r.in.GetDepth(),
 		By:          r.in.GetBy(),
+		Batch:       r.in.GetBatch(),
 		Carry:       carry,
 		Chain:       r.chain,
 	}

@@ -50,15 +50,18 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: workflow.GetInfo(r.root).FirstRunID,
+		By: r.board.run.SubmittedBy, Batch: r.in.GetBatch(),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := workflow.Now(r.ctx)
 		c.startedAt = now
 		r.board.rare(i).childRun = c.id
 		r.board.touch(i)
+		attributes := visibility.StartedBy(r.id, prepared.GetWorkflow(), now)
+		attributes.AddOrigin(r.board.run.SubmittedBy, r.in.GetBatch())
 		return names.RunWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			TypedSearchAttributes: visibility.StartedBy(r.id, prepared.GetWorkflow(), now).Typed(),
+			TypedSearchAttributes: attributes.Typed(),
 			StaticSummary:         prepared.GetWorkflow() + " for " + r.core.Name(i) + " of " + r.id,
 		}
 	}

@@ -22,7 +22,7 @@ func (b *board) header(since int64) *v1.Run {
 	h := &v1.Run{
 		Id: b.run.Id, Name: b.run.Name, State: b.run.State, Reason: b.run.Reason, Error: b.run.Error,
 		CreatedAt: b.run.CreatedAt, CompletedAt: b.run.CompletedAt, Generation: b.run.Generation,
-		Tasks: map[string]*v1.Task{}, Problem: b.run.Problem, SubmittedBy: b.run.SubmittedBy,
+		Tasks: map[string]*v1.Task{}, Problem: b.run.Problem, SubmittedBy: b.run.SubmittedBy, Batch: b.run.Batch,
 	}
 	if b.contextRevision > since {
 		h.Context, h.Input = b.run.Context, b.run.Input

@@ -57,9 +57,10 @@ type Stored struct {
 	UpdatedAt time.Time
 }
 
-// Put stores a checked definition under its name. ErrExists: there is one, and it is not to be replaced.
-func (l *Library) Put(ctx context.Context, def *v1.Definition, replace bool) (replaced bool, err error) {
-	action, err := actionOf(def)
+// Put stores a checked definition under its name, with the options of the runs that its schedule starts, or nil for
+// the defaults. The error is ErrExists if there is one, and replace is not set.
+func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOptions, replace bool) (replaced bool, err error) {
+	action, err := actionOf(def, options)
 	if err != nil {
 		return false, err
 	}
@@ -98,12 +99,12 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, replace bool) (re
 }
 
 // actionOf is what the schedule of a definition starts.
-func actionOf(def *v1.Definition) (*client.ScheduleWorkflowAction, error) {
+func actionOf(def *v1.Definition, options *v1.RunOptions) (*client.ScheduleWorkflowAction, error) {
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{Definition: def, References: references}
+	in := &v1.RunInput{Definition: def, References: references, Options: options}
 	if err := definition.Pack(in); err != nil {
 		return nil, err
 	}

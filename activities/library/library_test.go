@@ -62,7 +62,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("delete before: %v", err)
 	}
 	began := time.Now().Truncate(time.Second)
-	if replaced, err := l.Put(t.Context(), first, true); err != nil || replaced {
+	if replaced, err := l.Put(t.Context(), first, nil, true); err != nil || replaced {
 		t.Fatalf("put: %t, %v", replaced, err)
 	}
 	check := func(want *v1.Definition) {
@@ -73,11 +73,11 @@ func TestLife(t *testing.T) {
 		}
 	}
 	check(first)
-	if _, err := l.Put(t.Context(), second, false); !errors.Is(err, library.ErrExists) {
+	if _, err := l.Put(t.Context(), second, nil, false); !errors.Is(err, library.ErrExists) {
 		t.Fatalf("put again: %v", err)
 	}
 	check(first)
-	if replaced, err := l.Put(t.Context(), second, true); err != nil || !replaced {
+	if replaced, err := l.Put(t.Context(), second, nil, true); err != nil || !replaced {
 		t.Fatalf("replace: %t, %v", replaced, err)
 	}
 	check(second)
@@ -87,7 +87,7 @@ func TestLife(t *testing.T) {
 	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
 		t.Fatalf("after: %v", err)
 	}
-	if replaced, err := l.Put(t.Context(), first, false); err != nil || replaced {
+	if replaced, err := l.Put(t.Context(), first, nil, false); err != nil || replaced {
 		t.Fatalf("put once more: %t, %v", replaced, err)
 	}
 	check(first)
@@ -96,7 +96,7 @@ func TestLife(t *testing.T) {
 // TestItNeverRuns has the schedule paused and without a time.
 func TestItNeverRuns(t *testing.T) {
 	t.Parallel()
-	if _, err := library.New(temporalClient).Put(t.Context(), simple("still", "", "true"), false); err != nil {
+	if _, err := library.New(temporalClient).Put(t.Context(), simple("still", "", "true"), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	d, err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:still").Describe(t.Context())
@@ -109,7 +109,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient)
 	for _, name := range []string{"list-b", "list-a", "list-c"} {
-		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), false); err != nil {
+		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestLarge(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient)
 	def := simple("large", "", strings.Repeat("echo hello; ", 300_000)) // 3.6 MB
-	if _, err := l.Put(t.Context(), def, false); err != nil {
+	if _, err := l.Put(t.Context(), def, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := l.Get(t.Context(), "large"); err != nil || !proto.Equal(got.Definition, def) {
@@ -156,10 +156,10 @@ func TestLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := hex.EncodeToString(noise)
-	if _, err := l.Put(t.Context(), simple("noise", "", text[:1<<20]), false); err != nil {
+	if _, err := l.Put(t.Context(), simple("noise", "", text[:1<<20]), nil, false); err != nil {
 		t.Errorf("1 MiB of noise: %v", err)
 	}
-	if _, err := l.Put(t.Context(), simple("noise", "", text+text), true); !errors.Is(err, library.ErrTooLarge) {
+	if _, err := l.Put(t.Context(), simple("noise", "", text+text), nil, true); !errors.Is(err, library.ErrTooLarge) {
 		t.Errorf("4 MiB of noise: %v", err)
 	}
 }

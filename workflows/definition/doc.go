@@ -8,7 +8,8 @@
 //	                             (positions)                                     (places)
 //
 // The definition that is inline in a task of type run takes the same steps by
-// itself (inline.go). inputs.go and input_texts.go are about what a run is given.
+// itself (inline.go). inputs.go and input_texts.go are about what a run is given,
+// run_defaults.go about what a fleet settles where a definition does not say.
 //
 // The two front ends end in the same tree, which is why YAML and JSON are
 // equal; everything after that knows no format. A definition that arrives as a

@@ -169,6 +169,8 @@ const (
 	StateAttribute       = "SwitchyardState"
 	TriggerAttribute     = "SwitchyardTrigger"
 	ParentAttribute      = "SwitchyardParent"
+	OwnerAttribute       = "SwitchyardOwner"
+	BatchAttribute       = "SwitchyardBatch"
 	LabelsAttribute      = "SwitchyardLabels"
 	NodesAttribute       = "SwitchyardNodes"
 	TypesAttribute       = "SwitchyardTypes"

@@ -1,6 +1,7 @@
 package visibility
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,10 @@ type Attributes struct {
 	Trigger string
 	// Parent is the id of the run whose task has started it.
 	Parent string
+	// Owner is who submitted the run, or the one that it is inside of, as the run's submittedBy.
+	Owner string
+	// Batch is the name that links runs that were submitted together.
+	Batch string
 	// Labels are those that its tasks ask of nodes, sorted.
 	Labels []string
 	// Nodes are those that tasks were sent to, in the order of the first task each.
@@ -43,6 +48,8 @@ const (
 	maxTextBytes = 300
 	// maxErrorBytes is how much of that the error of a run takes.
 	maxErrorBytes = 150
+	// maxOwnerBytes and maxBatchBytes bound what a run that was started in Temporal may say; a gateway allows less.
+	maxOwnerBytes, maxBatchBytes = 340, 63
 	// maxNodes bounds how often a run that spreads over many nodes tells visibility so.
 	maxNodes = 32
 )
@@ -58,6 +65,8 @@ var (
 	stateKey       = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
 	triggerKey     = temporal.NewSearchAttributeKeyKeyword(names.TriggerAttribute)
 	parentKey      = temporal.NewSearchAttributeKeyKeyword(names.ParentAttribute)
+	ownerKey       = temporal.NewSearchAttributeKeyKeyword(names.OwnerAttribute)
+	batchKey       = temporal.NewSearchAttributeKeyKeyword(names.BatchAttribute)
 	labelsKey      = temporal.NewSearchAttributeKeyKeywordList(names.LabelsAttribute)
 	nodesKey       = temporal.NewSearchAttributeKeyKeywordList(names.NodesAttribute)
 	typesKey       = temporal.NewSearchAttributeKeyKeywordList(names.TypesAttribute)
@@ -73,7 +82,7 @@ const scheduleAttribute = "TemporalScheduledById"
 func Types() map[string]enumspb.IndexedValueType {
 	types := map[string]enumspb.IndexedValueType{}
 	for _, key := range []temporal.SearchAttributeKey{
-		workflowKey, stateKey, triggerKey, parentKey, labelsKey, nodesKey, typesKey, textKey, submittedKey, deadLettersKey,
+		workflowKey, stateKey, triggerKey, parentKey, ownerKey, batchKey, labelsKey, nodesKey, typesKey, textKey, submittedKey, deadLettersKey,
 	} {
 		types[key.GetName()] = key.GetValueType()
 	}
@@ -90,6 +99,11 @@ func StartedBy(parent, workflow string, at time.Time) Attributes {
 	a := Started(workflow, names.TriggerChild, at)
 	a.Parent = parent
 	return a
+}
+
+// AddOrigin adds who submitted the run, and the batch that it is of. What is empty is not known.
+func (a *Attributes) AddOrigin(owner, batch string) {
+	a.Owner, a.Batch = cmp.Or(cut(owner, maxOwnerBytes), a.Owner), cmp.Or(cut(batch, maxBatchBytes), a.Batch)
 }
 
 // Reopened returns what is known of a run that is about to be started again.
@@ -174,6 +188,7 @@ func (a Attributes) Updates(since Attributes) []temporal.SearchAttributeUpdate {
 	}{
 		{workflowKey, a.Workflow, since.Workflow}, {stateKey, a.State, since.State},
 		{triggerKey, a.Trigger, since.Trigger}, {parentKey, a.Parent, since.Parent},
+		{ownerKey, a.Owner, since.Owner}, {batchKey, a.Batch, since.Batch},
 	} {
 		if k.is != k.was && k.is != "" {
 			updates = append(updates, k.key.ValueSet(k.is))

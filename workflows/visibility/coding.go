@@ -41,6 +41,8 @@ func Read(s temporal.SearchAttributes) Attributes {
 	a.State, _ = s.GetKeyword(stateKey)
 	a.Trigger, _ = s.GetKeyword(triggerKey)
 	a.Parent, _ = s.GetKeyword(parentKey)
+	a.Owner, _ = s.GetKeyword(ownerKey)
+	a.Batch, _ = s.GetKeyword(batchKey)
 	a.Labels, _ = s.GetKeywordList(labelsKey)
 	a.Nodes, _ = s.GetKeywordList(nodesKey)
 	a.Types, _ = s.GetKeywordList(typesKey)

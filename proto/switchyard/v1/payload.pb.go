@@ -66,7 +66,9 @@ type RunInput struct {
 	By string `protobuf:"bytes,17,opt,name=by,proto3" json:"by,omitempty"`
 	// Name of a stored workflow that the run is of. Whoever starts a run in Temporal gives this, and `input`, in place of the
 	// definition; the run reads that at its start. Empty: the definition is here.
-	Workflow      string `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	Workflow string `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Name that links runs that were submitted together; runs that tasks of this one start have it, too. Empty: none.
+	Batch         string `protobuf:"bytes,19,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,6 +225,13 @@ func (x *RunInput) GetBy() string {
 func (x *RunInput) GetWorkflow() string {
 	if x != nil {
 		return x.Workflow
+	}
+	return ""
+}
+
+func (x *RunInput) GetBatch() string {
+	if x != nil {
+		return x.Batch
 	}
 	return ""
 }
@@ -3518,7 +3527,11 @@ type ChildRunRequest struct {
 	// First execution of the workflow that starts it.
 	ParentFirst string `protobuf:"bytes,8,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,9,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,9,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Who submitted the run, and so its child; empty: not known.
+	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	// Batch of the run, which its child has too; empty: none.
+	Batch         string `protobuf:"bytes,11,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3612,6 +3625,20 @@ func (x *ChildRunRequest) GetParentFirst() string {
 func (x *ChildRunRequest) GetChain() string {
 	if x != nil {
 		return x.Chain
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
 	}
 	return ""
 }
@@ -7354,7 +7381,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xfa\x05\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\x90\x06\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -7382,7 +7409,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06stored\x18\x0f \x01(\tR\x06stored\x12\x14\n" +
 	"\x05chain\x18\x10 \x01(\tR\x05chain\x12\x0e\n" +
 	"\x02by\x18\x11 \x01(\tR\x02by\x12\x1a\n" +
-	"\bworkflow\x18\x12 \x01(\tR\bworkflow\x1aa\n" +
+	"\bworkflow\x18\x12 \x01(\tR\bworkflow\x12\x14\n" +
+	"\x05batch\x18\x13 \x01(\tR\x05batch\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
@@ -7681,7 +7709,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fChildRequest\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.switchyard.v1.ChildRunRequestR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xa3\x02\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xc9\x02\n" +
 	"\x0fChildRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7693,7 +7721,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aoptions\x18\x06 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12\x14\n" +
 	"\x05depth\x18\a \x01(\x05R\x05depth\x12!\n" +
 	"\fparent_first\x18\b \x01(\tR\vparentFirst\x12\x14\n" +
-	"\x05chain\x18\t \x01(\tR\x05chain\"K\n" +
+	"\x05chain\x18\t \x01(\tR\x05chain\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\x12\x14\n" +
+	"\x05batch\x18\v \x01(\tR\x05batch\"K\n" +
 	"\x0fPrepareResponse\x128\n" +
 	"\bchildren\x18\x01 \x03(\v2\x1c.switchyard.v1.PreparedChildR\bchildren\"\x80\x01\n" +
 	"\rPreparedChild\x12\x0e\n" +

@@ -53,7 +53,9 @@ type Run struct {
 	// Empty when it does.
 	Problem string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
 	// Who submitted it. "ann@laptop (unverified)" is what the client said of itself; empty: not known.
-	SubmittedBy   string `protobuf:"bytes,13,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
+	SubmittedBy string `protobuf:"bytes,13,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
+	// Name that links runs that were submitted together; empty: none.
+	Batch         string `protobuf:"bytes,14,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -175,6 +177,13 @@ func (x *Run) GetProblem() string {
 func (x *Run) GetSubmittedBy() string {
 	if x != nil {
 		return x.SubmittedBy
+	}
+	return ""
+}
+
+func (x *Run) GetBatch() string {
+	if x != nil {
+		return x.Batch
 	}
 	return ""
 }
@@ -1446,7 +1455,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1464,7 +1473,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	" \x01(\v2\x17.google.protobuf.StructR\acontext\x12-\n" +
 	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x18\n" +
 	"\aproblem\x18\f \x01(\tR\aproblem\x12!\n" +
-	"\fsubmitted_by\x18\r \x01(\tR\vsubmittedBy\x1aM\n" +
+	"\fsubmitted_by\x18\r \x01(\tR\vsubmittedBy\x12\x14\n" +
+	"\x05batch\x18\x0e \x01(\tR\x05batch\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +

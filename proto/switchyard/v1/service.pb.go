@@ -1541,8 +1541,11 @@ type SubmitRunRequest struct {
 	// The same key and the same definition and input give the run that the first request has started; another definition
 	// or input under the key is AlreadyExists. Empty: each request starts a run.
 	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Name that links runs that are submitted together, for lists; runs that tasks of the run start have it, too. At most
+	// 63 of [A-Za-z0-9._-], the first a letter or digit. Empty: none.
+	Batch         string `protobuf:"bytes,8,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitRunRequest) Reset() {
@@ -1633,6 +1636,13 @@ func (x *SubmitRunRequest) GetOptions() *RunOptions {
 func (x *SubmitRunRequest) GetIdempotencyKey() string {
 	if x != nil {
 		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *SubmitRunRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
 	}
 	return ""
 }
@@ -4155,7 +4165,12 @@ type ListRunsRequest struct {
 	// Only runs that were submitted at this time or later; absent: all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=since,proto3" json:"since,omitempty"`
 	// Only runs with one of these words in the description, the names of the tasks or the error; empty: all.
-	Text          string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
+	// Only runs that this person or program submitted, and those that their tasks have started; "ann@laptop" finds those of
+	// "ann@laptop (unverified)", too. Empty: all.
+	Owner string `protobuf:"bytes,12,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Only runs of the batch of this name; empty: all.
+	Batch         string `protobuf:"bytes,13,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4263,6 +4278,20 @@ func (x *ListRunsRequest) GetSince() *timestamppb.Timestamp {
 func (x *ListRunsRequest) GetText() string {
 	if x != nil {
 		return x.Text
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
 	}
 	return ""
 }
@@ -5111,7 +5140,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
 	"\x11ListBlobsResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc7\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x87\x03\n" +
 	"\x10SubmitRunRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -5121,7 +5150,8 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12-\n" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\x123\n" +
 	"\aoptions\x18\x05 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
-	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKeyB\x0f\n" +
+	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
+	"\x05batch\x18\b \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batchB\x0f\n" +
 	"\x06source\x12\x05\xbaH\x02\b\x01\"\x85\x01\n" +
 	"\x11SubmitRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -5278,7 +5308,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
-	"definition\"\xce\x03\n" +
+	"definition\"\xa4\x04\n" +
 	"\x0fListRunsRequest\x12q\n" +
 	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
@@ -5293,7 +5323,9 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x06parent\x18\t \x01(\tR\x06parent\x120\n" +
 	"\x05since\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
-	"\x04text\x18\v \x01(\tR\x04text\"d\n" +
+	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
+	"\x05owner\x18\f \x01(\tR\x05owner\x12>\n" +
+	"\x05batch\x18\r \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\"d\n" +
 	"\x10ListRunsResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +

@@ -1,0 +1,69 @@
+package definition
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// MinPickupTimeout is the least time that a live node is given to pick up an attempt.
+const MinPickupTimeout = time.Second
+
+// RunDefaults are the settings of a fleet for definitions and runs that do not say otherwise. They are written into the
+// definition with which a run starts, or which is stored, so that a later setting changes no run that has begun.
+type RunDefaults struct {
+	// Timeout is the longest time that one attempt of a task may run, or 0 if there is no limit. A definition sets no limit
+	// for a task with "0".
+	Timeout time.Duration
+	// FailurePolicy is "continue" or "halt"; "" is "continue".
+	FailurePolicy string
+	// PickupTimeout is how long an attempt waits in the queue of its node before it is placed anew; 0 is 15 s.
+	PickupTimeout time.Duration
+}
+
+// Validate reports everything that is wrong with d.
+func (d RunDefaults) Validate() error {
+	var errs []error
+	if d.Timeout < 0 {
+		errs = append(errs, errors.New("Defaults.Timeout is negative"))
+	}
+	if d.FailurePolicy != "" && d.FailurePolicy != "continue" && d.FailurePolicy != "halt" {
+		errs = append(errs, errors.New("Defaults.FailurePolicy is neither continue nor halt"))
+	}
+	if d.PickupTimeout != 0 && d.PickupTimeout < MinPickupTimeout {
+		errs = append(errs, errors.New("Defaults.PickupTimeout is below 1 s"))
+	}
+	return errors.Join(errs...)
+}
+
+// FillDefinition writes the defaults into a checked definition.
+func (d RunDefaults) FillDefinition(def *v1.Definition) {
+	if def.FailurePolicy == "" {
+		def.FailurePolicy = d.FailurePolicy
+	}
+	if d.Timeout == 0 {
+		return
+	}
+	for _, task := range def.GetTasks() {
+		if task.GetTimeout() == "" && placed(task.GetType()) {
+			task.Timeout = d.Timeout.String()
+		}
+	}
+}
+
+// FillOptions returns the options of a run with the defaults in them. It does not change o, which may be nil.
+func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
+	if d.PickupTimeout == 0 || o.GetPickupTimeout() != nil {
+		return o
+	}
+	o = proto.CloneOf(o)
+	if o == nil {
+		o = &v1.RunOptions{}
+	}
+	o.PickupTimeout = durationpb.New(d.PickupTimeout)
+	return o
+}

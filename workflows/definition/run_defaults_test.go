@@ -1,0 +1,59 @@
+package definition
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// The fleet's defaults fill what a definition and options leave open, and change nothing that they say.
+func TestRunDefaultsFillWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	const document = `
+name: defaults
+tasks:
+  plain: { type: shell, spec: { command: x } }
+  own: { type: shell, spec: { command: x }, timeout: 5s }
+  endless: { type: shell, spec: { command: x }, timeout: 0 }
+  gate: { type: approval, spec: { message: "go?" } }
+  inner: { type: run, spec: { workflow: other } }
+`
+	d := RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute}
+	def, err := Parse("f.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.FillDefinition(def)
+	for task, want := range map[string]string{"plain": "1h0m0s", "own": "5s", "endless": "0", "gate": "", "inner": ""} {
+		if got := def.GetTasks()[task].GetTimeout(); got != want {
+			t.Errorf("%s has the time-out %q, want %q", task, got, want)
+		}
+	}
+	if def.GetFailurePolicy() != "halt" {
+		t.Errorf("the failure policy is %q", def.GetFailurePolicy())
+	}
+	if def, err = Parse("f.yaml", []byte("failurePolicy: continue\n"+document)); err != nil {
+		t.Fatal(err)
+	}
+	if d.FillDefinition(def); def.GetFailurePolicy() != "continue" {
+		t.Errorf("the failure policy of the definition becomes %q", def.GetFailurePolicy())
+	}
+	given := &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Second)}
+	if got := d.FillOptions(given); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout() == nil || given.GetPickupTimeout() != nil {
+		t.Errorf("%v becomes %v", given, got)
+	}
+	if got := d.FillOptions(nil); got.GetPickupTimeout().AsDuration() != time.Minute {
+		t.Errorf("no options become %v", got)
+	}
+	if got := d.FillOptions(&v1.RunOptions{PickupTimeout: durationpb.New(2 * time.Second)}); got.GetPickupTimeout().AsDuration() != 2*time.Second {
+		t.Errorf("the pick-up time-out of the options becomes %v", got)
+	}
+	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}} {
+		if bad.Validate() == nil {
+			t.Errorf("%+v is valid", bad)
+		}
+	}
+}
