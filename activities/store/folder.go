@@ -77,7 +77,7 @@ func (f *folder) put(ctx context.Context, key string, value []byte) error {
 		return err
 	}
 	path := f.path(key)
-	temp, err := writeTemporary(path, value)
+	temp, err := f.writeTemporary(path, value)
 	if err != nil {
 		return withoutPath(err)
 	}
@@ -89,11 +89,11 @@ func (f *folder) put(ctx context.Context, key string, value []byte) error {
 }
 
 // writeTemporary writes a value to a new file beside path and returns its name.
-func writeTemporary(path string, value []byte) (name string, err error) {
+func (f *folder) writeTemporary(path string, value []byte) (name string, err error) {
 	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+temporary
 	temp, err := os.CreateTemp(dir, pattern)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, dirMode); err != nil {
+		if err := f.makeDir(dir); err != nil {
 			return "", err
 		}
 		temp, err = os.CreateTemp(dir, pattern)
@@ -107,6 +107,28 @@ func writeTemporary(path string, value []byte) (name string, err error) {
 		return "", err
 	}
 	return temp.Name(), nil
+}
+
+// makeDir makes a directory of the folder, and those above it, but not the folder itself: it may have gone away since
+// it was looked for, and what is stored in its place is lost when it comes back.
+func (f *folder) makeDir(dir string) error {
+	above := filepath.Dir(dir)
+	if above == f.dir {
+		if err := f.present(); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(dir, dirMode)
+	if errors.Is(err, fs.ErrNotExist) && above != f.dir {
+		if err := f.makeDir(above); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, dirMode)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // readFile returns the bytes of a file; ErrNotFound when there is none.
@@ -210,7 +232,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 		return false, err
 	}
 	if strings.HasPrefix(key, requestsPrefix) { // of no run, and so in no journal
-		return link(f.path(key), value)
+		return f.link(f.path(key), value)
 	}
 	// What the bucket would escape in the name of the file is in no key of keys.go.
 	if err := CheckKey(key); err != nil {
@@ -232,16 +254,16 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	}
 	// A log has many chunks, and a journal is read as a whole.
 	if _, _, _, _, _, isLog := ParseLogChunkKey(key); isLog || !f.appends {
-		return link(path, value)
+		return f.link(path, value)
 	}
-	if err := os.MkdirAll(filepath.Dir(j.path), dirMode); err != nil {
+	if err := f.makeDir(filepath.Dir(j.path)); err != nil {
 		return false, err
 	}
 	writer := rand.Uint64()
 	if len(value) <= maxEntryBytes {
 		return j.add(writer, valueEntry, rest, value)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+	if err := f.makeDir(filepath.Dir(path)); err != nil {
 		return false, err
 	}
 	elsewhere := fmt.Sprintf("%s%s%016x", path, elsewhereTag, writer)
@@ -257,8 +279,8 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 
 // link links a finished file to its name, which succeeds for one of all the
 // processes that try.
-func link(path string, value []byte) (existed bool, err error) {
-	temp, err := writeTemporary(path, value)
+func (f *folder) link(path string, value []byte) (existed bool, err error) {
+	temp, err := f.writeTemporary(path, value)
 	if err != nil {
 		return false, err
 	}

@@ -43,7 +43,7 @@ func (b *bucket) identify(ctx context.Context) (string, error) {
 
 func (f *folder) identify(context.Context) (string, error) {
 	path := f.path(IdentityKey)
-	if _, err := link(path, []byte(uuid.NewString())); err != nil {
+	if _, err := f.link(path, []byte(uuid.NewString())); err != nil {
 		return "", err
 	}
 	value, err := os.ReadFile(path)
