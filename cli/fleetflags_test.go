@@ -66,7 +66,7 @@ func TestFoldersOfNode(t *testing.T) {
 		}
 		return n.configs(1)
 	}
-	nodes, err := configs("--scratch-dir", dir, "--local-temp-dir", dir, "--mount", dir+":/models/:ro")
+	nodes, err := configs("--scratch-dir", dir, "--temp-dir", dir, "--mount", dir+":/models/:ro")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestFoldersOfNode(t *testing.T) {
 	}{
 		{"must be a folder", []string{"--scratch-dir", file}},
 		{"must be a folder", []string{"--scratch-dir", filepath.Join(dir, "none")}},
-		{"--local-temp-dir", []string{"--local-temp-dir", filepath.Join(dir, "none")}},
+		{"--temp-dir", []string{"--temp-dir", filepath.Join(dir, "none")}},
 		{"two absolute paths", []string{"--mount", dir}},
 		{"two absolute paths", []string{"--mount", "models:/models"}},
 		{"is no folder", []string{"--mount", file + ":/models"}},

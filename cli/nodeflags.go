@@ -43,7 +43,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
 	f.StringVar(&n.scratchDir, "scratch-dir", "", "folder in which attempts get their private directories (default that for temporary files)")
-	f.StringVar(&n.localTempDir, "local-temp-dir", "", "folder in which attempts get the directories for their temporary files (default in their private ones)")
+	f.StringVar(&n.localTempDir, "temp-dir", "", "folder in which attempts get the directories for their temporary files (default in their private ones)")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
@@ -84,7 +84,7 @@ func (n *nodeFlags) configs(least int) ([]nodeConfig, error) {
 	if err := checkFolder("scratch-dir", n.scratchDir); err != nil {
 		return nil, err
 	}
-	if err := checkFolder("local-temp-dir", n.localTempDir); err != nil {
+	if err := checkFolder("temp-dir", n.localTempDir); err != nil {
 		return nil, err
 	}
 	gaming, err := n.gaming.rules()
@@ -130,7 +130,7 @@ func checkFolder(flag, dir string) error {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "local-temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}
 
 // refuseLocal refuses flags about nodes of this process.

@@ -139,12 +139,13 @@ func (f *faults) stopGateway() error {
 	return f.yard.thaw(name)
 }
 
-// takeStoreAway takes the store away from all gateways.
+// takeStoreAway takes the store away from all gateways. The next fault comes when what has ended meanwhile is recorded:
+// nobody can tell it of a worker that is killed before.
 func (f *faults) takeStoreAway() error {
 	if err := f.yard.hideStore(); err != nil {
 		return err
 	}
-	return errors.Join(f.yard.pause(f.outage()), f.yard.showStore())
+	return errors.Join(f.yard.pause(f.outage()), f.yard.showStore(), f.yard.pause(f.yard.Scale.Heartbeat))
 }
 
 func (f *faults) killServer() error {
