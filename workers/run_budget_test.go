@@ -312,18 +312,18 @@ func (h *handle) sent(execution string) int {
 }
 
 // No workflow task sends more than its budget, whatever the commands are: requests with large environments, answers of
-// local activities, and the state that goes to the next execution.
+// local activities, and the final status.
 func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{ScheduleBytes: 512 << 10, HistoryEvents: 1500}
+	limits := workflows.Limits{ScheduleBytes: 256 << 10}
 	y := own(t, ControlConfig{limits: limits})
 	large := strings.Repeat("x", 3000)
 	c := y.crew(t, script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
 	c.start("n")
 	def := &v1.Definition{Name: "budget", Tasks: map[string]*v1.TaskDefinition{"first": shellTask()}}
-	for i := range 120 {
+	for i := range 60 {
 		task := shellTask()
-		task.Env = map[string]string{"LARGE": strings.Repeat("\"", 6<<10)}
+		task.Env = map[string]string{"LARGE": strings.Repeat("\"", 2<<10)}
 		def.Tasks[fmt.Sprintf("env-%d", i)] = task
 		each := shellTask("first")
 		each.Foreach = structpb.NewStringValue(fmt.Sprintf("first.list.map(x, x + '%d')", i))
