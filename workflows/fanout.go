@@ -34,8 +34,8 @@ type remote struct {
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
 	haltReason      string // dag.ReasonHalt or dag.ReasonMaxFailures
-	// putBack are instances that were put back by hand and whose parts are not open again yet, and partial says that
-	// the task goes on for their sake: what else has ended stays as it is.
+	// putBack are instances that were put back by hand and whose parts are not open again yet. partial is true if only
+	// instances that were put back run again, and all others keep the state in which they ended.
 	putBack []int32
 	partial bool
 	// children are the child workflows of open parts, by the first instance; late are those that get an order once they

@@ -61,7 +61,7 @@ func (r *run) mayPutBack(m *remote, number int) error {
 // putInstanceBack has the part of an instance opened again, and its task go on if it has ended.
 func (r *run) putInstanceBack(m *remote, number int) {
 	m.putBack = append(m.putBack, int32(number))
-	r.events = append(r.events, dag.PutBack{Task: m.task}) // its end may be about to be told
+	r.events = append(r.events, dag.PutBack{Task: m.task}) // the event of its end may be queued
 }
 
 // putBackIn returns those of the instances from a number up to another that are to be put back.

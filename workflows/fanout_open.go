@@ -47,7 +47,7 @@ func (r *run) openParts(m *remote) {
 			break // nothing new starts
 		}
 		if before != nil && r.children.open[r.partID(before)] != nil {
-			return // it has reported its end, and is about to close
+			return // the child has reported its end and has not closed yet
 		}
 		o := opening{
 			from: from, to: to, concurrency: m.share(slot, limit, width), before: before,

@@ -95,8 +95,8 @@ func (r *run) report() {
 	}
 }
 
-// sendReport tells the run how the part stands. Temporal drops a signal whose sender continues as new in the same
-// workflow task, so the part does not before the run has what is for its context.
+// sendReport sends the run the state of the part. Temporal drops a signal whose sender continues as new in the same
+// workflow task, so the part continues as new only when every report with a context update has been delivered.
 func (r *run) sendReport() {
 	s, p := &r.reports, r.partReport()
 	if p.GetContextUpdate() != nil {
@@ -106,7 +106,7 @@ func (r *run) sendReport() {
 		if p.GetContextUpdate() != nil {
 			s.updates--
 		}
-		if f.Get(r.ctx, nil) != nil { // the run is no more
+		if f.Get(r.ctx, nil) != nil { // the run has ended
 			r.cancel("", runGone)
 		}
 	})
@@ -208,7 +208,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 	case !o.GetPaused() && r.admission.Paused():
 		r.resume(&v1.RunCommand{})
 	}
-	// The core has not been told of the order before, maybe, so it is told of each.
+	// An earlier order of this round may not have reached the core yet, so every order is passed on.
 	if o.GetHalt() {
 		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
 	} else {

@@ -51,7 +51,7 @@ func (r *run) start() dag.Decisions {
 	return r.core.Start(early...)
 }
 
-// startAgain continues what the execution before has left. Parts learn what is wanted of them now, and report.
+// startAgain continues the state that the previous execution left. Open parts get their current order, and report.
 func (r *run) startAgain() dag.Decisions {
 	decisions := r.core.Start()
 	r.haltParts(decisions.Halt)

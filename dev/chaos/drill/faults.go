@@ -139,8 +139,8 @@ func (f *faults) stopGateway() error {
 	return f.yard.thaw(name)
 }
 
-// takeStoreAway takes the store away from all gateways. The next fault comes when what has ended meanwhile is recorded:
-// nobody can tell it of a worker that is killed before.
+// takeStoreAway takes the store away from all gateways. It then gives workers time to record what ended during the outage:
+// a worker that is killed before loses that, and its tasks run again.
 func (f *faults) takeStoreAway() error {
 	if err := f.yard.hideStore(); err != nil {
 		return err

@@ -2617,7 +2617,7 @@ type TaskCarry struct {
 	Pace *Pace `protobuf:"bytes,20,opt,name=pace,proto3" json:"pace,omitempty"`
 	// Instances of a large fan-out that were put back by hand and whose parts are not open again yet.
 	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
-	// It goes on for the sake of instances that were put back: what else has ended stays as it is.
+	// Only the instances that were put back run again; all others keep the state in which they ended.
 	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
 	// A person has suspended it, and who and why, in one line; empty: nobody has.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
