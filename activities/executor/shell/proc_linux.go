@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 )
@@ -49,6 +50,12 @@ func readProcess(pid string) (process, error) {
 		return process{}, err
 	}
 	return parseStat(text)
+}
+
+// exited tells whether a child of this process has ended, waited for or not.
+func exited(pid int) bool {
+	p, err := readProcess(strconv.Itoa(pid))
+	return errors.Is(err, fs.ErrNotExist) || p.zombie
 }
 
 // parseStat reads the text of a stat file, see proc_pid_stat(5). The name in

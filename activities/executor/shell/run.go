@@ -155,7 +155,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	stops.Add(1)
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
-		r.stop()
+		r.stop(process.Pid)
 	})
 	sampler := newSampler(r.tree)
 
@@ -203,10 +203,11 @@ func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.P
 }
 
 // stop asks the processes to end, and ends them when the grace period or the
-// lease is over.
-func (r *running) stop() {
+// lease is over. A program that has ended by itself, and only waits to be
+// noticed, is not stopped: what it has done counts.
+func (r *running) stop(program int) {
 	r.mu.Lock()
-	if r.exited {
+	if r.exited || exited(program) {
 		r.mu.Unlock()
 		return
 	}

@@ -66,6 +66,30 @@ func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
 	}
 }
 
+func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
+	program := exec.Command("true")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for !exited(program.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	r := &running{attempt: executor.Attempt{Grace: time.Minute}, done: make(chan struct{})}
+	r.stop(program.Process.Pid) // terminates nothing: there is no tree
+	if !r.stopAt.IsZero() {
+		t.Error("a program is stopped that has ended by itself and was not waited for yet")
+	}
+	if err := program.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if !exited(program.Process.Pid) {
+		t.Error("a program that was waited for counts as running")
+	}
+	if exited(os.Getpid()) {
+		t.Error("this process counts as ended")
+	}
+}
+
 func TestPassNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"SSH_AUTH_SOCK": true, "AWS_*": true, "*": true, "_x1": true,

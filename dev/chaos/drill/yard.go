@@ -44,7 +44,7 @@ type Yard struct {
 	mu        sync.Mutex
 	processes map[string]*process
 	proxies   map[string]*Proxy
-	strikes   map[string][]time.Time // when a part was killed or stopped
+	strikes   map[string][]time.Time // when a part was killed, stopped, or drained of what it ran
 }
 
 // openYard makes the folder of a yard; parts are started by the scenario.
@@ -218,19 +218,20 @@ func (y *Yard) freeze(name string) error {
 
 func (y *Yard) thaw(name string) error { return y.process(name).signal(syscall.SIGCONT) }
 
-func (y *Yard) struck(name string) {
+func (y *Yard) struck(name string) { y.struckAt(name, time.Now()) }
+
+func (y *Yard) struckAt(name string, at time.Time) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.strikes[name] = append(y.strikes[name], time.Now())
+	y.strikes[name] = append(y.strikes[name], at)
 }
 
 // keepTime is the time that a worker may take, on a busy machine, to keep the
 // result of a task that has done its work.
 const keepTime = 3 * time.Second
 
-// diedWith says whether the worker of an execution was killed or stopped just
-// after it had done its work, or a little before: then there was nobody to keep
-// the result.
+// diedWith says whether the worker of an execution was killed, stopped or drained
+// just after it had done its work, or a little before: then nothing kept the result.
 func (y *Yard) diedWith(e execution) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
