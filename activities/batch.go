@@ -81,10 +81,6 @@ func batchKey(req *v1.ExecuteRequest) string {
 // What ends the batch as a whole ends the member that runs; those that have not started
 // are not in the answer. In the answer's state "completed" says that all had their turn.
 func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *supplies, before map[int32]answer) (*v1.ExecuteResponse, error) {
-	if a.confirm(ctx) != nil || !n.attempts.start(a) {
-		return stopped(ctx, nil), nil
-	}
-	a.claimFile.start()
 	b := n.newBatch(a)
 	w := &work{
 		node: n, attempt: a, supplies: s, gpus: n.gpus(a),

@@ -170,6 +170,11 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	default:
 		return moved("no_room", err.Error()), nil
 	}
+	// Whether the server still wants the attempt is asked while its input is read.
+	asking, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
+	confirmed := make(chan error, 1)
+	go func() { confirmed <- a.confirm(asking) }()
 	before, err := n.awaitAnswers(ctx, req, a.members)
 	if err != nil {
 		return stopped(ctx, nil), nil
@@ -185,7 +190,11 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 		return stopped(ctx, nil), nil
 	case err != nil:
 		return nil, err
-	case len(req.GetBatch()) > 0:
+	case <-confirmed != nil || !n.attempts.start(a):
+		return stopped(ctx, nil), nil
+	}
+	a.claimFile.start()
+	if len(req.GetBatch()) > 0 {
 		return n.runBatch(ctx, a, exec, s, before)
 	}
 	return n.run(ctx, a, exec, s)
@@ -203,10 +212,6 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *s
 	case err != nil || res != nil:
 		return res, err
 	}
-	if a.confirm(ctx) != nil || !n.attempts.start(a) {
-		return stopped(ctx, nil), nil
-	}
-	a.claimFile.start()
 	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
 	s.say(w.log)
 	if n.survivor(req.GetType()) != nil {
