@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -189,108 +187,6 @@ func checkChildrenEnd(t *testing.T, end func(*handle) error) {
 		t.Fatal(err)
 	}
 	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow, names.FanOutWorkflow) == 0 })
-}
-
-// Whatever somebody sends a workflow: it goes on, and can be asked.
-func TestSignalsOfTheWrongType(t *testing.T) {
-	t.Parallel()
-	limits := workflows.Limits{Instances: 5, PartInstances: 4}
-	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}})
-	c.start("n")
-	h := c.submit(c.input(`{name: odd, tasks: {each: {type: shell, spec: {command: x}, parallel: 8}}}`))
-	c.running("each")
-	signals := []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.AskSignal, "unknown"}
-	updates := []string{
-		names.RetryUpdate, names.PauseTaskUpdate, names.ResumeTaskUpdate, names.HoldUpdate, names.ReleaseUpdate, names.CancelTaskUpdate,
-		names.KillTaskUpdate, names.ApproveUpdate, names.RejectUpdate,
-	}
-	part := h.child(0, "each", 0).id
-	for _, id := range []string{h.id, part} {
-		for _, arg := range []any{"text", 7, []int{1}} { // an object is obeyed, whatever its fields
-			for _, name := range []string{names.PauseUpdate, names.ResumeUpdate} {
-				if err := c.updateBy(id, name, arg); err == nil {
-					t.Errorf("%s takes %s with %v", id, name, arg)
-				}
-			}
-		}
-		for _, arg := range []any{nil, "text", 7, []int{1}, map[string]any{"task": 3}, map[string]any{"task": "none", "from": 0, "over": true}} {
-			for _, name := range signals {
-				if err := c.conn.SignalWorkflow(t.Context(), id, "", name, arg); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, name := range updates {
-				if err := c.updateBy(id, name, arg); err == nil {
-					t.Errorf("%s takes %s with %v", id, name, arg)
-				}
-			}
-			for _, query := range []string{names.StatusQuery, names.EventsQuery, names.InstancesQuery} {
-				_, _ = c.conn.QueryWorkflow(t.Context(), id, "", query, arg)
-			}
-		}
-	}
-	eventually(t, "the run can be asked", func() bool { return h.status(&v1.StatusRequest{}).GetRun().GetState() == "running" })
-	c.fake.Release("each")
-	want(t, h.wait(), "completed", map[string]string{"each": "completed"})
-	for _, id := range []string{h.id, part} {
-		c.checkNoTaskFailed(id)
-	}
-}
-
-// checkNoTaskFailed checks that no workflow task of an execution has failed.
-func (c *crew) checkNoTaskFailed(id string) {
-	c.t.Helper()
-	for _, e := range (&handle{crew: c, id: id}).history("") {
-		failed := e.GetWorkflowTaskFailedEventAttributes()
-		if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal has come as it closed
-			c.t.Errorf("a workflow task of %s failed: %v", id, e)
-		}
-	}
-}
-
-// The workflows of a node, of a lock and of the owner of the placement queue survive such messages, too.
-func TestMessagesOfTheWrongTypeToTheFleet(t *testing.T) {
-	t.Parallel()
-	c := own(t, ControlConfig{}).crew(t, script{"a": {{Block: true}}})
-	node := c.start("n").cfg.Name
-	h := c.submit(c.input(`{name: locked, tasks: {a: {type: shell, spec: {command: x}, mutex: odd},
-		b: {type: shell, spec: {command: x}, mutex: odd}}}`))
-	c.running("a")
-	all := []string{names.NodeWorkflowID(node), names.LockWorkflowID(names.TaskLock("odd")), names.OwnerWorkflowID}
-	for _, id := range all {
-		for _, arg := range []any{"text", 7, []int{1}} { // an object is obeyed, whatever its fields
-			for _, name := range []string{names.AskSignal, names.CancelSignal, names.GrantedSignal, names.PartSignal, names.OrderSignal, "unknown"} {
-				for _, arg := range []any{arg, map[string]any{"claim": "x", "name": []int{1}, "requests": arg}} {
-					if err := c.conn.SignalWorkflow(t.Context(), id, "", name, arg); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			for _, name := range []string{names.RegisterUpdate, names.LeaveUpdate, names.DrainUpdate, names.RemoveUpdate, names.RetryUpdate} {
-				if err := c.updateBy(id, name, arg); err == nil {
-					t.Errorf("%s takes %s with %v", id, name, arg)
-				}
-			}
-			_ = c.updateBy(id, names.UndrainUpdate, arg) // it reads no argument
-			_, _ = c.conn.QueryWorkflow(t.Context(), id, "", names.StatusQuery, arg)
-		}
-	}
-	c.fake.Release("a")
-	want(t, h.wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
-	for _, id := range all {
-		c.checkNoTaskFailed(id)
-	}
-}
-
-// updateBy sends an update and returns how it was answered.
-func (c *crew) updateBy(id, name string, arg any) error {
-	update, err := c.conn.UpdateWorkflow(c.t.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = update.Get(c.t.Context(), nil)
-	}
-	return err
 }
 
 // sent returns the most bytes that one workflow task of an execution has sent, as its history has them.

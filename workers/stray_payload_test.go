@@ -1,0 +1,140 @@
+package workers
+
+import (
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// strayPayload is an argument that no client of Switchyard sends.
+type strayPayload struct {
+	*commonpb.Payload
+	// isMessage tells that a handler may read the payload, as a message without a known field.
+	isMessage bool
+}
+
+func (p strayPayload) raw() converter.RawValue { return converter.NewRawValue(p.Payload) }
+
+// realMessages are the arguments of signals, updates and queries. Wrong fields of a name that is not here are those of any
+// of them.
+var realMessages = map[string]proto.Message{
+	names.AskSignal:       &v1.LockRequest{},
+	names.GrantedSignal:   &v1.Granted{},
+	names.PartSignal:      &v1.PartReport{},
+	names.OrderSignal:     &v1.PartOrder{},
+	names.RetryUpdate:     &v1.RetryTaskRequest{},
+	names.PauseUpdate:     &v1.RunCommand{},
+	names.ResumeUpdate:    &v1.RunCommand{},
+	names.HoldUpdate:      &v1.TaskCommand{},
+	names.RegisterUpdate:  &v1.NodeRegistration{},
+	names.LeaveUpdate:     &v1.NodeInput{},
+	names.DrainUpdate:     &v1.NodeDrain{},
+	names.StatusQuery:     &v1.StatusRequest{},
+	names.EventsQuery:     &v1.EventsRequest{},
+	names.InstancesQuery:  &v1.InstancesRequest{},
+	names.ExplainWorkflow: &v1.ExplainRequest{},
+}
+
+// straysDrawn is the number of payloads that are drawn for one name.
+const straysDrawn = 10
+
+// drawStrayPayloads returns payloads for a name. They are drawn before anything is sent, so that a failure is not shrunk
+// against a server.
+func drawStrayPayloads(t *testing.T, name string) []strayPayload {
+	t.Helper()
+	gen := strayPayloads(name)
+	var all []strayPayload
+	rapid.Check(t, func(t *rapid.T) { all = append(all, gen.Draw(t, name)) })
+	return all[:min(straysDrawn, len(all))]
+}
+
+func strayPayloads(name string) *rapid.Generator[strayPayload] {
+	encoding := rapid.SampledFrom([]string{
+		converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON, converter.MetadataEncodingProto, converter.MetadataEncodingBinary,
+		converter.MetadataEncodingNil, "unknown", "",
+	})
+	message := rapid.Map(rapid.SampledFrom(messageNames()), func(other string) proto.Message { return realMessages[other] })
+	if known := realMessages[name]; known != nil {
+		message = rapid.Just(known)
+	}
+	return rapid.OneOf(
+		rapid.Map(rapid.OneOf(scalars(), lists()), func(v any) strayPayload { return strayPayload{Payload: jsonPayload(v)} }),
+		rapid.Map(objects(), func(v any) strayPayload { return strayPayload{jsonPayload(v), true} }),
+		rapid.Just(strayPayload{jsonPayload(nil), true}),
+		rapid.Just(strayPayload{&commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingNil)}}, true}),
+		rapid.Custom(func(t *rapid.T) strayPayload {
+			p := jsonPayload(wrongFields(t, message.Draw(t, "message").ProtoReflect().Descriptor()))
+			if rapid.Bool().Draw(t, "protojson") {
+				p.Metadata[converter.MetadataEncoding] = []byte(converter.MetadataEncodingProtoJSON)
+			}
+			return strayPayload{Payload: p}
+		}),
+		rapid.Custom(func(t *rapid.T) strayPayload {
+			e := encoding.Draw(t, "encoding")
+			// 0xff begins neither JSON nor a protobuf message.
+			data := append([]byte{0xff}, rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")...)
+			return strayPayload{&commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(e)}, Data: data}, e == converter.MetadataEncodingNil}
+		}),
+	)
+}
+
+func messageNames() []string { return sortedKeys(realMessages) }
+
+func jsonPayload(v any) *commonpb.Payload {
+	p, err := converter.NewJSONPayloadConverter().ToPayload(v)
+	if err != nil {
+		panic(err) // only what JSON can hold is drawn
+	}
+	return p
+}
+
+func scalars() *rapid.Generator[any] {
+	return rapid.OneOf(
+		rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(), rapid.Bool().AsAny())
+}
+
+func lists() *rapid.Generator[any] {
+	return rapid.SliceOfN(rapid.OneOf(scalars(), rapid.SliceOfN(scalars(), 0, 3).AsAny()), 0, 5).AsAny()
+}
+
+// objects have no field of a message: all names of fields are in lower case.
+func objects() *rapid.Generator[any] {
+	inner := rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists()), 0, 4)
+	return rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists(), inner.AsAny()), 0, 5).AsAny()
+}
+
+// wrongFields draws an object with at least one field of the message, each with a value of another type.
+func wrongFields(t *rapid.T, of protoreflect.MessageDescriptor) map[string]any {
+	var typed []protoreflect.FieldDescriptor
+	for i := range of.Fields().Len() {
+		f := of.Fields().Get(i)
+		if f.Message() == nil || f.Message().FullName() != "google.protobuf.Value" { // which is of any type
+			typed = append(typed, f)
+		}
+	}
+	wrong := map[string]any{}
+	for _, f := range rapid.SliceOfNDistinct(rapid.SampledFrom(typed), 1, len(typed), rapid.ID).Draw(t, "fields") {
+		wrong[string(f.Name())] = wrongValue(f).Draw(t, string(f.Name()))
+	}
+	return wrong
+}
+
+func wrongValue(f protoreflect.FieldDescriptor) *rapid.Generator[any] {
+	number, list, object := rapid.Float64Range(0.1, 0.9).AsAny(), rapid.Just[any]([]any{"x", 1}), rapid.Just[any](map[string]any{"x": []any{1}})
+	switch {
+	case f.IsList():
+		return rapid.OneOf(number, object)
+	case f.IsMap(), f.Message() != nil:
+		return rapid.OneOf(number, list)
+	case f.Kind() == protoreflect.StringKind, f.Kind() == protoreflect.BoolKind:
+		return rapid.OneOf(number, list, object)
+	}
+	return rapid.OneOf(rapid.Just[any]("text"), list, object)
+}
