@@ -26,6 +26,7 @@ type taskSpec struct {
 	Retry       map[string]any    `json:"retry,omitempty"`
 	Condition   string            `json:"condition,omitempty"`
 	Parallel    int               `json:"parallel,omitempty"`
+	ForEach     string            `json:"foreach,omitempty"`
 	Batch       any               `json:"batch,omitempty"`
 	Mutex       string            `json:"mutex,omitempty"`
 	Semaphore   map[string]any    `json:"semaphore,omitempty"`

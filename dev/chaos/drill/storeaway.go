@@ -66,7 +66,7 @@ func (y *Yard) storeOutage(begin, end func() error) error {
 	if err != nil {
 		return errors.Join(err, <-retried)
 	}
-	told := y.awaitProblems(runs.conditions, runs.end, runs.child, runs.long)
+	told := y.awaitProblems(runs.conditions, runs.fanOut, runs.end, runs.child, runs.long)
 	if told == nil {
 		told = y.pause(y.Scale.Outage - time.Since(gone))
 	}
@@ -89,13 +89,17 @@ func (y *Yard) storeOutage(begin, end func() error) error {
 // startOutageRuns starts the runs and waits until each is where the outage is to find it.
 func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 	output := `printf 'word=yes\nfill=%040000d\n' 0 > "$SWITCHYARD_OUTPUT"`
+	items := `printf '{"items": ["%01000d", 1, 2, 3, 4, 5, 6, 7, 8, 9], "fill": "%040000d"}' 0 0 > "$SWITCHYARD_OUTPUT"`
 	conditions := y.crowd("conditions", 1, job{last: output})
 	conditions.Tasks["gate"] = y.task(job{gate: gate})
 	after := y.task(job{after: []string{"t0", "gate"}})
 	after.Condition = "parent.t0.output.word == 'yes'"
 	conditions.Tasks["after"] = after
+	// What it fans out over is too large to travel with an answer.
+	each := y.task(job{after: []string{"items", "gate"}})
+	each.ForEach = "parent.items.output.items"
 	fanOut := definition{Name: "fan-out", Tasks: map[string]taskSpec{
-		"gate": y.task(job{gate: gate}), "each": y.task(job{after: []string{"gate"}, instances: 20}),
+		"items": y.task(job{last: items}), "gate": y.task(job{gate: gate}), "each": each,
 		"large": y.task(job{after: []string{"each"}, last: output}), "last": y.task(job{after: []string{"large"}}),
 	}}
 	// What the instances print fills the history past the bound at which the run continues as new.
@@ -128,7 +132,7 @@ func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 	if r, err := y.awaitEnd(runs.failed); err != nil || r.State != "failed" {
 		return nil, errors.Join(err, fmt.Errorf("run %s has not failed", runs.failed))
 	}
-	return &runs, y.eventually("the child runs, and what the condition reads is there", func() (bool, error) {
+	return &runs, y.eventually("the child runs, and what the condition and the fan-out read is there", func() (bool, error) {
 		r, err := y.get(runs.parent)
 		if err != nil {
 			return false, err
@@ -137,9 +141,13 @@ func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 		if err != nil {
 			return false, err
 		}
+		over, err := y.get(runs.fanOut)
+		if err != nil {
+			return false, err
+		}
 		runs.child = r.Tasks["child"].ChildRun
 		n, err := y.started(runs.child, []string{"work"}, "")
-		return n == 1 && read.Tasks["t0"].State == "completed", err
+		return n == 1 && read.Tasks["t0"].State == "completed" && over.Tasks["items"].State == "completed", err
 	})
 }
 
