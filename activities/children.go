@@ -80,24 +80,29 @@ func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.Prepa
 	if req.GetRun() != nil {
 		home = names.Home(req.GetRun().GetRunId(), req.GetRun().GetChain())
 	}
-	prepared.Input, err = c.stored(ctx, home, prepared.GetInput())
+	prepared.Input, err = saveInput(ctx, c.Store, home, prepared.GetInput())
 	return prepared, err
 }
 
-// stored stores the input of a child of a run and returns it by reference.
-func (c *Children) stored(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+// saveInput stores the input of a workflow under a home and returns it by reference.
+func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(in)
 	if err != nil {
-		return nil, refused(fmt.Errorf("encode the input of a child of %s: %w", home, err))
+		return nil, refused(fmt.Errorf("encode the input of a run of %s: %w", home, err))
 	}
 	key := store.InputKey(home, store.Digest(data))
-	if err := c.Store.PutMessage(ctx, key, in); err != nil {
+	if err := st.PutMessage(ctx, key, in); err != nil {
 		return nil, err
 	}
 	return &v1.RunInput{Stored: key, Generation: in.GetGeneration()}, nil
 }
 
-// LoadInput returns the input of a workflow that Prepare has stored, packed when it is large.
+// SaveInput stores what a run was started with, for the next execution of its workflow, and returns it by reference.
+func (c *Control) SaveInput(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+	return saveInput(ctx, c.Store, home, in)
+}
+
+// LoadInput returns the input of a workflow that was stored, packed when it is large.
 func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, error) {
 	var in v1.RunInput
 	if err := load(ctx, c.Store, key, &in); err != nil {

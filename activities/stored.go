@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
@@ -20,8 +21,9 @@ const (
 )
 
 // LoadWorkflow returns what a run is to be started with that was started with the name of a stored workflow: its
-// definition as it is stored now, packed when it is large, and the input with its defaults.
-func (c *Children) LoadWorkflow(ctx context.Context, in *v1.RunInput) (*v1.RunInput, error) {
+// definition as it is stored now and the input with its defaults, by reference to where the run keeps what it stores
+// when they are large.
+func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	name := in.GetWorkflow()
 	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
 		return nil, final(badInputError, fmt.Errorf("the run was started with a definition and with the name of a workflow, %s; give one of them", strconv.Quote(name)))
@@ -46,7 +48,14 @@ func (c *Children) LoadWorkflow(ctx context.Context, in *v1.RunInput) (*v1.RunIn
 	if whole.References, err = definition.References(def); err != nil {
 		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
 	}
-	return whole, definition.Pack(whole)
+	text, err := protojson.Marshal(whole)
+	if err != nil {
+		return nil, final(badInputError, fmt.Errorf("the input of workflow %s is no JSON: %w", name, err))
+	}
+	if len(text) > definition.MaxAnswerBytes {
+		return saveInput(ctx, c.Store, home, whole)
+	}
+	return whole, nil
 }
 
 // final is an error that another call would not change.

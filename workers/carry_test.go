@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -93,6 +94,29 @@ func TestContinueAsNew(t *testing.T) {
 		t.Errorf("the run\nin one execution: %v\nin several:       %v", a, b)
 	}
 	want(t, split, "failed", map[string]string{"dead00": "dead_letter exit_code", "excused19": "dead_letter", "last19": "completed"})
+}
+
+// A large definition is stored once, and not sent with each execution.
+func TestLargeDefinitionContinuesByReference(t *testing.T) {
+	t.Parallel()
+	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"t0": shellTask()}}
+	for i := range 30 {
+		def.Tasks[fmt.Sprintf("t%d", i+1)] = shellTask(fmt.Sprintf("t%d", i))
+	}
+	def.Tasks["t0"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
+	c := own(t, ControlConfig{limits: shortHistory(100)}).crew(t, script{})
+	c.start("n")
+	h := c.submit(c.inputOf(def))
+	want(t, h.wait(), "completed", map[string]string{"t0": "completed", "t30": "completed"})
+	executions := h.executions()
+	if len(executions) < 3 {
+		t.Fatalf("the run took %d executions, want several", len(executions))
+	}
+	for _, id := range executions[:len(executions)-1] { // from the newest on
+		if size := proto.Size(h.history(id)[0].GetWorkflowExecutionStartedEventAttributes().GetInput()); size > 64<<10 {
+			t.Errorf("an execution was started with %d bytes", size)
+		}
+	}
 }
 
 // comparable is a run without what differs from one time to the next, and with

@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/fake"
@@ -162,6 +163,19 @@ func (c *crew) startByName(id string, input map[string]any) *handle {
 		c.t.Fatal(err)
 	}
 	return &handle{crew: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, ""), chain: run.GetRunID()}
+}
+
+// What is too large for the answer of a local activity reaches the run by reference.
+func TestLargeStoredWorkflowByName(t *testing.T) {
+	t.Parallel()
+	c := shared(t).crew(t, script{})
+	c.start("n")
+	name := c.keep("only", fmt.Sprintf("defaults: {env: {TEXT: %s}},", strings.Repeat("x", 300<<10)))
+	h := c.startByName(names.NewRunID("byname"), map[string]any{"workflow": name})
+	want(t, h.wait(), "completed", map[string]string{"only": "completed"})
+	if size := proto.Size(h.history("")[0]); size > 8<<10 {
+		t.Errorf("the execution that has the definition was started with %d bytes", size)
+	}
 }
 
 // A run that is started in Temporal with the name of a stored workflow reads the definition itself, and keeps it when

@@ -90,6 +90,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.AskLocksActivity:       locks.Ask,
 		names.HoldersActivity:        locks.Holders,
 		names.PrepareActivity:        children.Prepare,
+		names.SaveInputActivity:      control.SaveInput,
 		names.LoadInputActivity:      control.LoadInput,
 		names.LoadWorkflowActivity:   children.LoadWorkflow,
 		names.ChildRunEndsActivity:   children.Ends,

@@ -30,7 +30,7 @@ const (
 // answerCharge is for the recorded answer of a local activity. Most name what they have stored.
 func answerCharge(activity string) int {
 	switch activity {
-	case names.EvaluateActivity, names.LoadCarryActivity, names.ReopenActivity:
+	case names.EvaluateActivity, names.LoadCarryActivity, names.LoadInputActivity, names.LoadWorkflowActivity, names.ReopenActivity:
 		return definition.MaxAnswerBytes
 	}
 	return commandCharge

@@ -30,8 +30,15 @@ func (r *run) continueAsNew() error {
 	if r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
+	next, err := r.nextInput()
+	if err != nil {
+		return err
+	}
+	if next == nil || r.isOvertaken() {
+		return nil
+	}
 	carry := r.carry()
-	if proto.Size(carry)+proto.Size(r.received.GetDefinition())+proto.Size(r.received.GetInput())+len(r.received.GetPacked()) > maxCarryBytes {
+	if proto.Size(carry)+proto.Size(next) > maxCarryBytes {
 		var stored v1.RunCarry
 		err := r.mustNow("save its state", names.SaveCarryActivity, &stored,
 			r.home(), r.in.GetGeneration(), r.execution(), carry)
@@ -53,16 +60,17 @@ func (r *run) continueAsNew() error {
 	if r.isOvertaken() {
 		return nil
 	}
-	next := &v1.RunInput{Stored: r.received.GetStored(), Generation: r.in.GetGeneration(), Chain: r.chain, Carry: carry}
-	if next.Stored == "" {
-		next = r.nextInput(carry)
-	}
+	next.Carry = carry
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
 }
 
-// nextInput returns the input of the next execution where that of this one was not stored.
-func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
-	return &v1.RunInput{
+// nextInput returns the input of the next execution, without its state: by reference when it is large. It returns nil
+// if something has happened meanwhile.
+func (r *run) nextInput() (*v1.RunInput, error) {
+	if key := r.received.GetStored(); key != "" {
+		return &v1.RunInput{Stored: key, Generation: r.in.GetGeneration(), Chain: r.chain}, nil
+	}
+	next := &v1.RunInput{
 		Definition:  r.received.GetDefinition(),
 		Input:       r.received.GetInput(),
 		References:  r.received.GetReferences(),
@@ -76,9 +84,21 @@ func (r *run) nextInput(carry *v1.RunCarry) *v1.RunInput {
 		Depth:       r.in.GetDepth(),
 		By:          r.in.GetBy(),
 		Batch:       r.in.GetBatch(),
-		Carry:       carry,
 		Chain:       r.chain,
 	}
+	if proto.Size(next) <= maxCarryBytes/2 {
+		return next, nil
+	}
+	var stored v1.RunInput
+	err := r.mustNow("save what it was started with", names.SaveInputActivity, &stored, r.home(), next)
+	if errors.Is(err, errInterrupted) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("save what the run was started with: %w", err)
+	}
+	stored.Chain = r.chain
+	return &stored, nil
 }
 
 // takeBackRequests takes back the requests for nodes and locks that the next execution
@@ -115,7 +135,7 @@ func (r *run) isOvertaken() bool {
 // carry is the run as the next execution needs it.
 func (r *run) carry() *v1.RunCarry {
 	c := r.board.carry(r.core)
-	c.Cancelled = r.core.Cancelled()
+	c.Cancelled, c.CancelledBy = r.core.Cancelled(), r.cancelledBy
 	c.EventParts, c.NextEvent = r.log.parts, r.log.first+int64(len(r.log.kept))
 	if r.in.GetPart() != nil {
 		c.HaltReason = r.core.GroupHalted(0)
@@ -177,7 +197,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		return err
 	}
 	r.board = newBoard(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
-	r.board.run.SubmittedBy = carry.GetSubmittedBy()
+	r.board.run.SubmittedBy, r.cancelledBy = carry.GetSubmittedBy(), carry.GetCancelledBy()
 	r.board.revision = max(r.board.revision, carry.GetRevision())
 	r.board.log.parts, r.board.log.first = carry.GetEventParts(), carry.GetNextEvent()
 	r.board.grow(r.core)

@@ -90,8 +90,12 @@ func TestNextInputForgetsNoField(t *testing.T) {
 	received := &v1.RunInput{}
 	prototest.Fill(received)
 	r := &run{in: received, received: received, chain: "chain"}
-	next := r.nextInput(&v1.RunCarry{Cancelled: true})
-	if missing := prototest.Missing(next, "retry", "again", "workflow", "stored"); len(missing) > 0 {
+	received.Stored = ""
+	next, err := r.nextInput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := prototest.Missing(next, "retry", "again", "workflow", "stored", "carry"); len(missing) > 0 {
 		t.Errorf("the input has no %v", missing)
 	}
 }

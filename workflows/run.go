@@ -303,7 +303,7 @@ func (r *run) gather() {
 // cancel has the whole run cancelled, by someone if that is known. The first reason counts.
 func (r *run) cancel(who, why string) {
 	if !r.cancelled {
-		r.cancelled, r.cancelledBy = true, who
+		r.cancelled, r.cancelledBy = true, cmp.Or(r.cancelledBy, who)
 		r.events = append(r.events, dag.Cancel{Error: why})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -17,11 +18,11 @@ import (
 func (r *run) beginStored() error {
 	r.readAttributes()
 	var whole v1.RunInput
-	if err := r.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, r.received); err != nil {
+	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
+	if err := r.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
 		return r.unfit("bad_definition", errors.New(causeOf(err)))
 	}
-	r.charge(2 * len(whole.GetPacked())) // the answer, in base64
-	r.charge(2 * len(whole.GetPacked())) // the input of the next execution
+	r.charge(definition.MaxAnswerBytes) // the input of the next execution
 	if r.cancelRequested() {
 		r.endAttributes("cancelled", "")
 		return temporal.NewCanceledError()

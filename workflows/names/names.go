@@ -41,6 +41,7 @@ const (
 	AskLocksActivity       = "AskLocks"
 	HoldersActivity        = "Holders"
 	PrepareActivity        = "Prepare"
+	SaveInputActivity      = "SaveInput"
 	LoadInputActivity      = "LoadInput"
 	LoadWorkflowActivity   = "LoadWorkflow"
 	ChildRunEndsActivity   = "ChildRunEnds"

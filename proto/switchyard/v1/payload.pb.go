@@ -1154,7 +1154,9 @@ type RunCarry struct {
 	// Who submitted the run; empty: not known.
 	SubmittedBy string `protobuf:"bytes,15,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
 	// Number of the next event.
-	NextEvent     int64 `protobuf:"varint,16,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
+	NextEvent int64 `protobuf:"varint,16,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
+	// Who had the run cancelled; empty: it was not, or that is not known.
+	CancelledBy   string `protobuf:"bytes,17,opt,name=cancelled_by,json=cancelledBy,proto3" json:"cancelled_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1299,6 +1301,13 @@ func (x *RunCarry) GetNextEvent() int64 {
 		return x.NextEvent
 	}
 	return 0
+}
+
+func (x *RunCarry) GetCancelledBy() string {
+	if x != nil {
+		return x.CancelledBy
+	}
+	return ""
 }
 
 // ReopenRequest asks for the state from which an ended run goes on.
@@ -7497,7 +7506,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xaa\x05\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xcd\x05\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -7520,7 +7529,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"haltReason\x12!\n" +
 	"\fsubmitted_by\x18\x0f \x01(\tR\vsubmittedBy\x12\x1d\n" +
 	"\n" +
-	"next_event\x18\x10 \x01(\x03R\tnextEvent\x1aR\n" +
+	"next_event\x18\x10 \x01(\x03R\tnextEvent\x12!\n" +
+	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
