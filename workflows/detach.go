@@ -213,8 +213,8 @@ func (r *run) carryAttempts(c *v1.RunCarry) {
 func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
 	h := &v1.HandedOver{
 		Lead: name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
-		Began: timestamppb.New(att.began), LeaseUntil: timestamppb.New(att.leaseUntil),
-		Gpus: att.gpus, NumaNode: att.numaNode,
+		LeaseUntil: timestamppb.New(att.leaseUntil),
+		Gpus:       att.gpus, NumaNode: att.numaNode,
 	}
 	for _, m := range att.members {
 		h.Members = append(h.Members, name(m))
@@ -229,7 +229,7 @@ func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
 			task: lead, claim: h.GetClaim(), node: h.GetNode(), queue: h.GetQueue(), incarnation: h.GetIncarnation(),
 			gpus: h.GetGpus(), numaNode: h.NumaNode,
 		},
-		members: members, detached: true, began: h.GetBegan().AsTime(), leaseUntil: h.GetLeaseUntil().AsTime(),
+		members: members, detached: true, leaseUntil: h.GetLeaseUntil().AsTime(),
 	}
 }
 

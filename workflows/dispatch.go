@@ -18,7 +18,6 @@ import (
 type attempt struct {
 	assignment
 	members []int
-	began   time.Time
 	cancel  workflow.CancelFunc
 	stopped map[int]bool // members that are not wanted any more; nil: none
 	// steered says that its node has been asked for something and has not answered, and
@@ -127,7 +126,7 @@ func (r *run) stopUnstarted(i int) {
 }
 
 func (r *run) execute(a assignment, members []int, req *v1.ExecuteRequest) {
-	att := &attempt{assignment: a, members: members, began: workflow.Now(r.ctx)}
+	att := &attempt{assignment: a, members: members}
 	for _, m := range members {
 		r.attempts[m] = att
 	}
@@ -166,7 +165,9 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	r.release(att.task, att.claim, outcome)
 	r.leave(att.unit)
 	if group := r.core.Group(att.members[0]); group >= 0 {
-		r.admission.Observe(group, len(ends), now.Sub(att.began))
+		if n, took := worked(ends); n > 0 {
+			r.admission.Observe(group, n, took)
+		}
 	}
 	for _, end := range ends {
 		r.ended(end, now)

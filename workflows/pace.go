@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -34,4 +36,17 @@ func (m *remote) pace() *v1.Pace {
 		}
 	}
 	return nil
+}
+
+// worked returns how many of the attempts that have ended say when they started and ended, and how long they took
+// together. Only their nodes' clocks count: a wait for the server or for this workflow would make a unit look long, and
+// smaller ones wait more often.
+func worked(ends []dispatchEnd) (n int, took time.Duration) {
+	for _, end := range ends {
+		if from, to := end.res.GetStartedAt(), end.res.GetCompletedAt(); from != nil && to != nil {
+			n++
+			took += to.AsTime().Sub(from.AsTime())
+		}
+	}
+	return n, took
 }

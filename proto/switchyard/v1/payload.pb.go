@@ -2844,14 +2844,12 @@ type HandedOver struct {
 	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Start of the node's worker that has it.
 	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When it was dispatched.
-	Began *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=began,proto3" json:"began,omitempty"`
 	// Nothing of it can run after that unless it was adopted.
-	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	// Indices of the GPUs that it has.
-	Gpus []int32 `protobuf:"varint,9,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	Gpus []int32 `protobuf:"varint,8,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
 	// NUMA node that it is bound to; absent: none.
-	NumaNode      *int32 `protobuf:"varint,10,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	NumaNode      *int32 `protobuf:"varint,9,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2926,13 +2924,6 @@ func (x *HandedOver) GetIncarnation() string {
 		return x.Incarnation
 	}
 	return ""
-}
-
-func (x *HandedOver) GetBegan() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Began
-	}
-	return nil
 }
 
 func (x *HandedOver) GetLeaseUntil() *timestamppb.Timestamp {
@@ -7656,7 +7647,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
 	"childFirst\x12\x12\n" +
-	"\x04left\x18\x17 \x03(\tR\x04left\"\xcf\x02\n" +
+	"\x04left\x18\x17 \x03(\tR\x04left\"\x9d\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -7664,13 +7655,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\tR\amembers\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x14\n" +
 	"\x05queue\x18\x05 \x01(\tR\x05queue\x12 \n" +
-	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x120\n" +
-	"\x05began\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05began\x12;\n" +
-	"\vlease_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x12;\n" +
+	"\vlease_until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"leaseUntil\x12\x12\n" +
-	"\x04gpus\x18\t \x03(\x05R\x04gpus\x12 \n" +
-	"\tnuma_node\x18\n" +
-	" \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
+	"\x04gpus\x18\b \x03(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\t \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
 	"\n" +
 	"_numa_node\"}\n" +
 	"\fSteerRequest\x12\x15\n" +
@@ -8276,113 +8265,112 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	33,  // 52: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	8,   // 53: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	3,   // 54: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	107, // 55: switchyard.v1.HandedOver.began:type_name -> google.protobuf.Timestamp
-	107, // 56: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	66,  // 57: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	104, // 58: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	66,  // 59: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	39,  // 60: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	93,  // 61: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	56,  // 62: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	53,  // 63: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	103, // 64: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	103, // 65: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	104, // 66: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	106, // 67: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	41,  // 68: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	42,  // 69: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 70: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	103, // 71: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	10,  // 72: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	44,  // 73: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 74: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	46,  // 75: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	107, // 76: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	47,  // 77: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	49,  // 78: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	52,  // 79: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	77,  // 80: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	112, // 81: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	112, // 82: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	55,  // 83: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 84: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	103, // 85: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	103, // 86: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	58,  // 87: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 88: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	59,  // 89: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	103, // 90: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	107, // 91: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	77,  // 92: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	59,  // 93: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	62,  // 94: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	63,  // 95: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	103, // 96: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	65,  // 97: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	66,  // 98: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	113, // 99: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	114, // 100: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	107, // 101: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	104, // 102: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	115, // 103: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	68,  // 104: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	69,  // 105: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	72,  // 106: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	103, // 107: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	94,  // 108: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	103, // 109: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	76,  // 110: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	114, // 111: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	104, // 112: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	106, // 113: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 114: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	95,  // 115: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 116: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	75,  // 117: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	74,  // 118: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	76,  // 119: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	96,  // 120: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	106, // 121: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	75,  // 122: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	103, // 123: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	55,  // 124: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	112, // 125: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	107, // 126: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	107, // 127: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	107, // 128: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	75,  // 129: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 130: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	112, // 131: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	75,  // 132: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	107, // 133: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	75,  // 134: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 135: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	108, // 136: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	97,  // 137: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	98,  // 138: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 139: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	99,  // 140: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	116, // 141: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	107, // 142: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	100, // 143: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	101, // 144: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	65,  // 145: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	65,  // 146: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	117, // 147: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	86,  // 148: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 149: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	54,  // 150: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 151: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	54,  // 152: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 153: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 154: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 155: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	107, // 156: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	157, // [157:157] is the sub-list for method output_type
-	157, // [157:157] is the sub-list for method input_type
-	157, // [157:157] is the sub-list for extension type_name
-	157, // [157:157] is the sub-list for extension extendee
-	0,   // [0:157] is the sub-list for field type_name
+	107, // 55: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	66,  // 56: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	104, // 57: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	66,  // 58: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	39,  // 59: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	93,  // 60: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	56,  // 61: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	53,  // 62: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	103, // 63: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	103, // 64: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	104, // 65: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	106, // 66: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	41,  // 67: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	42,  // 68: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 69: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	103, // 70: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	10,  // 71: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	44,  // 72: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 73: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	46,  // 74: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	107, // 75: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	47,  // 76: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	49,  // 77: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	52,  // 78: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	77,  // 79: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	112, // 80: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	112, // 81: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	55,  // 82: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 83: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	103, // 84: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	103, // 85: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	58,  // 86: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 87: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	59,  // 88: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	103, // 89: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	107, // 90: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	77,  // 91: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	59,  // 92: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	62,  // 93: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	63,  // 94: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	103, // 95: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	65,  // 96: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	66,  // 97: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	113, // 98: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	114, // 99: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	107, // 100: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	104, // 101: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	115, // 102: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	68,  // 103: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	69,  // 104: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	72,  // 105: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	103, // 106: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	94,  // 107: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	103, // 108: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	76,  // 109: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	114, // 110: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	104, // 111: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	106, // 112: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 113: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	95,  // 114: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 115: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	75,  // 116: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	74,  // 117: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	76,  // 118: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	96,  // 119: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	106, // 120: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	75,  // 121: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	103, // 122: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	55,  // 123: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	112, // 124: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	107, // 125: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	107, // 126: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	107, // 127: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	75,  // 128: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 129: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	112, // 130: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	75,  // 131: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	107, // 132: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	75,  // 133: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 134: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	108, // 135: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	97,  // 136: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	98,  // 137: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 138: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	99,  // 139: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	116, // 140: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	107, // 141: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	100, // 142: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	101, // 143: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	65,  // 144: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	65,  // 145: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	117, // 146: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	86,  // 147: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 148: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	54,  // 149: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 150: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	54,  // 151: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 152: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 153: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 154: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	107, // 155: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	156, // [156:156] is the sub-list for method output_type
+	156, // [156:156] is the sub-list for method input_type
+	156, // [156:156] is the sub-list for extension type_name
+	156, // [156:156] is the sub-list for extension extendee
+	0,   // [0:156] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
