@@ -1,6 +1,10 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +81,44 @@ func TestEveryPackageHasDoc(t *testing.T) {
 			t.Errorf("package %s has no doc.go", pkg)
 		}
 	}
+}
+
+// TestNamesOfLongTests holds together what makes a test a long one: its name, by which CI finds it, and testneeds.Long,
+// which skips it elsewhere.
+func TestNamesOfLongTests(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if ok && strings.HasPrefix(f.Name.Name, "TestLong") != callsLong(f) {
+				t.Errorf("%s: %s: the name of a test begins with TestLong if, and only if, it calls testneeds.Long", path, f.Name.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// callsLong reports whether a function calls testneeds.Long itself.
+func callsLong(f *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if ok && selector.Sel.Name == "Long" {
+			pkg, ok := selector.X.(*ast.Ident)
+			found = found || ok && pkg.Name == "testneeds"
+		}
+		return !found
+	})
+	return found
 }
 
 // packages returns the packages of the module with what each imports.

@@ -145,7 +145,7 @@ func (c *crew) cutInput() *v1.RunInput {
 }
 
 // A node that is cut off for less than its attempts' leases goes on with them.
-func TestShortCut(t *testing.T) {
+func TestCutEndsBeforeLease(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"a": {{Block: true}}})
 	l := c.distant("n")
@@ -169,7 +169,7 @@ func TestShortCut(t *testing.T) {
 }
 
 // What a node runs that is cut off for long has ended before it starts elsewhere.
-func TestLongCut(t *testing.T) {
+func TestCutOutlastsLease(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"a": {{Block: true, IgnoreTerm: true}}})
 	l := c.distant("n")

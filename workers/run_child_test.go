@@ -185,7 +185,7 @@ func TestChildRunIsCancelled(t *testing.T) {
 }
 
 // A child run that takes long runs once while its parent goes through several executions.
-func TestLongChildHoldsNothingUp(t *testing.T) {
+func TestOpenChildHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})

@@ -207,7 +207,7 @@ func TestChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
 
 // A long task runs once while its run goes through several executions, and what it
 // leaves is whole.
-func TestLongTaskHoldsNothingUp(t *testing.T) {
+func TestRunningTaskHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
 	c := y.crew(t, script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})

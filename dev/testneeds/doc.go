@@ -1,3 +1,3 @@
-// Package testneeds is for tests that need something of their machine: elsewhere they are skipped, and in CI, whose
-// machine has it, they fail instead, so that no test is left out there unnoticed. Only tests import it.
+// Package testneeds is for tests that need something: of their machine ([Missing]), more time than a newcomer has
+// ([Long]), or company while they wait ([Parallel]). Only tests import it.
 package testneeds

@@ -117,7 +117,7 @@ func TestOrderProperty(t *testing.T) {
 	})
 }
 
-func TestLongCycleIsCut(t *testing.T) {
+func TestErrorOfCycleIsShort(t *testing.T) {
 	def := &v1.Definition{Name: "long", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range 100 {
 		def.Tasks[fmt.Sprintf("t%02d", i)] = &v1.TaskDefinition{DependsOn: []string{fmt.Sprintf("t%02d", (i+1)%100)}}
