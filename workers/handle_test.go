@@ -142,21 +142,27 @@ func (h *handle) describe() string {
 // status asks an open run.
 func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
 	h.t.Helper()
+	var res v1.StatusResponse
+	h.query(h.id, names.StatusQuery, req, &res)
+	return &res
+}
+
+// query asks an open workflow, and waits for its answer on a slow machine.
+func (h *handle) query(id, name string, req, res any) {
+	h.t.Helper()
 	var value converter.EncodedValue
-	eventually(h.t, "run "+h.id+" answers", func() (answered bool) {
+	eventually(h.t, "workflow "+id+" answers "+name, func() bool {
 		var err error
-		value, err = h.conn.QueryWorkflow(h.t.Context(), h.id, "", names.StatusQuery, req)
-		_, late := errors.AsType[*serviceerror.DeadlineExceeded](err) // a slow machine may not answer in time
+		value, err = h.conn.QueryWorkflow(h.t.Context(), id, "", name, req)
+		_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 		if err != nil && !late && !overtaken(err) {
 			h.t.Fatal(err)
 		}
 		return err == nil
 	})
-	var s v1.StatusResponse
-	if err := value.Get(&s); err != nil {
+	if err := value.Get(res); err != nil {
 		h.t.Fatal(err)
 	}
-	return &s
 }
 
 // overtaken says that a query found the cached run gone, and a history that has gone

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func TestBatchOfALostNode(t *testing.T) {
 	if each[0].GetResult().GetStdout() != "done" || each[1].GetAttempt() != 1 || each[1].GetAttempts()[0].GetState() != "lost" || each[2].GetAttempt() != 0 {
 		t.Errorf("instances: %v", each)
 	}
-	if last := p.requests[2]; string(last.GetCheckpoint().GetData()) != "half" || len(last.GetUnheard()) != 1 {
+	if last := p.requests[2]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnheard(), 0) {
 		t.Errorf("the last request is %v", last)
 	}
 	replay(t, "batch-lost", workflows.Limits{}, h.history(""))

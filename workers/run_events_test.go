@@ -14,14 +14,8 @@ import (
 // events asks an open run for the events that it has not stored.
 func (h *handle) events() *v1.EventsResponse {
 	h.t.Helper()
-	value, err := h.conn.QueryWorkflow(h.t.Context(), h.id, "", names.EventsQuery, &v1.EventsRequest{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	var res v1.EventsResponse
-	if err := value.Get(&res); err != nil {
-		h.t.Fatal(err)
-	}
+	h.query(h.id, names.EventsQuery, &v1.EventsRequest{}, &res)
 	return &res
 }
 

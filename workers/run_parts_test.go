@@ -19,14 +19,8 @@ var inParts = workflows.Limits{Instances: 5, PartInstances: 4}
 // page asks for instances where they are.
 func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse {
 	h.t.Helper()
-	value, err := h.conn.QueryWorkflow(h.t.Context(), id, "", names.InstancesQuery, req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	var res v1.InstancesResponse
-	if err := value.Get(&res); err != nil {
-		h.t.Fatal(err)
-	}
+	h.query(id, names.InstancesQuery, req, &res)
 	return &res
 }
 
