@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 )
@@ -18,13 +19,12 @@ func shortHistory(events int) workflows.Limits {
 	return workflows.Limits{HistoryEvents: events, HardHistoryEvents: events}
 }
 
-// ladder is a run of some hundred tasks with a bit of everything, and what its
-// tasks do.
-func ladder() (*v1.Definition, script) {
+// ladder returns a run with a bit of everything, nine tasks a rung, and what its tasks do.
+func ladder(rungs int) (*v1.Definition, script) {
 	def := &v1.Definition{Name: "ladder", Context: structOf(map[string]any{"first": true}), Tasks: map[string]*v1.TaskDefinition{}}
 	s := script{}
 	two, one := int32(2), int32(1)
-	for i := range 20 {
+	for i := range rungs {
 		name := func(kind string) string { return fmt.Sprintf("%s%02d", kind, i) }
 		add := func(kind string, task *v1.TaskDefinition, steps ...fake.Step) {
 			task.Retry = &v1.RetryPolicy{MaxRetries: &two, BackoffMs: &one}
@@ -57,22 +57,28 @@ func ladder() (*v1.Definition, script) {
 }
 
 // A long run goes through many executions and ends as it would in one.
-func TestContinueAsNew(t *testing.T) {
-	skipLong(t)
+func TestContinueAsNew(t *testing.T) { continueAsNew(t, 4, 80) }
+
+func TestLongContinueAsNew(t *testing.T) {
+	testneeds.Long(t)
+	continueAsNew(t, 20, 300)
+}
+
+func continueAsNew(t *testing.T, rungs, events int) {
 	t.Parallel()
-	def, s := ladder()
+	def, s := ladder(rungs)
 	whole := func(y *yard) (*v1.Run, *handle) {
 		c := y.crew(t, s)
 		c.start("n")
 		h := c.submit(c.inputOf(def))
 		run := h.wait()
-		if n := len(c.fake.Calls()); n != 20*(1+2+3+1+1+1+3+1) {
+		if n := len(c.fake.Calls()); n != rungs*(1+2+3+1+1+1+3+1) {
 			t.Errorf("%d executions", n)
 		}
 		return run, h
 	}
 	plain, one := whole(shared(t))
-	split, h := whole(own(t, ControlConfig{limits: shortHistory(300)}))
+	split, h := whole(own(t, ControlConfig{limits: shortHistory(events)}))
 	if n := len(h.executions()); n < 4 {
 		t.Errorf("the run took %d executions, want several", n)
 	}
@@ -93,7 +99,8 @@ func TestContinueAsNew(t *testing.T) {
 	if a.Tasks, b.Tasks = nil, nil; !proto.Equal(a, b) {
 		t.Errorf("the run\nin one execution: %v\nin several:       %v", a, b)
 	}
-	want(t, split, "failed", map[string]string{"dead00": "dead_letter exit_code", "excused19": "dead_letter", "last19": "completed"})
+	last := fmt.Sprintf("%02d", rungs-1)
+	want(t, split, "failed", map[string]string{"dead00": "dead_letter exit_code", "excused" + last: "dead_letter", "last" + last: "completed"})
 }
 
 // A large definition is stored once, and not sent with each execution.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -85,16 +86,22 @@ func expensive(tasks, oneIn int) *v1.Definition {
 	return def
 }
 
-func TestThousandExpensiveConditions(t *testing.T) {
-	skipLong(t)
+func TestExpensiveConditions(t *testing.T) { expensiveConditions(t, 100) }
+
+func TestLongThousandExpensiveConditions(t *testing.T) {
+	testneeds.Long(t)
+	expensiveConditions(t, 1000)
+}
+
+func expensiveConditions(t *testing.T, tasks int) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
 	c.start("a")
-	h := c.submit(c.inputOf(expensive(1000, 25)))
+	h := c.submit(c.inputOf(expensive(tasks, 25)))
 	run := h.wait()
-	want(t, run, "completed", map[string]string{"t0": "skipped condition_error", "t999": "skipped condition_error"})
+	want(t, run, "completed", map[string]string{"t0": "skipped condition_error", fmt.Sprintf("t%d", tasks-1): "skipped condition_error"})
 	// On a busy machine the time is over before the cost is too high.
-	if text := run.Tasks["t500"].GetError(); !strings.Contains(text, "cost") && !strings.Contains(text, "deadline") {
+	if text := run.Tasks["t50"].GetError(); !strings.Contains(text, "cost") && !strings.Contains(text, "deadline") {
 		t.Errorf("reason: %q", text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/activities"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
@@ -176,15 +177,20 @@ func (h *holders) closedLock(lock string) {
 var quickLocker = workflows.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
 
 // No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
-func TestLockLimits(t *testing.T) {
-	skipLong(t)
+func TestLockLimits(t *testing.T) { lockLimits(t, 10) }
+
+func TestLongLockLimits(t *testing.T) {
+	testneeds.Long(t)
+	lockLimits(t, 50)
+}
+
+func lockLimits(t *testing.T, n int) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
 	for _, limit := range []int32{1, 3} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
 			h := y.holders(t)
-			const n = 50
 			lock := fmt.Sprintf("task:limit-%d", limit)
 			for i := range n {
 				h.start(fmt.Sprintf("%s-%d", lock, i), lock, &v1.AcquireRequest{Limit: limit}, 5*time.Millisecond)

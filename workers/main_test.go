@@ -55,15 +55,6 @@ func (s stopping) Run() int {
 	return code
 }
 
-// skipLong leaves a test out where tests are to be short, under the race detector: one of workflow code, which is one
-// goroutine, that takes a minute there.
-func skipLong(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes a minute under the race detector")
-	}
-}
-
 // shared is the yard that tests share. Each has nodes of its own there.
 func shared(t *testing.T) *yard {
 	t.Helper()

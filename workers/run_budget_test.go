@@ -10,13 +10,15 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
 )
 
 // One workflow task that started all of these children would take 5 MB, and the server would terminate the run.
-func TestManyChildrenWithLargeDefinitions(t *testing.T) {
+func TestLongManyChildrenWithLargeDefinitions(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	c := own(t, ControlConfig{}).crew(t, script{})
 	c.start("n")
@@ -87,12 +89,19 @@ func (y *yard) openWorkflows(t *testing.T, types ...string) int {
 }
 
 // Many large fan-outs share the child workflows of their run.
-func TestManyLargeFanOutsAtOnce(t *testing.T) {
+func TestManyLargeFanOutsAtOnce(t *testing.T) { manyLargeFanOutsAtOnce(t, 8) }
+
+func TestLongManyLargeFanOutsAtOnce(t *testing.T) {
+	testneeds.Long(t)
+	manyLargeFanOutsAtOnce(t, 30)
+}
+
+func manyLargeFanOutsAtOnce(t *testing.T, fans int) {
 	t.Parallel()
 	c := own(t, ControlConfig{limits: workflows.Limits{Children: 7, Instances: 2, PartInstances: 2}}).crew(t, script{})
 	c.start("n")
 	def := &v1.Definition{Name: "fans", Tasks: map[string]*v1.TaskDefinition{}}
-	for i := range 30 {
+	for i := range fans {
 		task := shellTask()
 		task.Parallel = structpb.NewNumberValue(6)
 		def.Tasks[fmt.Sprintf("t%02d", i)] = task
@@ -106,10 +115,17 @@ func TestManyLargeFanOutsAtOnce(t *testing.T) {
 	}
 }
 
-// What 500 parents have left is more than one request can carry.
-func TestJoinOfManyParentsWithOutputs(t *testing.T) {
+// What hundreds of parents have left is more than one request can carry.
+func TestJoinOfManyParentsWithOutputs(t *testing.T) { joinOfManyParents(t, 150, 16<<10) }
+
+func TestLongJoinOfManyParentsWithOutputs(t *testing.T) {
+	testneeds.Long(t)
+	joinOfManyParents(t, 500, 4000)
+}
+
+// joinOfManyParents has a task read the outputs of all of its parents, each of a size in bytes.
+func joinOfManyParents(t *testing.T, parents, size int) {
 	t.Parallel()
-	const parents = 500
 	s := script{}
 	def := &v1.Definition{Name: "join", Tasks: map[string]*v1.TaskDefinition{}}
 	var all []string
@@ -117,16 +133,16 @@ func TestJoinOfManyParentsWithOutputs(t *testing.T) {
 		name := fmt.Sprintf("p%03d", i)
 		all = append(all, name)
 		def.Tasks[name] = shellTask()
-		s[name] = []fake.Step{{Output: "text=" + strings.Repeat("y", 4000)}}
+		s[name] = []fake.Step{{Output: "text=" + strings.Repeat("y", size)}}
 	}
 	join := shellTask(all...)
-	join.Env = map[string]string{"N": "${{ size(parent.p499.output.text) + size(parent.p000.output.text) }}"}
+	join.Env = map[string]string{"N": fmt.Sprintf("${{ size(parent.p%03d.output.text) + size(parent.p000.output.text) }}", parents-1)}
 	def.Tasks["join"] = join
 	c := own(t, ControlConfig{}).crew(t, s)
 	c.start("n")
 	want(t, c.submit(c.inputOf(def)).wait(), "completed", map[string]string{"join": "completed"})
 	for _, call := range c.fake.Calls() {
-		if call.Task == "join" && call.Attempt.Env["N"] != "8000" {
+		if call.Task == "join" && call.Attempt.Env["N"] != fmt.Sprint(2*size) {
 			t.Errorf("environment of the join: %v", call.Attempt.Env)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/definition"
@@ -82,7 +83,8 @@ func TestContinueAsNewWhenQuiet(t *testing.T) {
 
 // An attempt on a node that is dead, and that may be silent for long, harms no other attempt and lets others start. In
 // the next round only its own node is asked.
-func TestDeadNodeHarmsNoOtherAttempt(t *testing.T) {
+func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
 	limits.LastHistoryEvents = limits.HardHistoryEvents + 8*100
@@ -123,7 +125,8 @@ func TestDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 
 // At the last bound nothing is admitted any more, and the node that is away is asked again until its attempt can be
 // detached.
-func TestLastHistoryBound(t *testing.T) {
+func TestLongLastHistoryBound(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
 	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents, 12*time.Second
@@ -164,7 +167,8 @@ func TestLastHistoryBound(t *testing.T) {
 }
 
 // A child run that is slow to stop, which the next execution could not take over, holds up nothing else of its parent.
-func TestChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
+func TestLongChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
 	limits.DetachedLease = 12 * time.Second
@@ -315,7 +319,8 @@ func TestCancelOfDetachedAttempts(t *testing.T) {
 
 // A run whose hard bound moves in small steps continues as new when the attempts of a node that cannot be asked are known
 // to be lost. What is cut off has ended before it is repeated, and the attempts of other nodes run once.
-func TestNodeIsCutOffBeforeDetach(t *testing.T) {
+func TestLongNodeIsCutOffBeforeDetach(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
 	limits.DetachedLease, limits.LastHistoryEvents = 18*time.Second, limits.HardHistoryEvents+8*30

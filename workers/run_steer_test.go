@@ -11,6 +11,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
@@ -181,9 +182,15 @@ func TestKill(t *testing.T) {
 }
 
 // Whoever is faster, a kill or the end of a program, the task has one end, and is not tried again.
-func TestKillRacesTheEnd(t *testing.T) {
+func TestKillRacesTheEnd(t *testing.T) { killRacesTheEnd(t, 12) }
+
+func TestLongKillRacesTheEnd(t *testing.T) {
+	testneeds.Long(t)
+	killRacesTheEnd(t, 60)
+}
+
+func killRacesTheEnd(t *testing.T, n int) {
 	t.Parallel()
-	const n = 60
 	s := script{}
 	def := &v1.Definition{Name: "race", Tasks: map[string]*v1.TaskDefinition{}}
 	backoff, none := int32(3_600_000), int32(0)

@@ -13,17 +13,14 @@ import (
 	"go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/client"
 
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows"
 	"switchyard/workflows/names"
 )
 
-const (
-	// metadataQuery is the query with which every workflow of the SDK says what it takes.
-	metadataQuery = "__temporal_workflow_metadata"
-	// straysEach is the number of payloads of each signal, update and query that a workflow gets.
-	straysEach = 6
-)
+// metadataQuery is the query with which every workflow of the SDK says what it takes.
+const metadataQuery = "__temporal_workflow_metadata"
 
 // interactions are the names of the signals, updates and queries that workflows take.
 type interactions struct{ signals, updates, queries map[string]bool }
@@ -62,7 +59,15 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // TestWorkflowsSurviveStrayMessages sends every signal, update and query with payloads of every wrong type to every
 // workflow. Each can be queried afterwards, and runs end as they would have.
-func TestWorkflowsSurviveStrayMessages(t *testing.T) {
+func TestWorkflowsSurviveStrayMessages(t *testing.T) { surviveStrayMessages(t, 1) }
+
+func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
+	testneeds.Long(t)
+	surviveStrayMessages(t, 6)
+}
+
+// surviveStrayMessages sends each workflow so many rounds of messages.
+func surviveStrayMessages(t *testing.T, rounds int) {
 	t.Parallel()
 	limits := workflows.Limits{Instances: 5, PartInstances: 4}
 	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
@@ -94,10 +99,10 @@ func TestWorkflowsSurviveStrayMessages(t *testing.T) {
 	var senders sync.WaitGroup
 	for k, id := range all {
 		senders.Go(func() {
-			for i := range straysEach {
+			for i := range rounds {
 				c.sendStrays(id, &taken, func(name string) strayPayload {
 					list := strays[name]
-					return list[(k*straysEach+i)%len(list)]
+					return list[(k*rounds+i)%len(list)]
 				})
 			}
 		})
