@@ -325,6 +325,28 @@ func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 	others.Wait()
 }
 
+// An Executor that closes leaves alone what another one of this process has started and has not waited for yet.
+func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
+	newExecutor(t, Options{Mechanism: Mark})
+	closing, err := New(Options{Mechanism: Mark})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command("sh", "-c", "exit 9")
+	program.SysProcAttr = sessionAttr()
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program has ended", func() bool { return exited(program.Process.Pid) })
+	if err := closing.Close(); err != nil {
+		t.Error(err)
+	}
+	err = program.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 9 {
+		t.Errorf("the program ended with %v, want exit status 9", err)
+	}
+}
+
 // An attempt's end is no other's: what two attempts leave is told apart.
 func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
