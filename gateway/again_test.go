@@ -38,6 +38,7 @@ func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
 
 // TestRetryRun starts a run again that has failed, was cancelled and has completed.
 func TestRetryRun(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "again", "build", "test")
 	_, err := f.again(t, id)
@@ -88,6 +89,7 @@ func TestRetryRun(t *testing.T) {
 
 // TestRetryRunRace has one of many callers start the run.
 func TestRetryRunRace(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "raced", "a", "b")
 	end(t, id, "failed")
@@ -116,6 +118,7 @@ func TestRetryRunRace(t *testing.T) {
 
 // TestRerun starts a new run with the definition and the input of another, ended or not.
 func TestRerun(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"channel": "beta", "n": 1})
 	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{

@@ -40,6 +40,7 @@ func (f *fixture) openRemote(t *testing.T) *store.Store {
 }
 
 func TestGatewayIsAStore(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
 	if s.Location() != f.server.URL() {
@@ -90,6 +91,7 @@ func TestGatewayIsAStore(t *testing.T) {
 }
 
 func TestBlobsAreListedInPages(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
 	var want []string
@@ -120,6 +122,7 @@ func TestBlobsAreListedInPages(t *testing.T) {
 }
 
 func TestBlobsTakeNoOtherKey(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -152,6 +155,7 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 }
 
 func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -179,6 +183,7 @@ func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
 }
 
 func TestChunkOfALogNeverChanges(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
 	key := store.LogChunkKey("ci-0k/c", "build", 0, 1, 0)
@@ -194,6 +199,7 @@ func TestChunkOfALogNeverChanges(t *testing.T) {
 }
 
 func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
 	key := store.ResultKey("ci-0k/c", 0, "build", 0)
@@ -213,6 +219,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 }
 
 func TestBlobsOfNoValueAreNotFound(t *testing.T) {
+	t.Parallel()
 	f := startIn(t, filepath.Join(t.TempDir(), "store"))
 	key := store.LogChunkKey("ci-0k/c", "build", 0, 1, 0)
 	if err := f.store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
@@ -300,6 +307,7 @@ func (r *relay) forward(client net.Conn) {
 
 // A node is refused a chunk for which the run has no quota left, and may store results.
 func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	f.store.LimitLogs(1)
 	spooled, err := store.OpenSpooled(t.Context(), f.server.URL(), store.SpoolOptions{Dir: t.TempDir()})
@@ -331,6 +339,7 @@ func (r *relay) point(to string) {
 // TestSpoolOverARestartOfTheGateway writes while one gateway ends and another
 // starts, and loses nothing.
 func TestSpoolOverARestartOfTheGateway(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	front := startRelay(t)
 	front.point(f.server.Address())

@@ -14,6 +14,7 @@ import (
 // TestUnknownJSONFields holds that a field that nobody knows is refused by name
 // rather than dropped.
 func TestUnknownJSONFields(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	enveloped := func(body string) string {
 		return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body)))) + body

@@ -15,6 +15,7 @@ import (
 )
 
 // TestControl pauses and resumes a run, and has its tasks held, released, cancelled, approved and rejected.
+// It asks for the last run, so that no other test may start one meanwhile.
 func TestControl(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f")
@@ -91,7 +92,7 @@ func TestControl(t *testing.T) {
 // listed is the state in which lists show a run.
 func (f *fixture) listed(t *testing.T, id string) string {
 	t.Helper()
-	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
+	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{PageSize: 1000})) // with those of other tests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +106,7 @@ func (f *fixture) listed(t *testing.T, id string) string {
 
 // TestManyCommands has more requests at once than a run may have in flight.
 func TestManyCommands(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	var tasks []string
 	for i := range 40 {

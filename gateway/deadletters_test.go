@@ -48,7 +48,8 @@ func (f *fixture) retry(t *testing.T, run, task string) (*v1.RetryDeadLetterResp
 	return res.Msg, nil
 }
 
-// TestListDeadLetters lists the dead letters of several runs, filtered and page by page.
+// TestListDeadLetters lists the dead letters of several runs, filtered and page by page. The pages have those of all
+// runs, so that no other test may add one meanwhile.
 func TestListDeadLetters(t *testing.T) {
 	f := start(t)
 	first, second, none := f.submit(t, "letters"), f.submit(t, "letters"), f.submit(t, "letters")
@@ -111,6 +112,7 @@ func TestListDeadLetters(t *testing.T) {
 
 // TestPurge takes dead letters off the list, one and all, until they are dead again.
 func TestPurge(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "purged", "a", "b", "c")
 	for i, task := range []string{"a", "b"} {
@@ -151,6 +153,7 @@ func TestPurge(t *testing.T) {
 
 // TestRetryOpen puts dead letters of a run back that has not ended.
 func TestRetryOpen(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "again", "a", "b", "c")
 	for _, task := range []string{"a", "b"} {
@@ -177,6 +180,7 @@ func TestRetryOpen(t *testing.T) {
 // TestRetryClosed starts a run that has ended again, once however many ask, and
 // lists show its newest execution only.
 func TestRetryClosed(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "revived", "a", "b")
 	created := f.get(t, id).GetCreatedAt()
@@ -224,7 +228,7 @@ func TestRetryClosed(t *testing.T) {
 	}
 	eventually(t, "the list has the new execution only", func() bool {
 		ids, run := listed("")
-		return slices.Equal(ids, []string{id + " running"}) && run.GetCreatedAt().AsTime().Sub(created.AsTime()).Abs().Seconds() < 5
+		return slices.Equal(ids, []string{id + " running"}) && run.GetCreatedAt().AsTime().Sub(created.AsTime()).Abs() < limit
 	})
 	if ids, _ := listed("failed"); len(ids) != 0 {
 		t.Errorf("failed are %v", ids)
@@ -257,6 +261,7 @@ func TestRetryClosed(t *testing.T) {
 
 // TestRetryCancelled refuses what would not go on.
 func TestRetryCancelled(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "revoked", "a")
 	deadLetter(t, id, "a", 1, "n")
@@ -270,6 +275,7 @@ func TestRetryCancelled(t *testing.T) {
 
 // TestRetryTerminated stores what a run that was ended from outside has not.
 func TestRetryTerminated(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "shot", "a", "b")
 	deadLetter(t, id, "a", 3, "n")

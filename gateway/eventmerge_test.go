@@ -16,6 +16,7 @@ import (
 // TestEventsOfChildren merges the events of the children that carry a large fan-out through into those of the run,
 // whatever the size of the pages, and tells those of one instance alone.
 func TestEventsOfChildren(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "merged", "each", "other")
 	const children, instances = 12, 5
@@ -88,6 +89,7 @@ func TestEventsOfChildren(t *testing.T) {
 
 // TestEventsOfAnOpenChild asks a child that goes on for what it has not stored.
 func TestEventsOfAnOpenChild(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "merged-live", "each")
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()

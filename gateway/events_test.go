@@ -60,6 +60,7 @@ func (f *fixture) events(t *testing.T, run, task string, size int32, between fun
 // TestRunEvents reads events over stored parts, what the workflow holds, and
 // generations, while they move from the one to the other.
 func TestRunEvents(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "eventful")
 	stored := []*v1.Event{event(0, "", "submitted"), event(1, "build", "queued"), event(2, "build", "assigned")}
@@ -153,6 +154,7 @@ func TestEventsAfterAnID(t *testing.T) {
 }
 
 func TestEventsOfTerminated(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "cut-short")
 	f.storeEvents(t, id, 0, 0, event(0, "", "submitted"))

@@ -12,6 +12,7 @@ import (
 
 // TestExplain explains tasks in their states.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
 name: explained
@@ -70,6 +71,7 @@ tasks:
 
 // A fan-out that waits for other child workflows of its run to end says so.
 func TestExplainOfAFanOutThatWaits(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "waiting", "each")
 	const text = "waits: 500 child workflows of the run are open, the most at once"

@@ -38,6 +38,7 @@ func startedWith(t *testing.T, a visibility.Attributes) string {
 
 // Lists are filtered by what runs are, where they ran, and when they were submitted, with values as people write them.
 func TestListFilters(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	now := time.Now()
 	parent := f.submit(t, "filtered-parent")
@@ -108,6 +109,7 @@ func (c *countingClient) ListWorkflow(ctx context.Context, req *workflowservice.
 
 // A list by state reads the runs that it shows, and none of the many others.
 func TestListByStateReadsNoOtherRuns(t *testing.T) {
+	t.Parallel()
 	kept, err := store.Open(t.Context(), "mem://")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 // TestFinal reads runs that ended in each of the ways there are.
 func TestFinal(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	for _, test := range []struct {
 		end                  string
@@ -60,6 +61,7 @@ func TestFinal(t *testing.T) {
 
 // TestFinalInStore reads a run whose status is too large for Temporal.
 func TestFinalInStore(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "large")
 	kept := &v1.StatusResponse{
@@ -86,6 +88,7 @@ func TestFinalInStore(t *testing.T) {
 
 // TestTerminatedUnheard reads a run that ended before any worker had heard of it.
 func TestTerminatedUnheard(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := names.NewRunID("unheard")
 	def := &v1.Definition{Name: "unheard", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}, "b": {Type: "shell", DependsOn: []string{"a"}}}}

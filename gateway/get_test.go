@@ -13,6 +13,7 @@ import (
 
 // TestGetPages reads a run page by page, by number and by size.
 func TestGetPages(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	tasks := []string{"a", "b", "c", "d", "e", "f", "g"}
 	id := f.submit(t, "pages", tasks...)
@@ -70,6 +71,7 @@ func TestGetPages(t *testing.T) {
 }
 
 func TestGetTokens(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "tokens")
 	tasks, runs := pagesOf(t, &v1.GetRunRequest{}), pagesOf(t, &v1.ListRunsRequest{})
@@ -85,6 +87,7 @@ func TestGetTokens(t *testing.T) {
 
 // TestGetMissingRecord makes do with what the workflow holds.
 func TestGetMissingRecord(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "missing")
 	signal(t, id, setSignal, &v1.StatusResponse{

@@ -15,6 +15,7 @@ import (
 
 // TestIdempotencyKey submits the same and other things under one key, while the run is open and after its end.
 func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"b": 1, "a": []any{"x", true}})
 	other, _ := structpb.NewStruct(map[string]any{"a": []any{"x", false}, "b": 1})
@@ -95,6 +96,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // TestIdempotencyRace has many callers submit the same at once; one starts it.
 func TestIdempotencyRace(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

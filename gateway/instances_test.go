@@ -33,6 +33,7 @@ func fanOut(t *testing.T, run, task, state string, count int32, counts map[strin
 
 // TestInstances reads a task of which the run tells two instances, has two more, and a child the other three.
 func TestInstances(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "fanned", "each", "other")
 	output, _ := structpb.NewStruct(map[string]any{"n": 1})
@@ -134,6 +135,7 @@ func TestInstances(t *testing.T) {
 
 // TestGetAsksTheChildren shows the instances of a task of which the run itself tells none.
 func TestGetAsksTheChildren(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "far", "each")
 	defer end(t, id, "completed")
@@ -165,6 +167,7 @@ func TestGetAsksTheChildren(t *testing.T) {
 
 // TestInstancesOfAnEndedChild are read from the store: no workflow that could answer is needed.
 func TestInstancesOfAnEndedChild(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "stored", "each")
 	defer end(t, id, "completed")
@@ -200,6 +203,7 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 
 // TestDeadLetterOfAChild has the child put an instance back that carries it.
 func TestDeadLetterOfAChild(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "far", "each")
 	defer end(t, id, "completed")
@@ -224,6 +228,7 @@ func TestDeadLetterOfAChild(t *testing.T) {
 
 // TestInstancesAreCutOff shows what had not ended of a run that was terminated as cancelled.
 func TestInstancesAreCutOff(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "cut", "each")
 	fanOut(t, id, "each", "running", 2, map[string]int32{"completed": 1, "assigned": 1},
@@ -321,6 +326,7 @@ func TestWatchInstances(t *testing.T) {
 
 // TestInstanceLogs sends the logs of instances and batches: of all, of a task, and of one instance.
 func TestInstanceLogs(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printing", "each", "other")
 	writeLog(t, f.store, id, "each[0]", 0, 2, "zero old\n")
@@ -370,6 +376,7 @@ func TestInstanceLogs(t *testing.T) {
 
 // TestFollowInstances follows a task while its instances come and print.
 func TestFollowInstances(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "followed", "each")
 	entries, err := f.client.StreamRunLogs(t.Context(), connect.NewRequest(&v1.StreamRunLogsRequest{Id: id, Task: "each", Follow: true}))

@@ -26,6 +26,7 @@ func (f *fixture) list(t *testing.T, req *v1.ListRunsRequest) ([]string, string)
 // TestList lists runs by state, by name and page by page, newest first although
 // they close in another order.
 func TestList(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	var ids []string
 	for range 5 {
@@ -76,6 +77,7 @@ func TestList(t *testing.T) {
 
 // TestListOpenStates lists open runs by the state that `runs get` shows.
 func TestListOpenStates(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	want := map[string]string{}
 	for _, state := range []string{"running", "pending", "pending_approval", "paused"} {
@@ -94,7 +96,7 @@ func TestListOpenStates(t *testing.T) {
 	}
 }
 
-// TestResolve finds runs by prefix and as the last one, at once after their submit.
+// TestResolve finds runs by prefix and as the last one, at once after their submit. No other test may start one meanwhile.
 func TestResolve(t *testing.T) {
 	f := start(t)
 	first := f.submit(t, "resolved-one")

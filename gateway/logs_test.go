@@ -84,6 +84,7 @@ func assigned(attempt int32) *v1.Task {
 
 // TestFollow follows a task over a retry to its end, while another one prints.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "follows")
 	all := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
@@ -120,6 +121,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowPrompt has what is printed arrive while the task goes on printing.
 func TestFollowPrompt(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "prompt")
 	set(t, id, "build", 1, assigned(0))
@@ -137,6 +139,7 @@ func TestFollowPrompt(t *testing.T) {
 // TestLogs reads what is there: the newest attempt of each task, or another one,
 // or one stream.
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printed", "a", "b", "never")
 	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
@@ -191,6 +194,7 @@ func TestLogs(t *testing.T) {
 // A stream that resumes another one sends what that one did not, and nothing twice, also when attempts have come and
 // gone meanwhile.
 func TestLogsResume(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "resumes", "a", "b", "c")
 	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
@@ -241,6 +245,7 @@ func TestLogsResume(t *testing.T) {
 
 // An attempt that printed something of which the store has nothing is told, with its node.
 func TestLogsTellWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "misses", "a", "b", "c", "d")
 	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
@@ -281,6 +286,7 @@ func TestLogsTellWhatIsMissing(t *testing.T) {
 
 // An attempt that was answered by the record of an earlier one printed nothing itself.
 func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "answered", "a", "each", "b")
 	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
@@ -330,6 +336,7 @@ func TestNearNames(t *testing.T) {
 }
 
 func TestLogsSince(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "since", "a")
 	writeLog(t, f.store, id, "a", 0, 1, "a0\n")

@@ -1,14 +1,9 @@
 package gateway
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/client"
@@ -17,14 +12,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
 
-	"switchyard/dev/embedded"
+	"switchyard/dev/temporaltest"
+	"switchyard/dev/testneeds"
 	"switchyard/workflows/names"
-	"switchyard/workflows/visibility"
 )
-
-// serverEnv makes the test binary a Temporal server that ends with its standard
-// input. In a process of its own it does not hide goroutines that leak here.
-const serverEnv = "GATEWAY_TEST_TEMPORAL"
 
 // quietLogger keeps the Temporal SDK from writing into the output of tests.
 var quietLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
@@ -37,47 +28,19 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serverEnv) != "" {
-		serveTemporal()
-		return
-	}
+	// Most tests wait for Temporal.
+	testneeds.Parallel(8)
 	os.Exit(runTests(m))
 }
 
-func serveTemporal() {
-	server, err := embedded.Start(context.Background(), embedded.Options{
-		SearchAttributes: visibility.Types(),
-	})
+func runTests(m *testing.M) int {
+	address, stop, err := temporaltest.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
-	fmt.Println(server.Address())
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	_ = server.Stop()
-}
-
-func runTests(m *testing.M) int {
-	server := exec.Command(os.Args[0])
-	server.Env = append(os.Environ(), serverEnv+"=1")
-	server.Stderr = os.Stderr
-	stop, err := server.StdinPipe()
-	if err != nil {
-		panic(err)
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		panic(err)
-	}
-	if err := server.Start(); err != nil {
-		panic(err)
-	}
-	defer func() { _ = stop.Close(); _ = server.Wait() }()
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		panic("the Temporal server did not start")
-	}
-	temporalClient, err = client.Dial(client.Options{HostPort: strings.TrimSpace(address), Logger: quietLogger})
+	defer func() { _ = stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: address, Logger: quietLogger})
 	if err != nil {
 		panic(err)
 	}

@@ -37,6 +37,7 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryFollows reads a run again and again while it changes, and sees each change.
 func TestMemoryFollows(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "recalled", "a", "b", "c", "d", "e")
 	for i, state := range []string{"queued", "assigned", "failed", "queued", "completed"} {

@@ -94,6 +94,7 @@ func startNodes(t *testing.T, nodes *fakeNodes, change func(*Config)) (switchyar
 
 // TestNodes lists nodes page by page, shows, drains and removes them.
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
 	for i, state := range []string{"active", "stale", "active", "offline", "draining"} {
 		name := fmt.Sprintf("n%d", i)
@@ -168,6 +169,7 @@ func TestNodes(t *testing.T) {
 // TestNodesOfTemporal has a gateway read the registry in Temporal unless it is
 // given another.
 func TestNodesOfTemporal(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -41,6 +41,7 @@ func safe(m protoreflect.MethodDescriptor) bool {
 
 // TestObserver reads, and changes nothing.
 func TestObserver(t *testing.T) {
+	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{"a": {Name: "a", State: "active"}}}
 	c, server := startNodes(t, nodes, func(cfg *Config) { cfg.Observer = true })
 	if _, err := c.GetNode(t.Context(), connect.NewRequest(&v1.GetNodeRequest{Name: "a"})); err != nil {

@@ -26,6 +26,7 @@ func (f *fixture) plan(t *testing.T, document string) (*v1.PlanRunResponse, erro
 
 // TestPlan plans a run of each kind of task, and starts nothing.
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	plan, err := f.plan(t, `
 name: planned
@@ -95,6 +96,7 @@ tasks:
 
 // TestPlanOfManyKinds asks about a bounded number of kinds of tasks.
 func TestPlanOfManyKinds(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	var b strings.Builder
 	b.WriteString("name: motley\ntasks:\n")

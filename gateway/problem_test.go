@@ -77,6 +77,7 @@ func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
 // TestForceKeepsWhatAHealthyRunHasSaid ends a run that answers: what it has done stays known, though its workflow
 // is asked no more.
 func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "healthy")
 	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
@@ -96,6 +97,7 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 // TestForceTellsRunsOfOneIDApart ends two runs by force that had the same id one after the other: what the first has
 // done is not shown as done by the second.
 func TestForceTellsRunsOfOneIDApart(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := names.NewRunID("again")
 	in := &v1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}}}}
@@ -139,6 +141,7 @@ func (f *fixture) isOpen(t *testing.T, id string) bool {
 
 // TestProblemOfAPartIsShownOnItsRun has a part of a large fan-out that answers nothing any more.
 func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "parted")
 	defer end(t, id, "completed")

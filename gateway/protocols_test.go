@@ -12,7 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestProtocols takes a run through its life with each kind of client.
+// TestProtocols takes a run through its life with each kind of client. It asks for the last run, so that no other test
+// may start one meanwhile.
 func TestProtocols(t *testing.T) {
 	f := start(t)
 	for name, option := range map[string]connect.ClientOption{
@@ -110,6 +111,7 @@ func TestProtocols(t *testing.T) {
 
 // TestUnknownRun asks every method for a run that is not there.
 func TestUnknownRun(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	for _, id := range []string{"nothing-00000000", "No Such Run", "x' OR 'a' = 'a"} {
 		_, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id}))

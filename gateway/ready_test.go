@@ -16,6 +16,7 @@ import (
 
 // TestReadyNeedsTemporalAndTheStore asks a gateway that has both, and some that lack one.
 func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
+	t.Parallel()
 	gone, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: quietLogger})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 // The definition of a run can be read while it is open and after its end.
 func TestRunDefinition(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "read-back", "a", "b")
 	for _, closed := range []bool{false, true} {

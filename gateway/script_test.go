@@ -31,7 +31,7 @@ const (
 // stateKey is the search attribute by which lists know the state.
 var stateKey = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
 
-// executeQueue has no worker; a test polls it by hand.
+// executeQueue has no worker; one test at a time polls it by hand.
 const executeQueue = "node:test:cpu"
 
 // answerTasks and answerEvents are how many tasks and events scriptedRun puts

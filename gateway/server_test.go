@@ -24,6 +24,7 @@ import (
 )
 
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	res, err := http.Get(f.server.URL() + "/healthz")
 	if err != nil {
@@ -48,6 +49,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestReflection(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
@@ -136,6 +138,7 @@ func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 
 // TestRefusalSpeaksTheClientsProtocol holds that a client of the gateway shows why it was refused.
 func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}} {
 		transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -153,6 +156,7 @@ func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
 }
 
 func TestListenTaken(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	g, err := New(Config{Client: temporalClient, Store: f.store})
 	if err != nil {
@@ -170,8 +174,9 @@ func TestListenTaken(t *testing.T) {
 
 // TestClose ends open streams, and may be called twice.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	f := start(t)
-	w := f.watch(t, f.submit(t, "open"))
+	w := f.watch(t, f.submit(t, "closed"))
 	w.next()
 	if err := f.server.Close(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 // TestStoredWorkflows takes a stored definition through its life, and starts a run of it.
 func TestStoredWorkflows(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -89,6 +90,7 @@ func TestStoredWorkflows(t *testing.T) {
 }
 
 func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	c := switchyardv1connect.NewWorkflowServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -106,6 +108,7 @@ func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
 
 // TestLargeDefinition runs a document of 1 MiB, of which its defaults make much more.
 func TestLargeDefinition(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: huge\ndefaults: { type: shell, env: { A: \"%s\" } }\ntasks:\n", strings.Repeat("\\u0001", 2000))

@@ -16,6 +16,7 @@ import (
 
 // TestRetryWaitsForTheStore retries a run, and puts a dead letter back, while the store is away for a while.
 func TestRetryWaitsForTheStore(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	f := startIn(t, dir)
 	for name, retry := range map[string]func(id string) error{
@@ -51,6 +52,7 @@ func TestRetryWaitsForTheStore(t *testing.T) {
 }
 
 func TestStoreThatStaysAwayIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	f := startIn(t, dir)
 	broken, calls := errors.New("broken"), 0

@@ -14,6 +14,7 @@ import (
 )
 
 func TestBadDefinition(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	bad := &v1.Definition{Name: "Bad Name", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shel", Priority: 11}}}
 	for name, test := range map[string]struct {
@@ -69,6 +70,7 @@ func problemsOf(t *testing.T, err error) []*v1.Problem {
 }
 
 func TestSubmitDefinition(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	spec, _ := structpb.NewStruct(map[string]any{"command": "true"})
 	def := &v1.Definition{Name: "as-message", Description: "says hello", Tasks: map[string]*v1.TaskDefinition{
@@ -97,6 +99,7 @@ func TestSubmitDefinition(t *testing.T) {
 }
 
 func TestSubmitTooLarge(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"text": strings.Repeat("x", 2_100_000)})
 	_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
@@ -122,6 +125,7 @@ func TestSubmitTooLarge(t *testing.T) {
 
 // TestBadOptions refuses settings that no run could live with.
 func TestBadOptions(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	for name, options := range map[string]*v1.RunOptions{
 		"heartbeat time-out": {HeartbeatTimeout: durationpb.New(time.Millisecond)},

@@ -66,6 +66,7 @@ func TestListIsTheRequestButForThePage(t *testing.T) {
 
 // TestTokenOfOneListIsNoneOfAnother sends tokens of runs, by name or state, of dead letters and of keys around.
 func TestTokenOfOneListIsNoneOfAnother(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	blobs := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

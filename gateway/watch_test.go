@@ -16,6 +16,7 @@ import (
 
 // TestWatchers has many watchers of one run share a poller.
 func TestWatchers(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "watched", "a", "b", "c", "d", "e", "f", "g")
 	const watchers = 50
@@ -69,6 +70,7 @@ func TestWatchers(t *testing.T) {
 
 // TestPollerEnds has the poller stop with the last watcher.
 func TestPollerEnds(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "left-alone")
 	first, second := f.watch(t, id), f.watch(t, id)
@@ -121,6 +123,7 @@ func TestRunning(t *testing.T) {
 
 // TestContinueAsNew watches a run over several executions.
 func TestContinueAsNew(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "goes-on")
 	w := f.watch(t, id)
@@ -140,7 +143,7 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestWorkerAway has a watcher wait while no worker answers, and go on then.
+// TestWorkerAway has a watcher wait while no worker answers, and go on then. It stops the worker of all tests.
 func TestWorkerAway(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "away")

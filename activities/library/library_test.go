@@ -18,9 +18,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/library"
-	"switchyard/dev/embedded"
+	"switchyard/dev/temporaltest"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/visibility"
 )
 
 var temporalClient client.Client
@@ -30,13 +29,13 @@ func TestMain(m *testing.M) {
 }
 
 func serve(m *testing.M) int {
-	server, err := embedded.Start(context.Background(), embedded.Options{SearchAttributes: visibility.Types()})
+	address, stop, err := temporaltest.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = server.Stop() }()
-	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	defer func() { _ = stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

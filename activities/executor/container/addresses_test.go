@@ -38,7 +38,7 @@ func newNetwork(t *testing.T, docker *client.Client) (name, prefix string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			if err := docker.NetworkRemove(ctx, made.ID); err != nil {
 				t.Error(err)
@@ -61,7 +61,7 @@ func hold(t *testing.T, docker *client.Client, name, ip string) error {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := docker.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true}); err != nil {
 			t.Error(err)
@@ -71,6 +71,7 @@ func hold(t *testing.T, docker *client.Client, name, ip string) error {
 }
 
 func TestReserveAddress(t *testing.T) {
+	t.Parallel()
 	docker := enginetest.Engine(t)
 	e := newFor(t, Options{})
 	name, prefix := newNetwork(t, docker)
@@ -121,6 +122,7 @@ func TestReserveAddress(t *testing.T) {
 }
 
 func TestReservedAddressWorks(t *testing.T) {
+	t.Parallel()
 	docker := enginetest.Engine(t)
 	e := newFor(t, Options{})
 	name, _ := newNetwork(t, docker)
@@ -144,6 +146,7 @@ func TestReservedAddressWorks(t *testing.T) {
 }
 
 func TestNetworksWithoutAddresses(t *testing.T) {
+	t.Parallel()
 	enginetest.Engine(t)
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{HostNetwork: true}})
 	for _, name := range []string{"", "none", "host", "bridge", "default"} {
@@ -164,6 +167,7 @@ func TestNetworksWithoutAddresses(t *testing.T) {
 
 // TestHostNetworkByItsID holds that another name of the host's network is no way to it.
 func TestHostNetworkByItsID(t *testing.T) {
+	t.Parallel()
 	docker := enginetest.Engine(t)
 	host, err := docker.NetworkInspect(t.Context(), "host", network.InspectOptions{})
 	if err != nil {

@@ -48,6 +48,7 @@ func runs(t *testing.T, e *Executor, task string, fields map[string]any) (execut
 
 // TestRefusedBeforeAnythingStarts holds that what is not allowed costs no pull.
 func TestRefusedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	enginetest.Engine(t)
 	y := newYard(t)
 	name, _ := y.push(t, "a/refused:1", 1)
@@ -71,6 +72,7 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestAllowedMount(t *testing.T) {
+	t.Parallel()
 	busybox, dir := enginetest.Image(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("seen"), 0o644); err != nil {
 		t.Fatal(err)
@@ -91,6 +93,7 @@ func TestAllowedMount(t *testing.T) {
 // TestContainersHaveAddressesOfTheirOwn runs several containers of one network at a time,
 // one of which has a fixed address.
 func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
 	e := newFor(t, Options{})
 	name, prefix := newNetwork(t, docker)
@@ -138,6 +141,7 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 // TestAddressThatSomebodyTakes holds that an address that somebody else has taken unseen
 // does not fail the attempt: it gets another one.
 func TestAddressThatSomebodyTakes(t *testing.T) {
+	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
 	name, prefix := newNetwork(t, docker)
 	for _, ip := range []string{"2", "3"} {
@@ -195,6 +199,7 @@ func changedEngine(t *testing.T, docker *client.Client, change func(*http.Respon
 
 // TestPulledImageRuns runs an image that comes from a registry, and says which it was.
 func TestPulledImageRuns(t *testing.T) {
+	t.Parallel()
 	docker, y := enginetest.Engine(t), newYard(t)
 	name := y.host + "/tools/busybox:1"
 	if err := docker.ImageTag(t.Context(), enginetest.Image(t), name); err != nil {

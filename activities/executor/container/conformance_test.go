@@ -13,9 +13,17 @@ import (
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conformance(t, 16<<20, 8, 5) }
+
+func TestLongConformance(t *testing.T) {
+	testneeds.Long(t)
+	conformance(t, 100<<20, 20, 20)
+}
+
+func conformance(t *testing.T, floodBytes int64, many, repeats int) {
 	image := enginetest.Image(t)
 	executortest.Run(t, executortest.Harness{
 		New:  func(t *testing.T) executor.Executor { return newExecutor(t, containers.Options{}) },
@@ -40,8 +48,9 @@ func TestConformance(t *testing.T) {
 			"label of ours":         spec(t, map[string]any{"image": image, "command": "true", "labels": map[string]any{"switchyard.run": "x"}}),
 		},
 		Left:       left,
-		FloodBytes: 100 << 20,
-		Many:       20,
+		FloodBytes: floodBytes,
+		Many:       many,
+		Repeats:    repeats,
 		DefaultDir: "/",
 		OnlyCodes:  true,
 		Image:      true,

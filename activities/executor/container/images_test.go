@@ -20,6 +20,7 @@ import (
 )
 
 func TestImageThatIsThere(t *testing.T) {
+	t.Parallel()
 	docker := enginetest.Engine(t)
 	name := ownImage(t)
 	want, err := docker.ImageInspect(t.Context(), name)
@@ -35,6 +36,7 @@ func TestImageThatIsThere(t *testing.T) {
 }
 
 func TestImageIsPulledWhereItIsNot(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/b:1", 2)
 	var lines []string
@@ -61,6 +63,7 @@ func TestImageIsPulledWhereItIsNot(t *testing.T) {
 }
 
 func TestImageIsPulledAlways(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/always:1", 1)
 	spec := &v1.ContainerSpec{Image: name, PullPolicy: pullAlways}
@@ -75,6 +78,7 @@ func TestImageIsPulledAlways(t *testing.T) {
 }
 
 func TestImageIsPulledNever(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/never:1", 1)
 	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: pullNever}, nil)
@@ -87,6 +91,7 @@ func TestImageIsPulledNever(t *testing.T) {
 }
 
 func TestImageThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	for name, want := range map[string]string{
 		y.host + "/a/none:1":                "pull image " + y.host + "/a/none:1: ",
@@ -102,6 +107,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 
 // TestPullsAreOne starts 20 attempts with one image at once.
 func TestPullsAreOne(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	const layers = 3
 	name, digest := y.push(t, "a/one:1", layers)
@@ -137,7 +143,7 @@ func (f *flights) waiters() int {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come")
 		}
@@ -147,6 +153,7 @@ func waitFor(t *testing.T, ok func() bool) {
 // TestPullEndsWithTheLast holds that who does not want an image any more does not keep it
 // from the others, and that a pull that nobody wants ends.
 func TestPullEndsWithTheLast(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/last:1", 1)
 	spec := &v1.ContainerSpec{Image: name}
@@ -176,6 +183,7 @@ func TestPullEndsWithTheLast(t *testing.T) {
 }
 
 func TestPullThatStandsStill(t *testing.T) {
+	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})
 	e.silence = 200 * time.Millisecond
 	name, _ := y.push(t, "a/silent:1", 1)

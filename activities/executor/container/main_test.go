@@ -16,12 +16,14 @@ import (
 
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
+	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
 		beWorker()
 	}
+	testneeds.Parallel(6)
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

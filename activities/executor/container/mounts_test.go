@@ -17,12 +17,20 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // A directory that becomes a link between its check and its mount, again and again, never
 // shows a container what the link leads to.
-func TestMountIsHeldWhileExchanged(t *testing.T) {
+func TestMountIsHeldWhileExchanged(t *testing.T) { mountIsHeldWhileExchanged(t, 2) }
+
+func TestLongMountIsHeldWhileExchanged(t *testing.T) {
+	testneeds.Long(t)
+	mountIsHeldWhileExchanged(t, 8)
+}
+
+func mountIsHeldWhileExchanged(t *testing.T, enough int) {
 	busybox := enginetest.Image(t)
 	allowed, outside := t.TempDir(), t.TempDir()
 	in, link := filepath.Join(allowed, "in"), filepath.Join(allowed, "link")
@@ -52,7 +60,6 @@ func TestMountIsHeldWhileExchanged(t *testing.T) {
 	defer exchanges.Wait()
 	defer close(over)
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: allowed}}}})
-	const enough = 8
 	for mounted, refused := 0, 0; mounted < enough || refused == 0; {
 		_, out, err := runs(t, e, "exchanged", map[string]any{
 			"image": busybox, "network": "none", "command": "ls /x", "mounts": []any{map[string]any{"hostPath": in, "containerPath": "/x"}},
@@ -70,6 +77,7 @@ func TestMountIsHeldWhileExchanged(t *testing.T) {
 
 // An engine that does not see this process's descriptors would mount something else.
 func TestHeldMountIsCompared(t *testing.T) {
+	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
 	e := newFor(t, Options{})
 	held, other := t.TempDir(), t.TempDir()

@@ -191,7 +191,7 @@ func aName(t *testing.T) string {
 // loseImage has the machine's engine lose an image at the end of the test.
 func loseImage(t *testing.T, docker *client.Client, name string) {
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		_, _ = docker.ImageRemove(ctx, name, image.RemoveOptions{Force: true})
 	})

@@ -35,7 +35,7 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs
 	return executor.Attempt{
 		ID:       run + "/build/c3",
 		Identity: executor.Identity{Run: run, Task: "build", Node: "node-" + run, Fleet: "f", Index: -1, Attempt: 2, Claim: 3},
-		Spec:     spec(t, all), Stdout: out, Stderr: errs, Grace: 5 * time.Second,
+		Spec:     spec(t, all), Stdout: out, Stderr: errs, Grace: 30 * time.Second,
 	}, out, errs
 }
 
@@ -62,7 +62,7 @@ func (x *text) await(t testing.TB, part string) {
 	await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(x.String(), part) })
 }
 
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func await(t testing.TB, what string, is func() bool) {
 	t.Helper()
@@ -120,6 +120,7 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 
 // A container is what its spec says.
 func TestSpec(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fields map[string]any
 		change func(*executor.Attempt)
@@ -168,6 +169,7 @@ func TestSpec(t *testing.T) {
 
 // What the node has not is its fault, and what the spec asks for wrongly the task's.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	allow := containers.Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/"}}}}
 	for name, test := range map[string]struct {
 		fields map[string]any
@@ -214,6 +216,7 @@ func TestFaults(t *testing.T) {
 
 // What is killed for its memory is told from what is killed otherwise.
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, containers.Options{})
 	for name, test := range map[string]struct {
 		command string
@@ -241,6 +244,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // What others end by the engine has not ended by itself, whatever it makes of its signal.
 func TestSignalsOfOthers(t *testing.T) {
+	t.Parallel()
 	engine := enginetest.Engine(t)
 	e := newExecutor(t, containers.Options{})
 	for signal, isFault := range map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGHUP": false} {
@@ -265,6 +269,7 @@ func TestSignalsOfOthers(t *testing.T) {
 
 // A task finds its files in a container, whatever its user, and the node finds them after.
 func TestWorkspace(t *testing.T) {
+	t.Parallel()
 	dir, shared, data := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, err := range []error{
 		os.Chmod(dir, 0o700), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.WriteFile(filepath.Join(dir, "input.json"), []byte("{}"), 0o600),
@@ -303,6 +308,7 @@ func TestWorkspace(t *testing.T) {
 
 // The container's name and labels say whose it is.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	engine := enginetest.Engine(t)
 	a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1000", "labels": map[string]any{"mine": "yes"}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -333,6 +339,7 @@ func TestMarks(t *testing.T) {
 
 // A container that has failed is kept if the spec says so, and not taken for a survivor.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
 	for _, code := range []string{"0", "3"} {
 		a, _, _ := attempt(t, map[string]any{"command": "exit " + code, "keep": "onFailure"})
@@ -357,6 +364,7 @@ func TestKeep(t *testing.T) {
 
 // A container of the same dispatch that an answer was lost about gives way.
 func TestLostAnswer(t *testing.T) {
+	t.Parallel()
 	engine := enginetest.Engine(t)
 	a, _, errs := attempt(t, map[string]any{"command": "true"})
 	_, err := engine.ContainerCreate(t.Context(), &container.Config{
@@ -373,6 +381,7 @@ func TestLostAnswer(t *testing.T) {
 
 // Without an engine nothing is started, and it is said at once.
 func TestNoEngine(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, containers.Options{Host: "unix://" + filepath.Join(t.TempDir(), "none.sock")})
 	if err := e.Available(); err == nil {
 		t.Error("it is available")

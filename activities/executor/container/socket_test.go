@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 )
 
 // heldSocket is an address of an engine at which calls wait while it is away, as at a
@@ -107,7 +108,8 @@ func (h *heldSocket) pass(caller net.Conn) {
 
 // What ends with its engine is a fault of the node also where its next process answers at
 // the same address; what ends by itself is not, however slow the engine is.
-func TestEngineWhoseSocketIsHeld(t *testing.T) {
+func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	engine := enginetest.Own(t)
 	socket := holdSocket(t, engine)

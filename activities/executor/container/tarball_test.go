@@ -19,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,6 +56,7 @@ func saved(t *testing.T, names ...string) (archive []byte, id string) {
 }
 
 func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
+	t.Parallel()
 	e, name := newFor(t, Options{}), aName(t)
 	path := filepath.Join(t.TempDir(), "image.tar")
 	spec := &v1.ContainerSpec{Image: name, ImageTarball: path}
@@ -94,6 +96,7 @@ func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
 }
 
 func TestTarballsThatAreNoGood(t *testing.T) {
+	t.Parallel()
 	e, dir, name := newFor(t, Options{}), t.TempDir(), aName(t)
 	archive, _ := saved(t, name)
 	write := func(file string, data []byte) string {
@@ -125,6 +128,7 @@ func TestTarballsThatAreNoGood(t *testing.T) {
 
 // TestTarballOfABucketIsLoadedOnce has 10 attempts want an archive at once.
 func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
+	t.Parallel()
 	name := aName(t)
 	archive, id := saved(t, name)
 	changed := time.Now().Add(-time.Hour)
@@ -174,8 +178,10 @@ func (h *held) Read(p []byte) (int, error) {
 	return h.Reader.Read(p)
 }
 
-// TestTarballIsWhatEngineSaves loads what the engine itself has saved.
-func TestTarballIsWhatEngineSaves(t *testing.T) {
+// TestLongTarballIsWhatEngineSaves loads what the engine itself has saved.
+func TestLongTarballIsWhatEngineSaves(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
 	docker, name := enginetest.Engine(t), ownImage(t)
 	want, err := docker.ImageInspect(t.Context(), name)
 	if err != nil {

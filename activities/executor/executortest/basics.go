@@ -128,7 +128,7 @@ func (h Harness) startErrors(t *testing.T) {
 
 func (h Harness) spawnedFirst(t *testing.T) {
 	e := h.New(t)
-	for range 20 {
+	for range h.Repeats {
 		a, c := h.attempt(t, Program{Out: "x", Err: "y"})
 		a.Stdout, a.Stderr = notBefore(t, &c.spawns), notBefore(t, &c.spawns)
 		h.finish(t, t.Context(), e, a, c)

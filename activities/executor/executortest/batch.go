@@ -13,11 +13,13 @@ func (h Harness) batch(t *testing.T) {
 	if _, ok := h.New(t).(executor.Batcher); !ok {
 		t.Skip("this executor runs no batches")
 	}
-	t.Run("each for itself", h.batchApart)
-	t.Run("nothing is left between", h.batchClean)
-	t.Run("one is stopped", h.batchStop)
-	t.Run("lost lease", h.batchLease)
-	t.Run("empty", h.batchEmpty)
+	atOnce(t, map[string]func(*testing.T){
+		"each for itself":         h.batchApart,
+		"nothing is left between": h.batchClean,
+		"one is stopped":          h.batchStop,
+		"lost lease":              h.batchLease,
+		"empty":                   h.batchEmpty,
+	})
 }
 
 // row begins a batch with the id and the lease of an attempt.

@@ -57,6 +57,7 @@ func (h Harness) lease(t *testing.T) {
 		}
 	})
 	t.Run("ends the grace period", func(t *testing.T) {
+		t.Parallel()
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true, Child: true, Daemon: true})
 		a.Grace = time.Hour
 		a.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
@@ -70,6 +71,7 @@ func (h Harness) lease(t *testing.T) {
 		}
 	})
 	t.Run("renewed in the grace period", func(t *testing.T) {
+		t.Parallel()
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
 		a.Grace = leaseTime + time.Second
 		a.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)

@@ -31,6 +31,8 @@ type Harness struct {
 	FloodBytes int64
 	// Many is how many attempts run at once to test concurrency.
 	Many int
+	// Repeats is how often a race is given the chance to show.
+	Repeats int
 	// DefaultDir is where a program runs whose spec names no directory; empty: in the
 	// attempt's BaseDir.
 	DefaultDir string
@@ -54,24 +56,38 @@ const (
 	grace = 30 * time.Second
 )
 
-// Run runs the suite.
+// Run runs the suite. What measures this process, or loads the machine, runs alone and comes first; the rest runs at
+// once, as most of it waits. The test that calls Run is therefore not parallel itself.
 func Run(t *testing.T, h Harness) {
-	t.Run("streams", h.streams)
-	t.Run("exit code", h.exitCode)
-	t.Run("signal", h.signal)
-	t.Run("environment", h.environment)
-	t.Run("directory", h.directory)
-	t.Run("start errors", h.startErrors)
-	t.Run("spawned comes first", h.spawnedFirst)
-	t.Run("stop", h.stop)
-	t.Run("lease", h.lease)
-	t.Run("nothing survives", h.nothingSurvives)
-	t.Run("output", h.output)
+	t.Run("flood", h.flood)
 	t.Run("many at once", h.many)
-	t.Run("batch", h.batch)
-	t.Run("memory", h.memory)
-	t.Run("steer", h.steer)
-	t.Run("survivors", h.survivors)
+	atOnce(t, map[string]func(*testing.T){
+		"streams":             h.streams,
+		"exit code":           h.exitCode,
+		"signal":              h.signal,
+		"environment":         h.environment,
+		"directory":           h.directory,
+		"start errors":        h.startErrors,
+		"spawned comes first": h.spawnedFirst,
+		"stop":                h.stop,
+		"lease":               h.lease,
+		"nothing survives":    h.nothingSurvives,
+		"output":              h.output,
+		"batch":               h.batch,
+		"memory":              h.memory,
+		"steer":               h.steer,
+		"survivors":           h.survivors,
+	})
+}
+
+// atOnce runs tests in parallel.
+func atOnce(t *testing.T, tests map[string]func(*testing.T)) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 var serial atomic.Int64

@@ -28,6 +28,7 @@ func (h Harness) survivors(t *testing.T) {
 		h.must(t, e.Remove(t.Context(), executor.Leftover{ID: a.ID, Identity: a.Identity}))
 	})
 	t.Run("adopted while it runs", func(t *testing.T) {
+		t.Parallel()
 		a, c, goOn := h.abandoned(t, Program{Out: "first", Err: "to standard error", Code: 5})
 		h.survives(t, e, a, true)
 		time.AfterFunc(100*time.Millisecond, goOn)
@@ -41,6 +42,7 @@ func (h Harness) survivors(t *testing.T) {
 		h.gone(t, e, a)
 	})
 	t.Run("adopted after its end", func(t *testing.T) {
+		t.Parallel()
 		a, c, goOn := h.abandoned(t, Program{Out: "first", Code: 5})
 		goOn()
 		h.ends(t, e, a)
@@ -52,6 +54,7 @@ func (h Harness) survivors(t *testing.T) {
 		h.gone(t, e, a)
 	})
 	t.Run("adopted and stopped", func(t *testing.T) {
+		t.Parallel()
 		a, c, _ := h.abandoned(t, Program{Out: "first\n"}) // an unfinished line may come late
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -62,6 +65,7 @@ func (h Harness) survivors(t *testing.T) {
 		h.gone(t, e, a)
 	})
 	t.Run("removed", func(t *testing.T) {
+		t.Parallel()
 		a, _, _ := h.abandoned(t, Program{Out: "first", IgnoreTerm: true})
 		left := h.survives(t, e, a, true)
 		h.must(t, e.Remove(t.Context(), left))

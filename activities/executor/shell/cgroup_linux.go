@@ -34,8 +34,7 @@ type cgroups struct {
 	next         atomic.Int64
 	mu           sync.Mutex
 	// idle are those without limits, and those with.
-	idle [2][]*cgroupDir
-	// orphans is nil unless this process adopts what the attempts leave.
+	idle    [2][]*cgroupDir
 	orphans *reaper
 	strays  *strays
 }
@@ -49,9 +48,7 @@ func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroups, error) {
 	if err := c.settle(base); err != nil {
 		return nil, err
 	}
-	if adopts() {
-		c.orphans = newReaper()
-	}
+	c.orphans = orphans.open()
 	if err := c.probe(); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -89,7 +86,7 @@ func (c *cgroups) close() error {
 		d.close()
 	}
 	err := c.parent.remove()
-	c.orphans.sweepAll()
+	c.orphans.close()
 	return err
 }
 

@@ -9,10 +9,18 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) {
-	for _, m := range mechanismsHere(t) {
+func TestConformance(t *testing.T) { conformance(t, mechanismsHere(t)[:1], 64<<20, 20) }
+
+func TestLongConformance(t *testing.T) {
+	testneeds.Long(t)
+	conformance(t, mechanismsHere(t), 1<<30, 60)
+}
+
+func conformance(t *testing.T, mechanisms []Mechanism, floodBytes int64, many int) {
+	for _, m := range mechanisms {
 		t.Run(string(m), func(t *testing.T) {
 			h := executortest.Harness{
 				New:  func(t *testing.T) executor.Executor { return newExecutor(t, Options{Mechanism: m}) },
@@ -34,20 +42,14 @@ func TestConformance(t *testing.T) {
 					"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
 				},
 				Left:       leftOf,
-				FloodBytes: floodBytes(),
-				Many:       60,
+				FloodBytes: floodBytes,
+				Many:       many,
+				Repeats:    20,
 				Memory:     newExecutor(t, Options{Mechanism: m}).bounds.can() == nil,
 			}
 			executortest.Run(t, h)
 		})
 	}
-}
-
-func floodBytes() int64 {
-	if testing.Short() {
-		return 64 << 20
-	}
-	return 1 << 30
 }
 
 func make8MiB() []byte {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestGPUs(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "CUDA_VISIBLE_DEVICES=7"}})
 	own := map[string]string{"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
 	for name, test := range map[string]struct {

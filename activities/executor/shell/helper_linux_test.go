@@ -71,10 +71,11 @@ func leftovers() error {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	const patience = 2 * time.Minute
+	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

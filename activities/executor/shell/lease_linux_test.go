@@ -19,8 +19,12 @@ import (
 // worker knows when it goes on.
 func TestWatchdogEndsTheTreeOfAStoppedWorker(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) { endsTheTreeOfAStopped(t, m) })
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			endsTheTreeOfAStopped(t, m)
+		})
 		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
+			t.Parallel()
 			needSandbox(t, Options{Mechanism: m})
 			endsTheTreeOfAStopped(t, m, helperSandbox+"=yes")
 		})
@@ -160,6 +164,7 @@ func say(t *testing.T, w *watched, format string, args ...any) {
 // An attempt is asked to stop once, at its time, and ended at its time, again and
 // again: what is about to fork may do so late.
 func TestWatchdogEnforcesLeases(t *testing.T) {
+	t.Parallel()
 	id := fmt.Sprintf("%d-%d/enforced/c1", os.Getpid(), time.Now().UnixNano())
 	cmd := markedProgram(t, id, "n=0; trap 'n=$((n+1)); echo $n >&2' TERM; echo ready; while :; do read x; done")
 	w := newWatched()
@@ -192,6 +197,7 @@ func TestWatchdogEnforcesLeases(t *testing.T) {
 }
 
 func TestWatchdogAsksToStop(t *testing.T) {
+	t.Parallel()
 	id := fmt.Sprintf("%d-%d/asked/c1", os.Getpid(), time.Now().UnixNano())
 	cmd := markedProgram(t, id, "trap 'exit 7' TERM; echo ready; while :; do read x; done")
 	w := newWatched()
@@ -205,6 +211,7 @@ func TestWatchdogAsksToStop(t *testing.T) {
 
 // A watchdog that was held up itself first hears what it was told meanwhile.
 func TestWatchdogHearsBeforeItActs(t *testing.T) {
+	t.Parallel()
 	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
 	markedProgram(t, id, "echo ready; exec sleep 1000")
 	read, write, err := os.Pipe()

@@ -33,7 +33,17 @@ func limited(megabytes int64) executor.Attempt {
 }
 
 func TestMemoryLimit(t *testing.T) {
-	for _, m := range append(mechanismsHere(t), Group) {
+	t.Parallel()
+	memoryLimit(t, mechanismsHere(t)[:1])
+}
+
+func TestLongMemoryLimit(t *testing.T) {
+	testneeds.Long(t)
+	memoryLimit(t, append(mechanismsHere(t), Group))
+}
+
+func memoryLimit(t *testing.T, mechanisms []Mechanism) {
+	for _, m := range mechanisms {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})
 			needLimits(t, e)
@@ -66,6 +76,7 @@ func TestMemoryLimit(t *testing.T) {
 
 // What a row takes is limited as a whole, and each attempt is told of its own end.
 func TestMemoryLimitOfABatch(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})
@@ -94,10 +105,20 @@ func TestMemoryLimitOfABatch(t *testing.T) {
 
 // Each of many at once has a limit of its own.
 func TestManyWithLimits(t *testing.T) {
+	t.Parallel()
+	manyWithLimits(t, 8)
+}
+
+func TestLongManyWithLimits(t *testing.T) {
+	testneeds.Long(t)
+	manyWithLimits(t, 24)
+}
+
+func manyWithLimits(t *testing.T, count int) {
 	e := newExecutor(t, Options{})
 	needLimits(t, e)
 	var all sync.WaitGroup
-	for i := range 24 {
+	for i := range count {
 		all.Go(func() {
 			a, greedy := limited(32), i%2 == 0
 			a.ID, a.Grace, a.Spec = fmt.Sprintf("t/many/%d", i), time.Second, spec(t, map[string]any{"command": "sleep 0.1"})
@@ -114,6 +135,7 @@ func TestManyWithLimits(t *testing.T) {
 
 // What keeps attempts within limits is used again, unless the next one would feel it.
 func TestLimitsAreUsedAgain(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{})
 	needLimits(t, e)
 	if e.bounds.inTree {
@@ -139,6 +161,7 @@ func TestLimitsAreUsedAgain(t *testing.T) {
 
 // The limit is written anew for each attempt.
 func TestLimitsOfTheNextAttempt(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{})
 	needLimits(t, e)
 	for _, megabytes := range []int64{32, 2000, 0, 16, 1000} {
@@ -150,6 +173,7 @@ func TestLimitsOfTheNextAttempt(t *testing.T) {
 }
 
 func TestAttemptIsToldThatThereIsNoLimit(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	e := newExecutor(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	e.bounds.inTree, e.bounds.unable = false, errors.New("no cgroups today")

@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
 	ServeIfAsked()
 	runHelperIfAsked()
 	dialIfAsked()
+	testneeds.Parallel(8)
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

@@ -25,18 +25,17 @@ func newMarks(guard *watchdog) (*marks, error) {
 	if _, err := processes(); err != nil {
 		return nil, err
 	}
-	orphans := newReaper()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
-	return &marks{guard: guard, orphans: orphans}, nil
+	return &marks{guard: guard, orphans: orphans.open()}, nil
 }
 
 func (m *marks) mechanism() Mechanism { return Mark }
 
 // close leaves the process a subreaper: another Executor may count on it.
 func (m *marks) close() error {
-	m.orphans.sweepAll()
+	m.orphans.close()
 	return nil
 }
 

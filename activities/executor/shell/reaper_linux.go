@@ -19,40 +19,61 @@ const slowWait = time.Second
 // other code are in this process's own, but for those that lead a new one. A dead
 // leader of a session is therefore left alone for a while at first.
 //
-// A nil reaper does nothing.
+// All Executors of a process share one reaper, as they share its children: none
+// takes the exit status of another's program.
 type reaper struct {
 	mu sync.Mutex
+	// users counts the Executors that are open.
+	users int
+	// adopting says that this process adopts orphans. Until then nothing is reaped.
+	adopting bool
 	// kept are the programs of attempts, which are waited for by pid.
 	kept map[int]bool
 	// leaders holds when a dead session leader was first seen.
 	leaders map[int]time.Time
 }
 
-// adopts tells whether orphans become children of this process.
+// adopts reports whether orphans become children of this process.
 func adopts() bool {
 	var subreaper int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0, 0, 0)
 	return os.Getpid() == 1 || err == nil && subreaper == 1
 }
 
-func newReaper() *reaper {
-	return &reaper{kept: make(map[int]bool), leaders: make(map[int]time.Time)}
+// orphans is the reaper of this process.
+var orphans = &reaper{kept: make(map[int]bool), leaders: make(map[int]time.Time)}
+
+// open returns the reaper of this process for one more Executor, which calls close at its end.
+func (r *reaper) open() *reaper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.users++
+	r.adopting = r.adopting || adopts()
+	return r
+}
+
+// close reaps what is dead. The last Executor to close also reaps session leaders that have just
+// died; until then one may be a program that another Executor has started and does not keep yet.
+func (r *reaper) close() {
+	r.mu.Lock()
+	r.users--
+	last := r.users == 0
+	r.mu.Unlock()
+	if last {
+		r.reap(0)
+	} else {
+		r.sweep()
+	}
 }
 
 // keep leaves a process to others until forget.
 func (r *reaper) keep(pid int) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept[pid] = true
 }
 
 func (r *reaper) forget(pid int) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.kept, pid)
@@ -61,11 +82,11 @@ func (r *reaper) forget(pid int) {
 // sweep reaps the orphans that are dead.
 func (r *reaper) sweep() { r.reap(slowWait) }
 
-// sweepAll also reaps dead session leaders that have just been seen.
-func (r *reaper) sweepAll() { r.reap(0) }
-
 func (r *reaper) reap(patience time.Duration) {
-	if r == nil || !zombieChild() {
+	r.mu.Lock()
+	adopting := r.adopting
+	r.mu.Unlock()
+	if !adopting || !zombieChild() {
 		return
 	}
 	session, err := unix.Getsid(0)

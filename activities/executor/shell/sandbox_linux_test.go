@@ -37,12 +37,9 @@ func boxed(s *structpb.Struct) *structpb.Struct {
 	return s
 }
 
-func TestSandboxConformance(t *testing.T) {
-	mechanisms := mechanismsHere(t)
-	if testing.Short() {
-		mechanisms = mechanisms[:1]
-	}
-	for _, m := range mechanisms {
+func TestLongSandboxConformance(t *testing.T) {
+	testneeds.Long(t)
+	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			needSandbox(t, Options{Mechanism: m})
 			executortest.Run(t, executortest.Harness{
@@ -60,6 +57,7 @@ func TestSandboxConformance(t *testing.T) {
 				Left:       leftOf,
 				FloodBytes: 16 << 20,
 				Many:       20,
+				Repeats:    20,
 				Memory:     true,
 			})
 		})
@@ -151,6 +149,7 @@ func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
 }
 
 func TestSandboxWritesOnlyToWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	shared := t.TempDir()
 	if err := os.Chmod(shared, 0o777); err != nil {
@@ -184,6 +183,7 @@ cat "$WORKSPACE/tmp/y"`)
 }
 
 func TestSandboxSeesNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	secret := filepath.Join(s.base, "secret")
 	if err := os.WriteFile(secret, []byte("root's"), 0o600); err != nil {
@@ -221,6 +221,7 @@ true`)
 
 // Two that run at once are users of their own, with a /tmp each.
 func TestSandboxesAreApart(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -258,6 +259,7 @@ func (c lineTo) Write(p []byte) (int, error) {
 }
 
 func TestSandboxLimits(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	t.Run("memory", func(t *testing.T) {
 		a, _ := s.attempt(t, hog)
@@ -291,6 +293,7 @@ func TestSandboxLimits(t *testing.T) {
 
 // A temporary directory outside of the workspace is /tmp, and those beside it are not seen.
 func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	root := filepath.Join(t.TempDir(), "private", "attempts")
 	temp := workspaceIn(t, root, "own")
@@ -309,6 +312,7 @@ func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
 
 // An attempt that says nothing of a workspace has a /tmp, too.
 func TestSandboxWithoutWorkspace(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	a, out := s.attempt(t, `echo x >/tmp/x && cat /tmp/x && pwd`)
 	a.WorkspaceDir, a.TempDir = "", ""
@@ -318,6 +322,7 @@ func TestSandboxWithoutWorkspace(t *testing.T) {
 }
 
 func TestSandboxInABatch(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	row, err := s.Batch("t/row/c1", nil)
 	if err != nil {
@@ -349,6 +354,7 @@ func TestSandboxInABatch(t *testing.T) {
 
 // What cannot be built is the node's fault, and said.
 func TestSandboxThatCannotBeBuilt(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	a, _ := s.attempt(t, "true")
 	if err := os.RemoveAll(filepath.Join(s.workspace, "tmp")); err != nil {

@@ -34,6 +34,7 @@ func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.R
 }
 
 func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=/home/me", "LC_TIME=C", "GOPATH=/go", "NODE=n", "GROUP_A=a", "GROUP_B=b", "BOTH=node", "PWD=/elsewhere",
@@ -102,6 +103,7 @@ func TestPassNames(t *testing.T) {
 }
 
 func TestCommandOfSeveralLinesEndsAtTheFirstThatFails(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{})
 	for command, want := range map[string]struct {
 		code int
@@ -122,6 +124,7 @@ func TestCommandOfSeveralLinesEndsAtTheFirstThatFails(t *testing.T) {
 }
 
 func TestMalformedEnvironmentIsAStartError(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{})
 	for _, env := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A\x00": "x"}, {"A": "x\x00"}, {"A": strings.Repeat("x", 8<<20)}} {
 		if _, _, err := run(t, e, executor.Attempt{Env: env}, "true"); executor.AsStartError(err) == nil {
@@ -191,6 +194,7 @@ func TestListRunsWithoutAShell(t *testing.T) {
 }
 
 func TestTasksAreOutOfTheTerminalsReach(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{})
 	_, out, err := run(t, e, executor.Attempt{}, "ps -o pid=,pgid=,sid= -p $$; cat")
 	if err != nil {
@@ -205,6 +209,7 @@ func TestTasksAreOutOfTheTerminalsReach(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
 			e := newExecutor(t, Options{Mechanism: m})
 			// The child of the shell works, not the shell.
 			r, _, err := run(t, e, executor.Attempt{}, `sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'; true`)
@@ -235,7 +240,14 @@ func TestUsage(t *testing.T) {
 
 // TestPeakOfGrowingWorker holds that the memory of a worker that grows while it
 // starts programs is never taken for theirs.
-func TestPeakOfGrowingWorker(t *testing.T) {
+func TestPeakOfGrowingWorker(t *testing.T) { peakOfGrowingWorker(t, 20) }
+
+func TestLongPeakOfGrowingWorker(t *testing.T) {
+	testneeds.Long(t)
+	peakOfGrowingWorker(t, 100)
+}
+
+func peakOfGrowingWorker(t *testing.T, tasks int) {
 	e := newExecutor(t, Options{})
 	stop := make(chan struct{})
 	var grow sync.WaitGroup
@@ -257,7 +269,7 @@ func TestPeakOfGrowingWorker(t *testing.T) {
 	})
 	defer grow.Wait()
 	defer close(stop)
-	for range 100 {
+	for range tasks {
 		r, _, err := run(t, e, executor.Attempt{}, `true`)
 		if err != nil {
 			t.Fatal(err)
@@ -325,10 +337,34 @@ func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 	others.Wait()
 }
 
+// An Executor that closes leaves alone what another one of this process has started and has not waited for yet.
+func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
+	newExecutor(t, Options{Mechanism: Mark})
+	closing, err := New(Options{Mechanism: Mark})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command("sh", "-c", "exit 9")
+	program.SysProcAttr = sessionAttr()
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program has ended", func() bool { return exited(program.Process.Pid) })
+	if err := closing.Close(); err != nil {
+		t.Error(err)
+	}
+	err = program.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 9 {
+		t.Errorf("the program ended with %v, want exit status 9", err)
+	}
+}
+
 // An attempt's end is no other's: what two attempts leave is told apart.
 func TestAttemptsDoNotEndEachOther(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
 			e := newExecutor(t, Options{Mechanism: m})
 			ctx, cancel := context.WithCancel(t.Context())
 			var long sync.WaitGroup
@@ -361,6 +397,7 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 
 // Whoever wipes the mark is found by session or by descent.
 func TestMarkIsNotTheOnlyTrace(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t, Options{Mechanism: Mark})
 	for name, command := range map[string]string{
 		"in the session":          `env -i /bin/sleep 4242 & sleep 0.05`,

@@ -70,7 +70,7 @@ func (s *steerable) goesOn(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"a", "b"} {
 		before := s.size(t, name)
-		for deadline := time.Now().Add(30 * time.Second); s.size(t, name) <= before; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); s.size(t, name) <= before; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s does not grow", name)
 			}
@@ -89,11 +89,13 @@ func (s *steerable) stands(t *testing.T) {
 }
 
 func TestPause(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		if m == Group {
 			continue // it does not hold what starts a session
 		}
 		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
 			e := newExecutor(t, Options{Mechanism: m})
 			if err := e.Pause(t.Context(), "nobody/task/c1"); !errors.Is(err, executor.ErrNotRunning) {
 				t.Errorf("pause what does not run: %v", err)
@@ -131,6 +133,7 @@ func TestPause(t *testing.T) {
 
 // What one attempt was suspended for is no business of the next one in its enclosure.
 func TestPauseInABatch(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})

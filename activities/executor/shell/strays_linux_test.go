@@ -30,6 +30,7 @@ func (l *logged) String() string {
 }
 
 func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
+	t.Parallel()
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
 	}

@@ -22,7 +22,7 @@ func Engine(t testing.TB) *client.Client {
 	t.Helper()
 	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_, err = docker.Ping(ctx)
 	}
@@ -41,7 +41,7 @@ func Image(t testing.TB) string {
 	t.Helper()
 	docker := Engine(t)
 	err := importOnce(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := docker.ImageInspect(ctx, imageName); err == nil {
 			return nil // of another test, which may be using it
