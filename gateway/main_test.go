@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	address, stop, err := temporaltest.Start()
+	server, err := temporaltest.Start(temporaltest.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = stop() }()
-	temporalClient, err = client.Dial(client.Options{HostPort: address, Logger: quietLogger})
+	defer func() { _ = server.Stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: quietLogger})
 	if err != nil {
 		panic(err)
 	}

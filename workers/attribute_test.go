@@ -8,14 +8,14 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"switchyard/dev/embedded"
+	"switchyard/dev/temporaltest"
 	"switchyard/workflows/visibility"
 )
 
 // connectedTo starts a Temporal server with search attributes and returns a connection to it.
 func connectedTo(t *testing.T, attributes map[string]enumspb.IndexedValueType) *Connection {
 	t.Helper()
-	server, err := embedded.Start(within(t), embedded.Options{SearchAttributes: attributes})
+	server, err := temporaltest.Start(temporaltest.Options{SearchAttributes: attributes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,17 +17,16 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
-	"switchyard/dev/embedded"
+	"switchyard/dev/temporaltest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/visibility"
 )
 
 // yard is a Temporal server with a control worker and a store.
 type yard struct {
 	dir     string
-	server  *embedded.Server
+	server  *temporaltest.Server
 	conn    *Connection
 	store   *store.Store
 	config  ControlConfig
@@ -46,7 +45,7 @@ func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
 			err = errors.Join(err, y.stop())
 		}
 	}()
-	if y.server, err = embedded.Start(ctx, embedded.Options{SearchAttributes: visibility.Types()}); err != nil {
+	if y.server, err = temporaltest.Start(temporaltest.Options{}); err != nil {
 		return nil, err
 	}
 	if y.conn, err = Dial(ctx, DialOptions{Address: y.server.Address(), Identity: "test", Logger: y.logger}); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/goleak"
+
+	"switchyard/dev/testneeds"
 )
 
 // limit is how long a test waits for something that will happen. It is far
@@ -25,17 +27,9 @@ var sharedYard struct {
 func TestMain(m *testing.M) {
 	// Otherwise the SDK reads and hashes the test's whole binary first.
 	worker.SetBinaryChecksum("test")
-	goleak.VerifyTestMain(stopping{m},
-		// What the server's library leaves behind of a stopped server: connections between its services, some of which
-		// try to come back, and to its store.
-		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/grpcsync.(*CallbackSerializer).run"),
-		goleak.IgnoreAnyFunction("google.golang.org/grpc.(*addrConn).resetTransportAndUnlock"),
-		// One that has come back: the port is another process's now.
-		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*http2Client).reader"),
-		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*http2Client).keepalive"),
-		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*loopyWriter).run"),
-		goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"),
-	)
+	// Most tests wait: for heartbeats, leases and back-offs.
+	testneeds.Parallel(8)
+	goleak.VerifyTestMain(stopping{m})
 }
 
 // stopping ends the shared yard before goroutines are counted.

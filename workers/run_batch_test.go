@@ -82,9 +82,6 @@ func (p *puppet) members() string {
 // instance is lost, and the others have not begun.
 func TestBatchOfALostNode(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
-		t.Skip("the Temporal server has a race of its own when an activity with heartbeat details times out")
-	}
 	c := shared(t).crew(t, nil)
 	p := c.puppet("n", func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
 		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{

@@ -168,9 +168,6 @@ func TestHowDispatchesEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raceDetector && strings.HasPrefix(name, "lost") {
-				t.Skip("the Temporal server has a race of its own when an activity with heartbeat details times out")
-			}
 			c := shared(t).crew(t, nil)
 			p := c.puppet("n", test.moves...)
 			in := c.input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))

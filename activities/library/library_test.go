@@ -29,13 +29,13 @@ func TestMain(m *testing.M) {
 }
 
 func serve(m *testing.M) int {
-	address, stop, err := temporaltest.Start()
+	server, err := temporaltest.Start(temporaltest.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = stop() }()
-	temporalClient, err = client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	defer func() { _ = server.Stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -1,42 +1,113 @@
 package temporaltest
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net/rpc"
 	"os"
 	"os/exec"
-	"strings"
+	"sync"
+
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"switchyard/dev/testneeds"
 )
 
-// program is the server. `go run` keeps what it has linked in Go's build cache.
+// program is the process of the servers. `go run` keeps what it has linked in Go's build cache.
 const program = "switchyard/dev/temporaltest/server"
 
-// Start starts a server in memory that has the search attributes of runs, and returns its address. The server ends with
-// stop, and at the latest with the process that has started it. Stop may be called once.
-func Start() (address string, stop func() error, err error) {
-	if err := testneeds.Sources(program); err != nil {
-		return "", nil, err
+// Options are what a server is started with.
+type Options struct {
+	// SearchAttributes are those of its default namespace. If nil, they are those of runs.
+	SearchAttributes map[string]enumspb.IndexedValueType
+}
+
+// host is the process that has all servers of this one. It is open while there is one.
+var host struct {
+	sync.Mutex
+	servers int
+	client  *rpc.Client
+}
+
+// Server is a Temporal server in memory. It ends with Stop, and at the latest with the process that has started it.
+type Server struct{ address string }
+
+// Start starts a server. It is safe for concurrent use.
+func Start(opts Options) (*Server, error) {
+	client, err := open()
+	if err != nil {
+		return nil, err
 	}
+	var s Server
+	if err := client.Call("Servers.Start", opts, &s.address); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a Temporal server: %w", err), release())
+	}
+	return &s, nil
+}
+
+// Address returns the host and port of the server's frontend.
+func (s *Server) Address() string { return s.address }
+
+// Stop ends the server. It may be called once.
+func (s *Server) Stop() error {
+	host.Lock()
+	client := host.client
+	host.Unlock()
+	return errors.Join(client.Call("Servers.Stop", s.address, &struct{}{}), release())
+}
+
+// open returns the connection to the process of the servers for one more of them, which calls release at its end.
+func open() (*rpc.Client, error) {
+	host.Lock()
+	defer host.Unlock()
+	if host.servers == 0 {
+		if err := testneeds.Sources(program); err != nil {
+			return nil, err
+		}
+		p, err := run()
+		if err != nil {
+			return nil, err
+		}
+		host.client = rpc.NewClient(p)
+	}
+	host.servers++
+	return host.client, nil
+}
+
+func release() error {
+	host.Lock()
+	defer host.Unlock()
+	host.servers--
+	if host.servers > 0 {
+		return nil
+	}
+	return host.client.Close()
+}
+
+// process is a running program: what it prints, and what it reads.
+type process struct {
+	io.Reader
+	io.WriteCloser
+	cmd *exec.Cmd
+}
+
+func run() (*process, error) {
 	cmd := exec.Command("go", "run", program)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", nil, err
+		return nil, fmt.Errorf("go run %s: %w", program, err)
 	}
-	stop = func() error { return errors.Join(stdin.Close(), cmd.Wait()) }
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		return "", nil, fmt.Errorf("go run %s printed no address: %w", program, errors.Join(err, stop()))
-	}
-	return strings.TrimSpace(line), stop, nil
+	return &process{stdout, stdin, cmd}, nil
 }
+
+// Close has the program end, and waits for that.
+func (p *process) Close() error { return errors.Join(p.WriteCloser.Close(), p.cmd.Wait()) }

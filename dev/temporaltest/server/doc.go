@@ -1,3 +1,3 @@
-// Command server is a Temporal server for tests: in memory, with the search attributes of runs. It prints its address
-// and ends when its standard input does. Package temporaltest starts it.
+// Command server runs Temporal servers for tests: in memory, as many as it is asked for on its standard input, whose end
+// ends it. Package temporaltest starts it.
 package main

@@ -2,27 +2,76 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/rpc"
 	"os"
+	"sync"
 
 	"switchyard/dev/embedded"
+	"switchyard/dev/temporaltest"
 	"switchyard/workflows/visibility"
 )
 
 func main() {
-	if err := serve(); err != nil {
-		fmt.Fprintln(os.Stderr, "temporal server for tests:", err)
+	servers := &Servers{open: map[string]*embedded.Server{}}
+	if err := rpc.Register(servers); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	rpc.ServeConn(stdio{os.Stdin, os.Stdout})
+	if err := servers.stopAll(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop Temporal servers of tests:", err)
 	}
 }
 
-func serve() error {
-	server, err := embedded.Start(context.Background(), embedded.Options{SearchAttributes: visibility.Types()})
+// stdio is this process's standard input and output as one connection.
+type stdio struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// Servers are the running servers, by address. Its exported methods are called by package temporaltest.
+type Servers struct {
+	mu   sync.Mutex
+	open map[string]*embedded.Server
+}
+
+// Start starts a server and returns its address.
+func (s *Servers) Start(opts temporaltest.Options, address *string) error {
+	attributes := opts.SearchAttributes
+	if attributes == nil {
+		attributes = visibility.Types()
+	}
+	server, err := embedded.Start(context.Background(), embedded.Options{SearchAttributes: attributes})
 	if err != nil {
 		return err
 	}
-	fmt.Println(server.Address())
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*address = server.Address()
+	s.open[*address] = server
+	return nil
+}
+
+// Stop stops the server of an address.
+func (s *Servers) Stop(address string, _ *struct{}) error {
+	s.mu.Lock()
+	server := s.open[address]
+	delete(s.open, address)
+	s.mu.Unlock()
+	if server == nil {
+		return fmt.Errorf("no server at %s", address)
+	}
 	return server.Stop()
+}
+
+func (s *Servers) stopAll() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.open {
+		err = errors.Join(err, server.Stop())
+	}
+	return err
 }
