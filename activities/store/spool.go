@@ -183,9 +183,9 @@ func groupOf(key string) string {
 // add spools a value, with ifAbsent unless there is one under the key, which
 // existed says. An eighth of the room is for such values, which are results; the
 // rest, mostly logs, does without.
-func (s *spool) add(key string, value []byte, ifAbsent bool) (existed bool, err error) {
+func (s *spool) add(key string, value []byte, ifAbsent bool) (added *spooled, existed bool, err error) {
 	if err := CheckKey(key); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	v := &spooled{key: key, ifAbsent: ifAbsent, sum: crc32.Checksum(value, castagnoli)}
 	v.header = int64(len(v.line()))
@@ -197,18 +197,18 @@ func (s *spool) add(key string, value []byte, ifAbsent bool) (existed bool, err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ifAbsent && s.newest[key] != nil {
-		return true, nil
+		return nil, true, nil
 	}
 	if s.bytes+v.size > room {
-		return false, fmt.Errorf("%w: %d MiB in %s", ErrSpoolFull, s.bytes>>20, s.dir)
+		return nil, false, fmt.Errorf("%w: %d MiB in %s", ErrSpoolFull, s.bytes>>20, s.dir)
 	}
 	v.number = s.next
 	if err := writeFile(filepath.Join(s.dir, fileName(v.number)), []byte(v.line()), value); err != nil {
-		return false, fmt.Errorf("spool: %w", err)
+		return nil, false, fmt.Errorf("spool: %w", err)
 	}
 	s.next++
 	s.enter(v)
-	return false, nil
+	return v, false, nil
 }
 
 // writeFile makes a file that is there whole or not at all.
@@ -299,8 +299,18 @@ func (s *spool) oldest(n int) []*spooled {
 	return found
 }
 
-// remove takes a value out.
+// holds reports whether a value has not been removed.
+func (s *spool) holds(v *spooled) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.queue, v)
+}
+
+// remove takes a value out. A nil value is none, and one that is out already stays so.
 func (s *spool) remove(v *spooled) error {
+	if v == nil {
+		return nil
+	}
 	s.mu.Lock()
 	if i := slices.Index(s.queue, v); i >= 0 {
 		s.queue = slices.Delete(s.queue, i, i+1)

@@ -128,10 +128,13 @@ func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 		}
 	}
 	// Also when ctx has ended meanwhile: it takes no time to keep the value.
-	_, err := s.keep(key, value, false)
+	_, _, err := s.keep(key, value, false)
 	return err
 }
 
+// putIfAbsent tries for as long as ctx allows, since only the gateway can say whether there is a value already. Meanwhile
+// the value is in the spool: what the process has put outlives it. A value that both this call and the upload of the
+// spool have stored counts as one that existed.
 func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if len(value) > MaxValueBytes {
 		return false, errTooLarge
@@ -141,36 +144,46 @@ func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (ex
 	}
 	ctx, cancel := orPatience(ctx)
 	defer cancel()
-	for pause := firstPause; !s.spool.waits(key) && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+	var kept *spooled
+	for pause := firstPause; (kept != nil || !s.spool.waits(key)) && ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		try, cancel := context.WithTimeout(ctx, tryTimeout(len(value)))
 		existed, err := s.storeOnce(try, &v1.PutBlobRequest{Key: key, Data: value, IfAbsent: true})
 		cancel()
 		if err == nil {
 			s.found()
-			return existed, nil
+			return existed, s.spool.remove(kept)
 		}
 		if !isAway(err) {
-			return false, err
+			return false, errors.Join(err, s.spool.remove(kept))
 		}
 		if ctx.Err() == nil {
 			s.lost(err)
+		}
+		if kept == nil {
+			// Without room there, the tries go on.
+			if kept, existed, err = s.keep(key, value, true); existed {
+				return true, err
+			}
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
-	return s.keep(key, value, true)
+	if kept == nil {
+		_, existed, err = s.keep(key, value, true)
+	}
+	return existed, err
 }
 
-// keep spools a value.
-func (s *spooler) keep(key string, value []byte, ifAbsent bool) (existed bool, err error) {
-	existed, err = s.spool.add(key, value, ifAbsent)
+// keep spools a value, see [spool.add].
+func (s *spooler) keep(key string, value []byte, ifAbsent bool) (kept *spooled, existed bool, err error) {
+	kept, existed, err = s.spool.add(key, value, ifAbsent)
 	select {
 	case s.added <- struct{}{}:
 	default:
 	}
-	return existed, err
+	return kept, existed, err
 }
 
 // lost notes that a try has not got through, found that one has.

@@ -342,22 +342,28 @@ func TestSpooledRecordGivesWay(t *testing.T) {
 	}
 }
 
+// A record waits for the gateway in the spool, where the next process finds it if this one is killed.
 func TestRecordWaitsForTheGateway(t *testing.T) {
 	g := newGateway()
 	g.away = true
 	s := spoolTo(t, g, t.TempDir())
+	key := ResultKey("ci-0k", 0, "build", 0)
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.putIfAbsent(t.Context(), ResultKey("ci-0k", 0, "build", 0), []byte("record"))
+		_, err := s.putIfAbsent(t.Context(), key, []byte("record"))
 		done <- err
 	}()
 	for tried := 0; tried < 2; g.set(func() { tried = g.tries }) {
 		time.Sleep(time.Millisecond)
 	}
+	if value, err := s.spool.get(key); err != nil || string(value) != "record" {
+		t.Errorf("while it waits, the spool holds %q (%v)", value, err)
+	}
 	g.set(func() { g.away = false })
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+	s.awaitEmpty(t)
 	if got := g.order(); len(got) != 1 {
 		t.Errorf("stored: %q", got)
 	}

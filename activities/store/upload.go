@@ -69,6 +69,8 @@ func (s *spooler) uploadAll(ctx context.Context, batch []*spooled) bool {
 func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 	value, err := s.spool.read(v)
 	switch {
+	case errors.Is(err, ErrNotFound) && !s.spool.holds(v):
+		return nil // whoever put it has stored it
 	case errors.Is(err, ErrNotFound), errors.Is(err, errTorn):
 		s.log.Error("a value in the spool is lost", "key", v.key, "error", err)
 	case err != nil:
