@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -39,7 +40,6 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = server.Stop() }()
 	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: quietLogger})
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func runTests(m *testing.M) int {
 	code := m.Run()
 	controlWorker.Stop()
 	temporalClient.Close()
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

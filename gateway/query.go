@@ -2,29 +2,51 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/registry"
 )
 
-// queryTries is how often a query is sent that found the run gone on.
-const queryTries = 3
+const (
+	// queryTries is how often a query is sent that found the run gone on.
+	queryTries = 3
+	// noWorkerPause is the pause between queries that found no worker.
+	noWorkerPause = 200 * time.Millisecond
+)
 
 // query asks the newest execution of a workflow, and reads its answer. One that does
 // not answer is given up after queryTimeout.
 func (r *reader) query(ctx context.Context, id, name string, req, answer proto.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	for try := 1; ; try++ {
+	for try := 1; ; {
 		value, err := r.client.QueryWorkflow(ctx, id, "", name, req)
-		if err == nil {
+		switch {
+		case err == nil:
 			return value.Get(answer)
-		}
-		if try == queryTries || !overtaken(err) {
+		case foundNoWorker(err):
+			select {
+			case <-time.After(noWorkerPause):
+			case <-ctx.Done():
+				return fmt.Errorf("%w answers: %v", registry.ErrNoControl, err)
+			}
+		case try == queryTries || !overtaken(err):
 			return err
+		default:
+			try++
 		}
 	}
+}
+
+// foundNoWorker reports whether a query was refused because no worker has polled its task queue lately. A server that
+// was started again forgets those that did, until they poll it.
+func foundNoWorker(err error) bool {
+	return is[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "no poller seen")
 }
 
 // overtaken says that a query came to a worker that had let go of the execution,

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -15,34 +17,38 @@ import (
 // faultyClient fails the first queries.
 type faultyClient struct {
 	client.Client
-	faults []string
+	faults []error
 	asked  int
 }
 
 func (c *faultyClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	c.asked++
 	if c.asked <= len(c.faults) {
-		return nil, serviceerror.NewQueryFailed(c.faults[c.asked-1])
+		return nil, c.faults[c.asked-1]
 	}
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(&v1.EventsResponse{Parts: 7})
 	return client.NewValue(payloads), err
 }
 
-// A query that the SDK could not answer because the run had gone on is asked again;
-// another fault is told.
-func TestQueryIsOvertaken(t *testing.T) {
+// A query is sent again if the SDK could not answer because the run had gone on, or if the server knows no worker yet.
+// Another fault is returned.
+func TestQueryIsSentAgain(t *testing.T) {
 	t.Parallel()
-	const overtaken = "[TMPRL1100] invalid state transition: attempt to handleInitiatedEvent, CommandType: Timer, ID: 107, state=Created"
+	failed := func(text string) error { return serviceerror.NewQueryFailed(text) }
+	overtaken := failed("[TMPRL1100] invalid state transition: attempt to handleInitiatedEvent, CommandType: Timer, ID: 107, state=Created")
+	noWorker := serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")
 	for name, test := range map[string]struct {
-		faults []string
+		faults []error
 		asked  int
 		fails  bool
 	}{
-		"answered":       {nil, 1, false},
-		"overtaken":      {[]string{overtaken, overtaken}, 3, false},
-		"for ever":       {[]string{overtaken, overtaken, overtaken, overtaken}, queryTries, true},
-		"another fault":  {[]string{"the run has not begun"}, 1, true},
-		"does not match": {[]string{"[TMPRL1100] nondeterministic workflow: missing replay command"}, 1, true},
+		"answered":             {nil, 1, false},
+		"overtaken":            {[]error{overtaken, overtaken}, 3, false},
+		"for ever":             {[]error{overtaken, overtaken, overtaken, overtaken}, queryTries, true},
+		"no worker yet":        {[]error{noWorker, noWorker, noWorker, noWorker}, 5, false},
+		"another fault":        {[]error{failed("the run has not begun")}, 1, true},
+		"another precondition": {[]error{serviceerror.NewFailedPrecondition("the namespace is deleted")}, 1, true},
+		"does not match":       {[]error{failed("[TMPRL1100] nondeterministic workflow: missing replay command")}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,5 +59,17 @@ func TestQueryIsOvertaken(t *testing.T) {
 				t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
 			}
 		})
+	}
+}
+
+// A query that finds no worker until its time is over says what is missing, as an error after which clients try again.
+func TestQueryWithoutWorker(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
+	defer cancel()
+	c := &faultyClient{faults: []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")}}
+	err := (&reader{client: c}).query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
+	if codeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
+		t.Errorf("%v: %v", codeOf(err), err)
 	}
 }
