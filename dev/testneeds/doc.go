@@ -1,3 +1,3 @@
 // Package testneeds is for tests that need something: of their machine ([Missing]), more time than a newcomer has
-// ([Long]), or company while they wait ([Parallel]). Only tests import it.
+// ([Long], [Checks]), or company while they wait ([Parallel]). Only tests import it.
 package testneeds
