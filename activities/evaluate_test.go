@@ -234,7 +234,7 @@ func TestEvaluateKeepsItsBudget(t *testing.T) {
 	}
 	// Whatever the machine does meanwhile: once the budget is over only the answer
 	// that is under way still comes.
-	if n := len(res.GetAnswers()); n == 0 || n < 1000 && took < evaluateBudget || n == 1000 && took > 5*evaluateBudget {
+	if n := len(res.GetAnswers()); n == 0 || n < 1000 && took < evaluateBudget || n == 1000 && took > 30*evaluateBudget {
 		t.Errorf("%d answers in %v", n, took)
 	}
 	for i, a := range res.GetAnswers() {

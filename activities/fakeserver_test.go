@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for something that will happen.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 var errAway = serviceerror.NewUnavailable("the server is away")
 

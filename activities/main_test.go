@@ -6,9 +6,11 @@ import (
 	"go.uber.org/goleak"
 
 	"switchyard/activities/executor/shell"
+	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
 	shell.ServeIfAsked()
+	testneeds.Parallel(12)
 	goleak.VerifyTestMain(m)
 }

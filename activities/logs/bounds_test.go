@@ -4,14 +4,19 @@ import (
 	"hash/crc32"
 	"runtime"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
-// A task may print a gibibyte: all of it is kept, and hardly any of it in memory.
-func TestGibibyteInBoundedMemory(t *testing.T) {
-	size := int64(1 << 30)
-	if testing.Short() {
-		size >>= 2
-	}
+func TestOutputInBoundedMemory(t *testing.T) { outputInBoundedMemory(t, 64<<20) }
+
+func TestLongOutputInBoundedMemory(t *testing.T) {
+	testneeds.Long(t)
+	outputInBoundedMemory(t, 1<<30)
+}
+
+// outputInBoundedMemory prints so much: all of it is kept, and hardly any of it in memory.
+func outputInBoundedMemory(t *testing.T, size int64) {
 	s := open(t, t.TempDir())
 	w := NewWriter(s, attempt, Options{MaxBytes: size})
 	// As a pipe is read: 32 KiB at once, and never the same twice.

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 )
 
 const journalRun = "ci-0k"
@@ -126,7 +127,15 @@ func TestMoreRunsThanOpenJournals(t *testing.T) {
 }
 
 // Two processes, one of which sees the folder by a network, see the same values.
-func TestFolderBehavesAsAMap(t *testing.T) {
+func TestFolderBehavesAsAMap(t *testing.T) { folderBehavesAsAMap(t, 30) }
+
+func TestLongFolderBehavesAsAMap(t *testing.T) {
+	testneeds.Long(t)
+	folderBehavesAsAMap(t, 100)
+}
+
+func folderBehavesAsAMap(t *testing.T, cases int) {
+	testneeds.Checks(t, cases)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")
 		if err != nil {

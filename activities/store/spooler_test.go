@@ -18,6 +18,7 @@ import (
 	"gocloud.dev/blob/memblob"
 	"pgregory.net/rapid"
 
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -189,7 +190,15 @@ func TestSpooledPutsDoNotWait(t *testing.T) {
 	}
 }
 
-func TestSpoolKeepsTheOrderOfALog(t *testing.T) {
+func TestSpoolKeepsTheOrderOfALog(t *testing.T) { spoolKeepsTheOrderOfALog(t, 30) }
+
+func TestLongSpoolKeepsTheOrderOfALog(t *testing.T) {
+	testneeds.Long(t)
+	spoolKeepsTheOrderOfALog(t, 100)
+}
+
+func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
+	testneeds.Checks(t, cases)
 	rapid.Check(t, func(rt *rapid.T) {
 		g := newGateway()
 		dir, err := os.MkdirTemp(t.TempDir(), "")

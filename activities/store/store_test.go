@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -49,8 +50,16 @@ func opened(t testing.TB, s *store.Store, err error) *store.Store {
 
 // onEach runs a test on each kind of store.
 func onEach(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	onFolders(t, test)
+	onBuckets(t, test)
+}
+
+func onFolders(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Run("folder", func(t *testing.T) { test(t, open(t, t.TempDir())) })
 	t.Run("shared folder", func(t *testing.T) { test(t, openShared(t, t.TempDir())) })
+}
+
+func onBuckets(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
 	t.Run("S3", func(t *testing.T) {
 		s, _ := openS3(t)
@@ -158,7 +167,15 @@ func TestMissingValueIsErrNotFound(t *testing.T) {
 	})
 }
 
-func TestKeysListsWhatWasStored(t *testing.T) {
+func TestKeysListsWhatWasStored(t *testing.T) { keysListsWhatWasStored(t, 20) }
+
+func TestLongKeysListsWhatWasStored(t *testing.T) {
+	testneeds.Long(t)
+	keysListsWhatWasStored(t, 100)
+}
+
+func keysListsWhatWasStored(t *testing.T, cases int) {
+	testneeds.Checks(t, cases)
 	onEach(t, func(t *testing.T, s *store.Store) {
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
@@ -182,21 +199,27 @@ func TestKeysListsWhatWasStored(t *testing.T) {
 	})
 }
 
-func TestKeysGoesOverPages(t *testing.T) {
-	onEach(t, func(t *testing.T, s *store.Store) {
-		const n = 2100
-		for i := range int64(n) {
-			if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", "build", 0, 0, i), nil); err != nil {
-				t.Fatal(err)
-			}
+func TestKeysGoesOverPages(t *testing.T) { onBuckets(t, keysOfManyPages) }
+
+// TestLongKeysGoesOverPages lists as many files; folders have no pages.
+func TestLongKeysGoesOverPages(t *testing.T) {
+	testneeds.Long(t)
+	onFolders(t, keysOfManyPages)
+}
+
+func keysOfManyPages(t *testing.T, s *store.Store) {
+	const n = 2100
+	for i := range int64(n) {
+		if err := s.Put(t.Context(), store.LogChunkKey("ci-0k", "build", 0, 0, i), nil); err != nil {
+			t.Fatal(err)
 		}
-		if got := len(keysOf(t, s, store.LogsPrefix("ci-0k", "build"))); got != n {
-			t.Errorf("%d keys, want %d", got, n)
-		}
-		for range s.Keys(t.Context(), "runs/") {
-			break
-		}
-	})
+	}
+	if got := len(keysOf(t, s, store.LogsPrefix("ci-0k", "build"))); got != n {
+		t.Errorf("%d keys, want %d", got, n)
+	}
+	for range s.Keys(t.Context(), "runs/") {
+		break
+	}
 }
 
 // Names in which the order of directories is not that of keys.
@@ -343,11 +366,18 @@ func TestAbortedPutLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestReaderSeesWholeValuesWhileTheyAreReplaced(t *testing.T) {
+func TestReaderSeesWholeValuesWhileTheyAreReplaced(t *testing.T) { readerSeesWholeValues(t, 60) }
+
+func TestLongReaderSeesWholeValuesWhileTheyAreReplaced(t *testing.T) {
+	testneeds.Long(t)
+	readerSeesWholeValues(t, 300)
+}
+
+func readerSeesWholeValues(t *testing.T, writes int) {
 	onEach(t, func(t *testing.T, s *store.Store) {
 		value := func(i int) []byte { return []byte(strings.Repeat(strconv.Itoa(i%10), 1+i*97%5000)) }
 		stored := map[string]bool{}
-		for i := range 300 {
+		for i := range writes {
 			stored[string(value(i))] = true
 		}
 		if err := s.Put(t.Context(), "k", value(0)); err != nil {
@@ -357,7 +387,7 @@ func TestReaderSeesWholeValuesWhileTheyAreReplaced(t *testing.T) {
 		done := make(chan struct{})
 		writers.Go(func() {
 			defer close(done)
-			for i := range 300 {
+			for i := range writes {
 				if err := s.Put(t.Context(), "k", value(i)); err != nil {
 					t.Error(err)
 				}

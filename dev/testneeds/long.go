@@ -13,7 +13,10 @@ const longVariable = "SWITCHYARD_LONG"
 // everybody runs is a function with a size as its argument.
 func Long(t testing.TB) {
 	t.Helper()
-	if os.Getenv(longVariable) == "" {
+	if !IsLong() {
 		t.Skipf("it takes long: run it with %s=1, or all of its kind with `task test:long`", longVariable)
 	}
 }
+
+// IsLong reports whether SWITCHYARD_LONG is set. It is for packages of which every test becomes longer.
+func IsLong() bool { return os.Getenv(longVariable) != "" }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"switchyard/dev/testneeds"
 )
 
 // oddMachine has a NUMA node without memory and one without processors, and GPU indices with a gap.
@@ -117,15 +119,19 @@ func leftover(m *Machine, ledgers ...*Ledger) error {
 	return nil
 }
 
-// Over 100,000 random sequences of reserving, releasing, giving up and
-// draining, in all of which the calls have come to the ledger in some order:
-// never over-subscribed in any way, whoever can start has started, and in the
-// end nothing is held.
-func TestLedgerProperty(t *testing.T) {
-	sequences := 1000 // for each of rapid's 100 seeds
-	if testing.Short() {
-		sequences = 50
-	}
+func TestLedgerProperty(t *testing.T) { ledgerProperty(t, 40) }
+
+// TestLongLedgerProperty looks at 100,000 sequences.
+func TestLongLedgerProperty(t *testing.T) {
+	testneeds.Long(t)
+	ledgerProperty(t, 1000)
+}
+
+// ledgerProperty plays, for each of rapid's 100 seeds, random sequences of
+// reserving, releasing, giving up and draining, in all of which the calls have
+// come to the ledger in some order: never over-subscribed in any way, whoever
+// can start has started, and in the end nothing is held.
+func ledgerProperty(t *testing.T, sequences int) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		for range sequences {

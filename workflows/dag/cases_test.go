@@ -2,7 +2,14 @@
 
 package dag_test
 
-const (
-	cases = "10000" // of a property test
-	many  = 100_000 // tasks of a large run
-)
+import "switchyard/dev/testneeds"
+
+// cases is how many a property test looks at, many the tasks of a large run.
+var cases, many = sizes()
+
+func sizes() (cases string, many int) {
+	if testneeds.IsLong() {
+		return "10000", 100_000
+	}
+	return "1000", 20_000
+}

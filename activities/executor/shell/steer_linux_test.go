@@ -49,6 +49,8 @@ func startTicking(t *testing.T, e *Executor) *steerable {
 		s.result, s.err = e.Run(ctx, a, func() {})
 	}()
 	t.Cleanup(func() { cancel(); <-s.done })
+	// Its program may run before the executor can steer it.
+	eventually(t, "it can be steered", func() bool { return !errors.Is(e.Resume(t.Context(), s.id), executor.ErrNotRunning) })
 	s.goesOn(t)
 	return s
 }

@@ -36,7 +36,7 @@ type Private struct {
 }
 
 // enginePatience bounds how long an engine may take to start or to end.
-const enginePatience = time.Minute
+const enginePatience = 3 * time.Minute
 
 // Own starts an engine with more arguments, such as "--live-restore", and ends it with
 // the test, with all that it has made. It needs root and dockerd.
