@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"switchyard/dev/chaos/drill"
+	"switchyard/dev/testneeds"
 )
 
 // binary is the program under test, repository the folder of its source.
@@ -24,6 +25,8 @@ var binary, repository string
 
 func TestMain(m *testing.M) {
 	drill.ServeIfAsked()
+	// Most tests wait for what they have started. Each has about 200 MiB of processes.
+	testneeds.Parallel(6)
 	os.Exit(build(m))
 }
 
@@ -36,6 +39,10 @@ func build(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "switchyard")
 	if repository, err = filepath.Abs("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := testneeds.Sources("switchyard"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
