@@ -252,13 +252,15 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// eventually waits until the condition holds.
+// eventually waits until the condition holds. It looks less and less often, because many conditions start a program.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
+	pause := 20 * time.Millisecond
+	for deadline := time.Now().Add(limit); !holds(); pause = min(2*pause, 320*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("this has not come true: %s", what)
 		}
+		time.Sleep(pause)
 	}
 }
 

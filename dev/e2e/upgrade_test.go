@@ -139,7 +139,7 @@ tasks:
 name: backoff
 tasks: { flaky: { type: shell, retry: { backoffMs: 60000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
 `)
-	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
+	eventually(t, "the task backs off", func() bool { return len(old.peek(t, backoff).Tasks["flaky"].Error) > 0 })
 	child := submit(`
 name: parent
 tasks:
