@@ -13,6 +13,7 @@ import (
 // TestContainersNeedLeave holds that a container does to its node what the node allows, and
 // that one that wants more waits, and says for what.
 func TestContainersNeedLeave(t *testing.T) {
+	t.Parallel()
 	image, dir := enginetest.Image(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("seen"), 0o644); err != nil {
 		t.Fatal(err)

@@ -15,12 +15,14 @@ import (
 // TestExamples runs every definition in dev/examples and compares what happens
 // with the expectation beside it.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(repository, "dev/examples/*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".want.json")
 			if err != nil {
 				t.Fatal(err)

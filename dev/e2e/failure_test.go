@@ -7,17 +7,35 @@ import (
 	"testing"
 
 	"switchyard/dev/chaos/drill"
+	"switchyard/dev/testneeds"
 )
 
-// TestFailure breaks a deployment in each of the ways of dev/chaos once, with
-// short time-outs. At full length they are run by hand.
+// TestFailure breaks a deployment in the ways that happen most, with short time-outs.
 func TestFailure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for time-outs")
-	}
 	t.Parallel()
+	drills(t, "kill-worker", "kill-gateway", "cancel-race")
+}
+
+// TestLongFailure breaks a deployment in each of the ways of dev/chaos once, with short time-outs. At full length they
+// are run by hand.
+func TestLongFailure(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	var all []string
 	for _, scenario := range drill.Scenarios() {
-		t.Run(scenario.Name, func(t *testing.T) {
+		all = append(all, scenario.Name)
+	}
+	drills(t, all...)
+}
+
+// drills runs the scenarios of some names.
+func drills(t *testing.T, names ...string) {
+	for _, name := range names {
+		scenario, err := drill.ScenarioNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := scenario.Run(t.Context(), drill.Options{Binary: binary, Dir: t.TempDir(), Scale: drill.Fast, Report: logged{t}})
 			if (errors.Is(err, drill.ErrNoEngine) || errors.Is(err, drill.ErrNoMounts)) && os.Getenv("CI") == "" {

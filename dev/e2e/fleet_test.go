@@ -110,7 +110,7 @@ tasks:
 		t.Errorf("the nodes are %+v", nodes)
 	}
 	eventually(t, "the task on red runs", func() bool { _, err := os.Stat(filepath.Join(dir, "here")); return err == nil })
-	eventually(t, "the task on blue has completed", func() bool { return s.get(t, id).Tasks["there"].State == "completed" })
+	eventually(t, "the task on blue has completed", func() bool { return s.peek(t, id).Tasks["there"].State == "completed" })
 
 	for task, want := range map[string]struct{ state, chosen, reason string }{
 		"here": {"running", "red-1", "score"}, "there": {"completed", "blue-1", "score"},
@@ -149,7 +149,7 @@ tasks:
 	if err := os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the rest of the run completes", func() bool { return s.get(t, id).Tasks["later"].State == "completed" })
+	eventually(t, "the rest of the run completes", func() bool { return s.peek(t, id).Tasks["later"].State == "completed" })
 	if got := s.get(t, id).Tasks["here"]; got.State != "completed" || got.Attempt != 0 {
 		t.Errorf("the moved task is %+v", got)
 	}

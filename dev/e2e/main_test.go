@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"switchyard/dev/chaos/drill"
+	"switchyard/dev/testneeds"
 )
 
 // binary is the program under test, repository the folder of its source.
@@ -24,6 +25,8 @@ var binary, repository string
 
 func TestMain(m *testing.M) {
 	drill.ServeIfAsked()
+	// Most tests wait for what they have started. Each has about 200 MiB of processes.
+	testneeds.Parallel(6)
 	os.Exit(build(m))
 }
 
@@ -36,6 +39,10 @@ func build(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "switchyard")
 	if repository, err = filepath.Abs("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := testneeds.Sources("switchyard"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -245,13 +252,15 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// eventually waits until the condition holds.
+// eventually waits until the condition holds. It looks less and less often, because many conditions start a program.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
+	pause := 20 * time.Millisecond
+	for deadline := time.Now().Add(limit); !holds(); pause = min(2*pause, 320*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("this has not come true: %s", what)
 		}
+		time.Sleep(pause)
 	}
 }
 

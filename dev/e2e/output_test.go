@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
 // TestLogsFollow reads what a task prints while it still runs.
@@ -68,18 +70,25 @@ tasks:
 	}
 }
 
-// TestFloodIsBounded prints a GiB; neither the process nor the history grows by it.
 func TestFloodIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("prints a GiB")
-	}
-	p := start(t, "run", "-o", "json", "--store", t.TempDir(), write(t, `
+	t.Parallel()
+	floodIsBounded(t, 64<<20)
+}
+
+func TestLongFloodIsBounded(t *testing.T) {
+	testneeds.Long(t)
+	floodIsBounded(t, 1<<30)
+}
+
+// floodIsBounded has a task print so many bytes; neither the process nor the history grows by them.
+func floodIsBounded(t *testing.T, size int) {
+	p := start(t, "run", "-o", "json", "--store", t.TempDir(), write(t, fmt.Sprintf(`
 name: flood
 tasks:
   flood:
     type: shell
-    spec: { command: "head -c 1073741824 /dev/zero | tr '\\0' 'x' | fold -w 1023" }
-`))
+    spec: { command: "head -c %d /dev/zero | tr '\\0' 'x' | fold -w 1023" }
+`, size)))
 	if code := p.wait(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -94,12 +103,18 @@ tasks:
 	}
 }
 
-// TestThousandTalkers prints 64 KiB from each of a thousand tasks and reads all of it.
-func TestThousandTalkers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("prints 64 MiB")
-	}
-	const tasks = 1000
+func TestOutputOfManyTasksIsWhole(t *testing.T) {
+	t.Parallel()
+	manyOutputsAreWhole(t, 60)
+}
+
+func TestLongOutputOfThousandTasksIsWhole(t *testing.T) {
+	testneeds.Long(t)
+	manyOutputsAreWhole(t, 1000)
+}
+
+// manyOutputsAreWhole has each of many tasks print 64 KiB, and reads all of it.
+func manyOutputsAreWhole(t *testing.T, tasks int) {
 	var text strings.Builder
 	text.WriteString("name: talkers\ntasks:\n")
 	for i := range tasks {

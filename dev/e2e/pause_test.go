@@ -7,12 +7,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchyard/dev/testneeds"
 )
 
-// TestPauseAndKillTask suspends a task whose time would be over meanwhile, lets it go on to
-// its end, and kills another one.
 func TestPauseAndKillTask(t *testing.T) {
 	t.Parallel()
+	pauseAndKillTask(t, 10*time.Minute, time.Second)
+}
+
+// Time in which a task is paused does not count for its time-out.
+func TestLongPauseOutlastsTimeout(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	pauseAndKillTask(t, 45*time.Second, 46*time.Second)
+}
+
+// pauseAndKillTask suspends a task that has a time-out for a time, lets it continue to its end, and kills another one
+// meanwhile.
+func pauseAndKillTask(t *testing.T, timeout, pause time.Duration) {
 	s, dir := startDev(t), t.TempDir()
 	id := s.submit(t, write(t, fmt.Sprintf(`
 name: steered
@@ -20,10 +33,10 @@ tasks:
   ticks:
     type: shell
     spec: { command: 'while ! test -e %[1]s/enough; do printf x >> %[1]s/ticks; sleep 0.02; done' }
-    timeout: 45s
+    timeout: %[2]s
   doomed: { type: shell, spec: { command: 'sleep 600' }, retry: { maxRetries: 3, backoffMs: 1 } }
   after: { type: shell, spec: { command: 'true' }, dependsOn: [doomed] }
-`, dir)))
+`, dir, timeout)))
 	ticks := func() int64 {
 		info, err := os.Stat(filepath.Join(dir, "ticks"))
 		if err != nil {
@@ -53,8 +66,7 @@ tasks:
 		t.Errorf("killing twice says\n%s", stderr)
 	}
 
-	// Its time would be over by now.
-	time.Sleep(time.Until(began.Add(46 * time.Second)))
+	time.Sleep(time.Until(began.Add(pause)))
 	if now := ticks(); now != stood {
 		t.Errorf("it has ticked %d times while it was paused", now-stood)
 	}

@@ -24,7 +24,7 @@ func gate(dir, name string) string {
 // awaitTask waits until a task of a run is in a state.
 func (s *devStack) awaitTask(t *testing.T, id, task, state string) {
 	t.Helper()
-	eventually(t, task+" is "+state, func() bool { return s.get(t, id).Tasks[task].State == state })
+	eventually(t, task+" is "+state, func() bool { return s.peek(t, id).Tasks[task].State == state })
 }
 
 // TestSteering pauses a run, holds and cancels tasks of it, and says no to what
@@ -54,7 +54,7 @@ tasks:
 	if _, stderr := do(t, s.gateway, 1, "runs", "pause", id); !strings.Contains(stderr, "paused") {
 		t.Errorf("pausing twice says\n%s", stderr)
 	}
-	eventually(t, "the run is paused", func() bool { return s.get(t, id).State == "paused" })
+	eventually(t, "the run is paused", func() bool { return s.peek(t, id).State == "paused" })
 	open(t, dir, "first")
 	s.awaitTask(t, id, "first", "completed")
 	do(t, s.gateway, 0, "runs", "cancel", id, "endless")
@@ -99,7 +99,7 @@ tasks:
 `)
 	yes, no := s.submit(t, definition), s.submit(t, definition)
 	for _, id := range []string{yes, no} {
-		eventually(t, "the run waits for approval", func() bool { return s.get(t, id).State == "pending_approval" })
+		eventually(t, "the run waits for approval", func() bool { return s.peek(t, id).State == "pending_approval" })
 	}
 	watch := start(t, "runs", "watch", yes, "--gateway", s.gateway)
 	watch.expect(&watch.stderr, "runs approve "+yes+" ask")

@@ -8,23 +8,44 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
-// revisionEnv names the revision whose state the tree has to take over. Where it is not set, the tree takes over its
-// own: histories of different revisions need not fit before the first release.
-const revisionEnv = "UPGRADE_FROM"
+// revisionVariable is an environment variable with the revision whose state the tree takes over, instead of the one
+// before it. Where histories of the two cannot fit, as is allowed before the first release, it is set to HEAD.
+const revisionVariable = "UPGRADE_FROM"
 
-// earlier returns the switchyard of the earlier revision.
-func earlier(t *testing.T) string {
+// TestLongUpgrade takes over the state of the tree itself, and of an earlier revision.
+func TestLongUpgrade(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	t.Run("itself", func(t *testing.T) {
+		t.Parallel()
+		upgrade(t, binary)
+	})
+	t.Run("earlier", func(t *testing.T) {
+		t.Parallel()
+		upgrade(t, buildEarlier(t))
+	})
+}
+
+// git returns what a git command in the repository prints.
+func git(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	revision := os.Getenv(revisionEnv)
+	return outputOf(t, "git", append([]string{"-C", repository}, args...)...)
+}
+
+// buildEarlier builds the switchyard of the earlier revision and returns its path. It skips the test in a tree that has
+// no earlier revision, such as a shallow clone, unless a revision is asked for.
+func buildEarlier(t *testing.T) string {
+	t.Helper()
+	revision := os.Getenv(revisionVariable)
 	if revision == "" {
-		return binary
-	}
-	git := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = repository
-		return cmd
+		revision = "HEAD~1"
+		if out, err := git(t, "rev-parse", "--verify", revision+"^{commit}"); err != nil {
+			t.Skipf("this tree has no revision before it; name one with %s: %v\n%s", revisionVariable, err, out)
+		}
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "source.tar")
@@ -32,30 +53,28 @@ func earlier(t *testing.T) string {
 	if err := os.Mkdir(source, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if out, err := git(t, "archive", "-o", archive, revision); err != nil {
+		t.Fatalf("git archive %s: %v\n%s", revision, err, out)
+	}
+	if out, err := outputOf(t, "tar", "-xf", archive, "-C", source); err != nil {
+		t.Fatalf("unpack %s: %v\n%s", revision, err, out)
+	}
 	program := filepath.Join(dir, "switchyard")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = source
-	for _, cmd := range []*exec.Cmd{
-		git("archive", "-o", archive, revision),
-		exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", source),
-	} {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-		}
-	}
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s does not build: %v\n%s", revision, err, out)
 	}
 	return program
 }
 
-// A stack that is killed leaves all kinds of open runs behind, and the next one on the same file carries them through.
-func TestUpgrade(t *testing.T) {
-	t.Parallel()
+// upgrade starts the stack of an earlier program and kills it when it has all kinds of open runs, and has this tree's
+// stack on the same file carry them through.
+func upgrade(t *testing.T, earlier string) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")
 	serve := []string{"--db", db, "--max-parallel", "20"}
-	old := startDevOf(t, earlier(t), serve...)
+	old := startDevOf(t, earlier, serve...)
 	submit := func(text string, args ...any) string {
 		// More of them wait for something than the machine may have cores.
 		return old.submit(t, write(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...)))
@@ -120,7 +139,7 @@ tasks:
 name: backoff
 tasks: { flaky: { type: shell, retry: { backoffMs: 60000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
 `)
-	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
+	eventually(t, "the task backs off", func() bool { return len(old.peek(t, backoff).Tasks["flaky"].Error) > 0 })
 	child := submit(`
 name: parent
 tasks:

@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
+
+	"switchyard/dev/testneeds"
 )
 
 const testQueue = "test"
@@ -24,6 +26,8 @@ func TestMain(m *testing.M) {
 		helperMain(file)
 		return
 	}
+	// Most tests wait for their servers.
+	testneeds.Parallel(4)
 	goleak.VerifyTestMain(m,
 		// What the server's library leaves behind of a stopped server: connections between its services, some of which try
 		// to come back, and to its store.
