@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
@@ -17,5 +19,6 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testneeds.Parallel(8)
 	goleak.VerifyTestMain(m)
 }

@@ -57,23 +57,22 @@ type logUsage struct {
 	mu      sync.Mutex
 	counted bool
 	bytes   int64
-	// added is what this process has stored since the count.
-	added int64
+	// added is what this process has stored since the count, and pending what of bytes it is just storing.
+	added, pending int64
 }
 
 func (q *quota) put(ctx context.Context, key string, value []byte) error {
-	release, err := q.reserve(ctx, key, len(value))
+	settle, err := q.reserve(ctx, key, len(value))
 	if err != nil {
 		return err
 	}
-	if err = q.sizer.put(ctx, key, value); err != nil {
-		release()
-	}
+	err = q.sizer.put(ctx, key, value)
+	settle(err == nil)
 	return err
 }
 
 func (q *quota) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
-	release, err := q.reserve(ctx, key, len(value))
+	settle, err := q.reserve(ctx, key, len(value))
 	if err != nil {
 		// A node that has not heard of its success stores the same chunk again.
 		if _, missing := q.get(ctx, key); missing == nil {
@@ -81,9 +80,8 @@ func (q *quota) putIfAbsent(ctx context.Context, key string, value []byte) (exis
 		}
 		return false, err
 	}
-	if existed, err = q.sizer.putIfAbsent(ctx, key, value); existed || err != nil {
-		release()
-	}
+	existed, err = q.sizer.putIfAbsent(ctx, key, value)
+	settle(!existed && err == nil)
 	return existed, err
 }
 
@@ -92,12 +90,12 @@ func (q *quota) deleteRun(ctx context.Context, run string) error {
 	return q.sizer.deleteRun(ctx, run)
 }
 
-// reserve adds a value to what its run has used, which release takes back, or returns ErrLogQuota. What is no chunk of a
-// log needs no room.
-func (q *quota) reserve(ctx context.Context, key string, size int) (release func(), err error) {
+// reserve adds a value to what its run has used, or returns ErrLogQuota. The caller calls settle when the value was
+// stored, or was not, which takes it back. What is no chunk of a log needs no room.
+func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(stored bool), err error) {
 	home, _, _, _, _, isLog := ParseLogChunkKey(key)
 	if !isLog {
-		return func() {}, nil
+		return func(bool) {}, nil
 	}
 	u := q.usage(home)
 	u.mu.Lock()
@@ -105,6 +103,9 @@ func (q *quota) reserve(ctx context.Context, key string, size int) (release func
 	if !u.counted || u.added >= q.limit/recountShare {
 		// A count that fails, because a bucket takes too long for one, stops no log.
 		if bytes, err := q.size(ctx, RunPrefix(home)+"logs/"); err == nil {
+			if u.pending > 0 { // of which the list may lack any part
+				bytes = max(bytes, u.bytes)
+			}
 			u.bytes = bytes
 		}
 		u.added, u.counted = 0, true
@@ -117,10 +118,14 @@ func (q *quota) reserve(ctx context.Context, key string, size int) (release func
 		return nil, fmt.Errorf("%w: %d bytes", ErrLogQuota, q.limit)
 	}
 	u.add(int64(size))
-	return func() {
+	u.pending += int64(size)
+	return func(stored bool) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.add(-int64(size))
+		u.pending -= int64(size)
+		if !stored {
+			u.add(-int64(size))
+		}
 	}, nil
 }
 

@@ -79,7 +79,7 @@ func (g *gateway) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existe
 func (g *gateway) close() error { return nil }
 
 // waitLimit is far beyond what anything here takes.
-const waitLimit = time.Minute
+const waitLimit = 2 * time.Minute
 
 func spoolTo(t testing.TB, g *gateway, dir string, change ...func(*SpoolOptions)) *spooler {
 	t.Helper()
@@ -173,6 +173,7 @@ func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
 }
 
 func TestSpooledPutsDoNotWait(t *testing.T) {
+	t.Parallel()
 	g := newGateway()
 	g.stuck = true
 	s := spoolTo(t, g, t.TempDir())
@@ -458,6 +459,7 @@ func TestCloseStoresWhatItCan(t *testing.T) {
 }
 
 func TestSpoolBelongsToOneProcess(t *testing.T) {
+	t.Parallel()
 	g, dir := newGateway(), t.TempDir()
 	s := spoolTo(t, g, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
