@@ -55,7 +55,14 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 				first.runs("a")
 				state = claimStarted
 			}
-			eventually(t, "there is a claim file", func() bool { return len(claimFiles(t, first.StateDir, state)) == 1 })
+			eventually(t, "there is a claim file", func() bool {
+				files := claimFiles(t, first.StateDir, state)
+				if len(files) != 1 {
+					return false
+				}
+				info, err := os.Stat(files[0])
+				return err == nil && info.Size() > 0 // it is written in place
+			})
 			if info, err := os.Stat(claimFiles(t, first.StateDir, state)[0]); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the claim file is %v, %v", info, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 )
 
 // openLimited opens a store in which the logs of a run may take 64 KiB.
@@ -113,7 +114,8 @@ func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
 }
 
 // The quota holds for more runs than are counted at once.
-func TestQuotaHoldsForManyRuns(t *testing.T) {
+func TestLongQuotaHoldsForManyRuns(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	s := openLimited(t, filepath.Join(t.TempDir(), "store"))
 	chunk := make([]byte, 33<<10)
