@@ -135,15 +135,16 @@ const (
 
 // Reasons of the end of an attempt.
 const (
-	ReasonTimeout    = "timeout"    // it took too long; of a run: its workflow timed out
-	ReasonOOM        = "oom"        // it was out of memory
-	ReasonSignal     = "signal"     // a signal ended its process
-	ReasonExitCode   = "exit_code"  // its exit code was not 0
-	ReasonOutput     = "output"     // its output could not be read
-	ReasonNodeLost   = "node_lost"  // its node was lost
-	ReasonExpression = "expression" // an expression in spec or env failed, and would fail again
-	ReasonBadSpec    = "bad_spec"   // the spec with its expressions replaced is not valid
-	ReasonPayload    = "payload"    // a message to or from the node was too large or malformed
+	ReasonTimeout     = "timeout"      // it took too long; of a run: its workflow timed out
+	ReasonOOM         = "oom"          // it was out of memory
+	ReasonSignal      = "signal"       // a signal ended its process
+	ReasonExitCode    = "exit_code"    // its exit code was not 0
+	ReasonOutput      = "output"       // its output could not be read
+	ReasonNodeLost    = "node_lost"    // its node was lost
+	ReasonExpression  = "expression"   // an expression in spec or env failed, and would fail again
+	ReasonBadSpec     = "bad_spec"     // the spec with its expressions replaced is not valid
+	ReasonStartFailed = "start_failed" // its process could not be started
+	ReasonPayload     = "payload"      // a message to or from the node was too large or malformed
 )
 
 // Reasons of a dispatch that was moved.
