@@ -13,7 +13,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/names"
 )
 
 // RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
@@ -80,13 +79,11 @@ func againOf(v *view, from []string) (*v1.Again, error) {
 	if len(v.tasks) == 0 {
 		return nil, wrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
 	}
-	if v.run.GetState() == "completed" {
+	if v.run.GetState() == v1.RunCompleted {
 		return nil, wrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
 	}
 	for _, t := range v.tasks {
-		switch t.task.GetState() {
-		case "completed", "stopped":
-		default:
+		if !v1.IsTaskSuccess(t.task.GetState()) {
 			return &v1.Again{Failed: true}, nil
 		}
 	}
@@ -124,7 +121,7 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
 		By: actor(ctx), Batch: first.GetBatch(),
 	}
-	fresh, _, err := g.start(ctx, in, names.TriggerRerun, "")
+	fresh, _, err := g.start(ctx, in, v1.TriggerRerun, "")
 	if err != nil {
 		return nil, fmt.Errorf("start run %s anew: %w", id, err)
 	}
