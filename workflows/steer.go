@@ -90,7 +90,7 @@ func (r *run) steer(i int, action string, did func()) *steering {
 			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", r.core.Name(i), res.GetRefused()))
 		case r.attempts[i] != att && action == actionPause:
 			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", r.core.Name(i)))
-		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !dag.Terminal(r.core.Task(i).State):
+		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !v1.IsTaskTerminal(r.core.Task(i).State):
 			att.unsure = false
 			did()
 		}
@@ -133,7 +133,7 @@ func (r *run) maySteer(i int) error {
 	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
 	_, instances := r.core.Instances(i)
 	switch {
-	case dag.Terminal(rec.State):
+	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
 	case rec.Doomed:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
@@ -153,7 +153,7 @@ func (r *run) maySteer(i int) error {
 
 // endingWord is what is being done to a task that is to end so.
 func endingWord(f dag.Failure) string {
-	if f.State == dag.StateFailed { // its deadline is over
+	if f.State == v1.TaskFailed { // its deadline is over
 		return "ended"
 	}
 	return f.State
@@ -161,12 +161,12 @@ func endingWord(f dag.Failure) string {
 
 func (r *run) taskPaused(i int, c *v1.TaskCommand) {
 	r.board.suspend(i, cmp.Or(because(by("", c.GetBy()), c.GetReason()), "by a person"))
-	r.logTask(i, eventPaused, c)
+	r.logTask(i, v1.EventPaused, c)
 }
 
 func (r *run) taskResumed(i int, c *v1.TaskCommand) {
 	r.board.suspend(i, "")
-	r.logTask(i, eventResumed, c)
+	r.logTask(i, v1.EventResumed, c)
 }
 
 // suspended is who has suspended task i, and why; empty: nobody has.
