@@ -11,8 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.temporal.io/sdk/client"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Metrics are the figures of one process.
@@ -104,14 +102,14 @@ func (m *Metrics) Placed(taskType string, waited time.Duration) {
 
 // Settled notes how a dispatch ended on its node: as the outcome of its claim says, a v1.ClaimRef.
 func (m *Metrics) Settled(node, outcome string) {
-	if m == nil || outcome == "" || outcome == v1.OutcomeDone {
+	if m == nil || outcome == "" || outcome == "done" {
 		return
 	}
 	m.reassignments.WithLabelValues(outcome).Inc()
 	switch outcome {
-	case v1.OutcomeLost:
-		m.leaseExpirations.WithLabelValues(node, v1.OutcomeLost).Inc()
-	case v1.OutcomeSuspect:
+	case "lost":
+		m.leaseExpirations.WithLabelValues(node, "lost").Inc()
+	case "suspect":
 		m.suspicions.WithLabelValues(node).Inc()
 	}
 }

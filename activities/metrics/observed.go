@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Fleet are the figures of the placement queue and the fleet as its owner sees them.
@@ -104,10 +102,7 @@ func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, .
 	gauge(tasksDesc, float64(f.Placed), "placed")
 	gauge(stuckDesc, float64(f.Stuck))
 	// All states, so that none vanishes from a graph with its last node.
-	states := map[string]float64{}
-	for _, state := range v1.NodeStates() {
-		states[state] = 0
-	}
+	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "offline": 0}
 	for _, n := range f.Nodes {
 		states[n.State]++
 		if !n.LastBeat.IsZero() {
