@@ -26,48 +26,15 @@ type steering struct {
 	err  error
 }
 
-// handleSteering takes the updates that suspend an attempt and let it go on. The core
-// knows nothing of it: for that, a suspended task is one that runs.
-func (r *run) handleSteering() error {
-	for _, u := range []struct {
-		name, description, action string
-		may                       func(int) error
-		did                       func(int, *v1.TaskCommand)
-	}{
-		{names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused},
-		{names.ResumeTaskUpdate, "let a suspended task go on", actionResume, r.mayResumeTask, r.taskResumed},
-	} {
-		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.TaskCommand) error {
-			var s *steering
-			err := r.perform(ctx, func() error {
-				i, err := r.target(c.GetTask(), u.may)
-				if err == nil {
-					s = r.steer(i, u.action, func() { u.did(i, c) })
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
-				return err
-			}
-			if !s.done {
-				return refuse(names.RunEndedError, errJustEnded)
-			}
-			return s.err
-		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.TaskCommand) error {
-			if r.core == nil {
-				return nil
-			}
-			_, err := r.target(c.GetTask(), u.may)
-			return err
-		}})
-		if err != nil {
-			return err
-		}
+// awaitSteering returns what the node has answered, once it has. A suspended task is a running one for the core.
+func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
+	if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
+		return err
 	}
-	return nil
+	if !s.done {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	return s.err
 }
 
 // steer asks the node that has the attempt of task i for something, and does what
