@@ -49,7 +49,7 @@ func (r *run) approve(i int, c *v1.TaskCommand) {
 func (r *run) reject(i int, c *v1.TaskCommand) {
 	r.logTask(i, v1.EventRejected, c)
 	r.judged(i, c, dag.Ended{
-		State: v1.TaskRejected, Reason: v1.TaskRejected, ExitCode: -1, NoRetry: true,
+		State: v1.TaskRejected, Reason: v1.ReasonRejected, ExitCode: -1, NoRetry: true,
 		Error: because(by("rejected", c.GetBy()), c.GetReason()),
 	})
 }

@@ -128,7 +128,7 @@ const (
 	ReasonTerminated       = "terminated"        // of a failed run: its workflow was terminated
 	ReasonConcurrency      = "concurrency"       // the run ended in favour of other runs of its workflow
 	ReasonChildRun         = "child_run"         // of a task of type run: its run did not complete
-	ReasonRejected         = "rejected"          // of a task of type run: its run was rejected
+	ReasonRejected         = "rejected"          // rejected by a person; of a task of type run: its run was rejected
 	ReasonSuspended        = "suspended"         // paused: a person has suspended the task
 	ReasonApproval         = "approval"          // paused: the task waits for a person
 )
