@@ -307,7 +307,7 @@ func (r *recovery) carry(ctx context.Context, a *attempt, l *legacy, exec execut
 		r.remove(exec, found)
 		fallthrough
 	case !ok && l.kept.StartedAt.IsZero():
-		return moved("incarnation", fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
 	case !ok:
 		return n.orphan(ctx, a.heartbeat, a.req)
 	}

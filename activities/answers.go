@@ -77,7 +77,7 @@ func ownAnswer(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *m
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return answer{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
-		case record.GetState() == "completed":
+		case record.GetState() == v1.TaskCompleted:
 			return answer{&record, key}, nil
 		}
 	}
@@ -102,7 +102,7 @@ func batchAnswers(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m
 			return nil, fmt.Errorf("look for the results of a batch of %s: %w", req.GetTask(), err)
 		}
 		for _, r := range record.GetBatch() {
-			if !missing[r.GetIndex()] || r.GetState() != "" && r.GetState() != "completed" {
+			if !missing[r.GetIndex()] || r.GetState() != "" && r.GetState() != v1.TaskCompleted {
 				continue
 			}
 			if found == nil {

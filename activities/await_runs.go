@@ -173,19 +173,19 @@ func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		status := kept(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 		run := status.GetRun()
-		return &v1.RunEnd{Status: "completed", State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
+		return &v1.RunEnd{Status: v1.RunEndCompleted, State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		run := kept(failure.GetApplicationFailureInfo().GetDetails()).GetRun()
-		end := &v1.RunEnd{Status: "failed", State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage()}
-		if end.State == "rejected" {
+		end := &v1.RunEnd{Status: v1.RunEndFailed, State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage()}
+		if end.State == v1.RunRejected {
 			end.Error = run.GetError()
 		}
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return &v1.RunEnd{Status: "cancelled"}
+		return &v1.RunEnd{Status: v1.RunEndCancelled}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		return &v1.RunEnd{Status: "terminated", Error: event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()}
+		return &v1.RunEnd{Status: v1.RunEndTerminated, Error: event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()}
 	default:
 		return &v1.RunEnd{Error: "it has ended as " + event.GetEventType().String()}
 	}

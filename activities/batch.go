@@ -106,7 +106,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 
 // row runs the members and returns the state with which the row has ended.
 func (w *work) row(ctx context.Context, exec executor.Executor, b *batch, before map[int32]answer) (*v1.ExecuteResponse, error) {
-	done, members := &v1.ExecuteResponse{State: "completed"}, w.attempt.members
+	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
 	w.run = exec.Run
 	if batcher, ok := exec.(executor.Batcher); ok {
 		row, err := batcher.Batch(w.id(&members[0]), w.attempt.lease)
@@ -132,7 +132,7 @@ func (w *work) row(ctx context.Context, exec executor.Executor, b *batch, before
 			return stopped(ctx, nil), nil
 		}
 		if !w.node.attempts.start(w.attempt) {
-			return moved("draining", fmt.Sprintf("node %s is draining", w.node.Name)), nil
+			return moved(v1.ReasonDraining, fmt.Sprintf("node %s is draining", w.node.Name)), nil
 		}
 		if b.full() {
 			return done, nil
@@ -147,17 +147,17 @@ func (w *work) row(ctx context.Context, exec executor.Executor, b *batch, before
 			return stopped(ctx, nil), nil
 		case err != nil:
 			// The node is at fault, and would be again: the others go elsewhere.
-			res := &v1.ExecuteResponse{State: "failed", Reason: "system", Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
+			res := &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSystem, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
 			w.started = time.Time{}
 			return done, b.add(ctx, m, w.timed(res), false)
-		case res.GetState() == "moved":
+		case res.GetState() == v1.AttemptMoved:
 			return res, nil
 		}
 		if err := b.add(ctx, m, w.timed(res), false); err != nil {
 			return done, err
 		}
-		if res.GetState() == "cancelled" {
-			return &v1.ExecuteResponse{State: "cancelled", Reason: res.GetReason()}, nil
+		if res.GetState() == v1.TaskCancelled {
+			return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: res.GetReason()}, nil
 		}
 	}
 	return done, nil
@@ -227,7 +227,7 @@ func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
 		r.TookMs = int32(res.GetCompletedAt().AsTime().Sub(at.AsTime()).Milliseconds())
 	}
 	result := res.GetResult()
-	if res.GetState() == "completed" && res.GetRecord() == "" && result.GetStdout() == "" && result.GetStderr() == "" &&
+	if res.GetState() == v1.TaskCompleted && res.GetRecord() == "" && result.GetStdout() == "" && result.GetStderr() == "" &&
 		len(result.GetOutput().GetFields()) == 0 && len(result.GetContextUpdate().GetFields()) == 0 && result.GetContainer() == "" {
 		return r
 	}
@@ -297,7 +297,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 		if err := b.save(ctx, len(b.record)); err != nil {
 			b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
 		}
-		return moved("lease_lost", errLeaseLost.Error())
+		return moved(v1.ReasonLeaseLost, errLeaseLost.Error())
 	}
 	end.Batch = b.travel
 	if len(b.travel) == 0 {

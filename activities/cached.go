@@ -40,7 +40,7 @@ func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Co
 		return nil, nil
 	case err != nil:
 		return nil, storeError{err}
-	case found.GetResponse().GetState() != "completed":
+	case found.GetResponse().GetState() != v1.TaskCompleted:
 		return nil, nil
 	}
 	if ttl := cond.GetTtl().AsDuration(); ttl > 0 && time.Since(found.GetCompletedAt().AsTime()) > ttl {
@@ -66,7 +66,7 @@ func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Co
 // that it is of. The newest one under a key counts.
 func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) error {
 	res := req.GetResult().GetResponse()
-	if res.GetState() != "completed" {
+	if res.GetState() != v1.TaskCompleted {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the result of %s is %s; only completed ones are cached", req.GetTask(), res.GetState()), "not_completed", nil)
 	}
 	result := &v1.CachedResult{RunId: req.GetResult().GetRunId(), CompletedAt: req.GetResult().GetCompletedAt(), Response: proto.CloneOf(res)}

@@ -15,7 +15,6 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
@@ -182,7 +181,7 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 		answer, err := c.end(ctx, child)
 		if gone, ok := errors.AsType[*temporal.ApplicationError](err); ok && gone.NonRetryable() {
 			answer, err = &v1.ExecuteResponse{
-				State: dag.StateFailed, Reason: dag.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
+				State: v1.TaskFailed, Reason: v1.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
 				Error: fmt.Sprintf("run %s completed, but what it has left cannot be read: %s", child.GetChild(), gone.Message()),
 			}, nil
 		}
@@ -201,7 +200,7 @@ func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.Exe
 	}
 	run := status.GetRun()
 	res := &v1.ExecuteResponse{
-		State: dag.StateCompleted, Result: &v1.TaskResult{Output: run.GetContext()},
+		State: v1.TaskCompleted, Result: &v1.TaskResult{Output: run.GetContext()},
 		StartedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
 	}
 	if fits(res, int(req.GetInlineLimit())) {

@@ -159,7 +159,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	defer func() { _ = os.Remove(path) }()
 	a := n.newAttempt(delivery{token: c.Token, queue: c.Queue, heartbeat: c.Heartbeat}, req)
 	if filepath.Ext(path) == claimWaiting {
-		n.complete(a, c.Token, moved("incarnation", fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
+		n.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
 		return
 	}
 	if n.survivor(req.GetType()) != nil {

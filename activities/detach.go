@@ -182,7 +182,7 @@ func (a *attempt) gone(attended int) error {
 // again, or the attempt has run unattended for too long. What it has recorded counts.
 func (n *Node) orphan(ctx context.Context, heartbeat time.Duration, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	res := &v1.ExecuteResponse{
-		State: "lost", Reason: "node_lost", Node: n.Name,
+		State: v1.TaskLost, Reason: v1.ReasonNodeLost, Node: n.Name,
 		Error: fmt.Sprintf("node %s was started again, or was cut off for too long, while the task ran", n.Name),
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(cmp.Or(heartbeat, defaultHeartbeatTimeout)/2, longestOrphan))
@@ -225,7 +225,7 @@ func withAnswers(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members []mem
 		}
 	}
 	if len(lost.Batch) == len(members) {
-		lost.State, lost.Reason, lost.Error = "completed", "", ""
+		lost.State, lost.Reason, lost.Error = v1.TaskCompleted, "", ""
 	}
 	return lost
 }

@@ -147,14 +147,14 @@ func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteReque
 func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, error) {
 	req := a.req
 	if want := req.GetIncarnation(); want != "" && n.Incarnation != "" && want != n.Incarnation {
-		return moved("incarnation", fmt.Sprintf("node %s was started again since", n.Name)), nil
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again since", n.Name)), nil
 	}
 	exec := n.Executors[req.GetType()]
 	if exec == nil {
-		return moved("no_executor", fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
 	}
 	if n.recovering(req.GetType()) {
-		return moved("no_executor", fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
 	}
 	if ctx.Err() != nil {
 		return stopped(ctx, nil), nil
@@ -164,11 +164,11 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	case err == nil:
 		defer release()
 	case late && (errors.Is(err, errNotStarted) || errors.Is(err, ctx.Err())):
-		return moved("no_room", fmt.Sprintf("node %s had no room within %v", n.Name, n.startTimeout())), nil
+		return moved(v1.ReasonNoRoom, fmt.Sprintf("node %s had no room within %v", n.Name, n.startTimeout())), nil
 	case ctx.Err() != nil && !late:
 		return stopped(ctx, nil), nil
 	default:
-		return moved("no_room", err.Error()), nil
+		return moved(v1.ReasonNoRoom, err.Error()), nil
 	}
 	// Whether the server still wants the attempt is asked while its input is read.
 	asking, stopAsking := context.WithCancel(ctx)
@@ -244,7 +244,7 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
 	w.closeLog(cleanup)
-	if err != nil || res.GetState() == "moved" {
+	if err != nil || res.GetState() == v1.AttemptMoved {
 		return res, err
 	}
 	a.stamp(res)
@@ -266,14 +266,14 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 	}
 	if a.lease.Over() {
 		// This process was held up since the end; the task may be running elsewhere. The record tells the next dispatch.
-		if res.GetState() == "completed" {
+		if res.GetState() == v1.TaskCompleted {
 			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 			defer cancel()
 			if _, err := n.keep(ctx, a.req, m, res); err != nil {
 				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)
 			}
 		}
-		return moved("lease_lost", errLeaseLost.Error()), nil
+		return moved(v1.ReasonLeaseLost, errLeaseLost.Error()), nil
 	}
 	return n.keep(ctx, a.req, m, res)
 }

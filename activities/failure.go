@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -41,12 +40,12 @@ func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error
 
 // failureMessage returns what a person reads of an attempt that failed, and reports whether it did.
 func failureMessage(res *v1.ExecuteResponse) (message string, failed bool) {
-	if dag.IsFailedAttempt(res.GetState()) {
+	if v1.IsRetryableEnd(res.GetState()) {
 		return cmp.Or(res.GetError(), res.GetReason(), res.GetState()), true
 	}
 	count := 0
 	for _, m := range res.GetBatch() {
-		if !dag.IsFailedAttempt(m.GetState()) {
+		if !v1.IsRetryableEnd(m.GetState()) {
 			continue
 		}
 		if count++; count == 1 {

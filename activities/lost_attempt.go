@@ -58,8 +58,8 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 			}
 			owes = true
 		}
-		lost := &v1.ExecuteResponse{State: "lost", Reason: "node_lost", Error: "the node was lost while the task ran", Node: req.GetNode()}
-		if res := withAnswers(lost, req, members, found); res.GetState() != "lost" || !owes {
+		lost := &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: "the node was lost while the task ran", Node: req.GetNode()}
+		if res := withAnswers(lost, req, members, found); res.GetState() != v1.TaskLost || !owes {
 			return res, nil
 		}
 		select {
@@ -85,9 +85,9 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	switch unknown := errors.Is(err, registry.ErrUnknown); {
 	case err != nil && !unknown:
 		return true
-	case !unknown && e.Record.GetState() == names.NodeOffline && e.Record.GetReason() == names.NodeLeft:
+	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
 		return false // it has waited for its attempts
-	case unknown || e.Record.GetState() == names.NodeOffline:
+	case unknown || e.Record.GetState() == v1.NodeOffline:
 		return d.comesBack(e, now)
 	case d.isNews(e.Snapshot):
 		d.silentSince = time.Time{}

@@ -17,10 +17,10 @@ func TestNodeOwesAnswer(t *testing.T) {
 		return &v1.NodeSnapshot{Incarnation: incarnation, Sequence: sequence, Running: running}
 	}
 	alive := func(s *v1.NodeSnapshot) *registry.Entry {
-		return &registry.Entry{Record: &v1.NodeRecord{State: names.NodeActive}, Snapshot: s}
+		return &registry.Entry{Record: &v1.NodeRecord{State: v1.NodeActive}, Snapshot: s}
 	}
 	offline := func(reason string) *registry.Entry {
-		return &registry.Entry{Record: &v1.NodeRecord{State: names.NodeOffline, Reason: reason}}
+		return &registry.Entry{Record: &v1.NodeRecord{State: v1.NodeOffline, Reason: reason}}
 	}
 	its, other := &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 7}, &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 8}
 	spooling := snapshot("one", 3)

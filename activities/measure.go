@@ -11,19 +11,19 @@ import (
 // when the node itself was at fault.
 func (n *Node) measure(taskType string, res *v1.ExecuteResponse) {
 	if res == nil {
-		n.Metrics.AttemptEnded(taskType, "failed", 0)
+		n.Metrics.AttemptEnded(taskType, v1.TaskFailed, 0)
 		return
 	}
 	switch res.GetReason() {
-	case "no_room", "incarnation": // others hold the place
+	case v1.ReasonNoRoom, v1.ReasonIncarnation: // others hold the place
 		n.Metrics.Contended(n.Name)
-	case "lease_lost":
+	case v1.ReasonLeaseLost:
 		n.Metrics.LeaseExpired(n.Name)
 	}
 	for _, m := range res.GetBatch() {
-		n.Metrics.AttemptEnded(taskType, cmp.Or(m.GetState(), "completed"), time.Duration(m.GetTookMs())*time.Millisecond)
+		n.Metrics.AttemptEnded(taskType, cmp.Or(m.GetState(), v1.TaskCompleted), time.Duration(m.GetTookMs())*time.Millisecond)
 	}
-	if len(res.GetBatch()) > 0 && res.GetState() == "completed" {
+	if len(res.GetBatch()) > 0 && res.GetState() == v1.TaskCompleted {
 		return
 	}
 	ran := res.GetCompletedAt().AsTime().Sub(res.GetStartedAt().AsTime())

@@ -35,7 +35,7 @@ func (d drained) Error() string { return d.why }
 // moved hands an attempt back: the task is to be placed again, and nothing counts
 // of what may have run of it.
 func moved(reason, text string) *v1.ExecuteResponse {
-	return &v1.ExecuteResponse{State: "moved", Reason: reason, Error: text}
+	return &v1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}
 }
 
 // stopped is the answer of an attempt that ended because ctx did.
@@ -43,28 +43,28 @@ func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 	cause := context.Cause(ctx)
 	switch cause {
 	case errTimeout:
-		return &v1.ExecuteResponse{State: "failed", Reason: "timeout", Error: "the attempt took longer than its timeout", Result: result}
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonTimeout, Error: "the attempt took longer than its timeout", Result: result}
 	case errLeaseLost:
-		return moved("lease_lost", cause.Error())
+		return moved(v1.ReasonLeaseLost, cause.Error())
 	case errNotStarted:
-		return moved("not_started", cause.Error())
+		return moved(v1.ReasonNotStarted, cause.Error())
 	}
 	if d, ok := errors.AsType[drained](cause); ok {
-		return moved("draining", d.why)
+		return moved(v1.ReasonDraining, d.why)
 	}
-	return &v1.ExecuteResponse{State: "cancelled", Reason: "cancelled", Result: result}
+	return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
 }
 
 // interpret says what the end of a program means for its task. An error is a
 // fault of the node.
 func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
 	if start := executor.AsStartError(err); start != nil {
-		reason := "start_failed"
+		reason := v1.ReasonStartFailed
 		if start.BadSpec {
-			reason = "bad_spec"
+			reason = v1.ReasonBadSpec
 		}
 		return &v1.ExecuteResponse{
-			State: "failed", Reason: reason, Error: start.Error(),
+			State: v1.TaskFailed, Reason: reason, Error: start.Error(),
 			Result: &v1.TaskResult{ExitCode: int32(start.ExitCode)},
 		}, nil
 	}
@@ -83,13 +83,13 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 	case r.Stopped:
 		return stopped(ctx, result), nil
 	case r.OOMKilled:
-		return &v1.ExecuteResponse{State: "killed_oom", Reason: "oom", Error: "out of memory", Result: result}, nil
+		return &v1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
 	case r.Signal != "":
-		return &v1.ExecuteResponse{State: "failed", Reason: "signal", Error: "ended by " + r.Signal, Result: result}, nil
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
 	case r.ExitCode != 0:
-		return &v1.ExecuteResponse{State: "failed", Reason: "exit_code", Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
 	}
-	return &v1.ExecuteResponse{State: "completed", Result: result}, nil
+	return &v1.ExecuteResponse{State: v1.TaskCompleted, Result: result}, nil
 }
 
 // collectStreams puts the ends of the streams into the result.
@@ -106,7 +106,7 @@ func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
 	if err == nil {
 		res.Result.Output = output
 	}
-	if res.State != "completed" {
+	if res.State != v1.TaskCompleted {
 		return
 	}
 	var update *structpb.Struct
@@ -114,7 +114,7 @@ func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
 		update, err = ws.ContextUpdate()
 	}
 	if err != nil {
-		res.State, res.Reason, res.Error = "failed", "output", err.Error()
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonOutput, err.Error()
 		return
 	}
 	if len(update.GetFields()) > 0 {
@@ -128,7 +128,7 @@ const maxErrorTail = 500
 // explain adds the end of what a failed task wrote to standard error: the last line first,
 // which lists show alone, and below what came before it.
 func explain(res *v1.ExecuteResponse) {
-	if res.State != "failed" || res.Reason != "exit_code" && res.Reason != "signal" {
+	if res.State != v1.TaskFailed || res.Reason != v1.ReasonExitCode && res.Reason != v1.ReasonSignal {
 		return
 	}
 	text := strings.TrimSpace(res.GetResult().GetStderr())

@@ -56,7 +56,7 @@ func (n *Node) record(ctx context.Context, key string, res *v1.ExecuteResponse) 
 	if err := n.Store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	if first.GetState() == "completed" {
+	if first.GetState() == v1.TaskCompleted {
 		return &first, nil
 	}
 	return res, n.Store.PutMessage(ctx, key, res)
@@ -69,7 +69,7 @@ func (n *Node) record(ctx context.Context, key string, res *v1.ExecuteResponse) 
 func (n *Node) keep(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	limit := int(req.GetInlineLimit())
 	whole := fits(res, limit)
-	if whole && res.GetState() != "completed" {
+	if whole && res.GetState() != v1.TaskCompleted {
 		return res, nil
 	}
 	if whole {

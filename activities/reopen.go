@@ -27,7 +27,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	run := status.GetRun()
 	carry := &v1.RunCarry{
 		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Context: run.GetContext(), Revision: status.GetRevision(),
-		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == "cancelled", Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
+		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
@@ -77,11 +77,11 @@ func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 		home = names.Home(of.Run, of.Chain)
 	}
 	var lost []int32
-	if task.GetState() == "lost" {
+	if task.GetState() == v1.TaskLost {
 		lost = append(lost, task.GetAttempt())
 	}
 	for _, a := range task.GetAttempts() {
-		if a.GetState() == "lost" && task.GetState() != "completed" && !slices.Contains(lost, a.GetAttempt()) {
+		if a.GetState() == v1.TaskLost && task.GetState() != v1.TaskCompleted && !slices.Contains(lost, a.GetAttempt()) {
 			lost = append(lost, a.GetAttempt())
 		}
 	}
@@ -102,7 +102,7 @@ func instanceTask(i *v1.Instance) *v1.Task {
 		QueuedAt: i.GetQueuedAt(), CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(),
 	}
 	if t.GetCompletedAt() == nil {
-		t.State = "cancelled"
+		t.State = v1.TaskCancelled
 	}
 	return t
 }

@@ -52,7 +52,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return &v1.ExecuteResponse{State: "failed", Reason: "expression", Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
 	}
 	w.spec = spec
 	checkpoint, err := n.loadCheckpoint(ctx, req, m)
@@ -121,12 +121,12 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		w.keeper.last(ctx, false)
 		return nil, fmt.Errorf("run %s: %w", m.name, err)
 	}
-	if res.GetState() != "moved" {
+	if res.GetState() != v1.AttemptMoved {
 		collectStreams(res.GetResult(), w.log)
 		collectFiles(res, w.ws)
 		explain(res)
 	}
-	res.Checkpoint = w.keeper.last(context.WithoutCancel(ctx), res.GetState() != "completed")
+	res.Checkpoint = w.keeper.last(context.WithoutCancel(ctx), res.GetState() != v1.TaskCompleted)
 	return res, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -81,7 +80,7 @@ func withRemedy(err error, remedy func() string) error {
 // hasEnded says whether a run is known to have ended.
 func (a *api) hasEnded(ctx context.Context, id string) bool {
 	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: id, PageSize: 1})
-	return err == nil && tui.RunEnded(page.GetRun().GetState())
+	return err == nil && v1.IsRunTerminal(page.GetRun().GetState())
 }
 
 // answered returns the id that an answer tells.

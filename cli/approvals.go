@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // approvals tells how to approve the tasks of a run that wait for it.
@@ -15,7 +16,7 @@ type approvals struct {
 
 func (p *approvals) changed(b *tui.Board, changes []tui.Change) error {
 	for _, c := range changes {
-		waits := c.Task.GetState() == "paused" && c.Task.GetReason() == "approval"
+		waits := c.Task.GetState() == v1.TaskPaused && c.Task.GetReason() == v1.ReasonApproval
 		if p.waiting[c.Name] == waits {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // maxBrief is how many characters of a value are shown.
@@ -32,8 +33,8 @@ func brief(v *structpb.Value) string {
 
 // fills are the colours of states in diagrams; whatever is not here has failed.
 var fills = map[string]string{
-	"completed": "#b7e1cd", "stopped": "#b7e1cd", "running": "#a4c2f4", "assigned": "#ffe599", "queued": "#ffe599",
-	"paused": "#ffe599", "cancelled": "#ffe599", "pending": "#eeeeee", "skipped": "#eeeeee", "": "#eeeeee",
+	v1.TaskCompleted: "#b7e1cd", v1.TaskStopped: "#b7e1cd", v1.TaskRunning: "#a4c2f4", v1.TaskAssigned: "#ffe599", v1.TaskQueued: "#ffe599",
+	v1.TaskPaused: "#ffe599", v1.TaskCancelled: "#ffe599", v1.TaskPending: "#eeeeee", v1.TaskSkipped: "#eeeeee", "": "#eeeeee",
 }
 
 const failedFill = "#f4b6b6"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"switchyard/cli/tui"
-	"switchyard/workflows/dag"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Bounds of the lines about the instances of one task.
@@ -56,14 +56,14 @@ func (p *fanProgress) of(task string) *fan {
 func (p *fanProgress) tell(c tui.Change) bool {
 	switch {
 	case c.Of != "":
-		if !dag.Terminal(c.Task.GetState()) {
+		if !v1.IsTaskTerminal(c.Task.GetState()) {
 			return false
 		}
 		f := p.of(c.Of)
 		if f.ends++; f.ends <= maxEnds {
 			return true
 		}
-		if tui.Failed(c.Task) && f.failures < maxFailedEnds {
+		if v1.IsTaskFailure(c.Task.GetState()) && f.failures < maxFailedEnds {
 			f.failures++
 			return true
 		}

@@ -68,11 +68,11 @@ func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.No
 	var lostAt time.Time // zero: the gateway answers
 	for told := int32(-1); ; {
 		switch {
-		case n.GetDrained(), n.GetState() == "offline":
+		case n.GetDrained(), n.GetState() == v1.NodeOffline:
 			// The leases of what ran on a node that is offline are over.
 			fmt.Fprintf(sys.screen, "nothing of node %s is left\n", name)
 			return n, nil
-		case n.GetState() == "active":
+		case n.GetState() == v1.NodeActive:
 			return nil, &failure{code: exitNotDone, err: fmt.Errorf("node %s was put back into service before it had drained", name)}
 		case n.GetRunning() != told:
 			told = n.GetRunning()

@@ -67,14 +67,14 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	for _, g := range snapshot.GetGpus() {
 		rows = append(rows, []string{fmt.Sprintf("GPU %d", g.GetIndex()), fmt.Sprintf("%s, %.0f%% in use, %.0f of %.0f MiB", g.GetName(), g.GetUsagePercent(), g.GetMemoryUsedMb(), g.GetMemoryMb())})
 	}
-	if slices.Contains(n.GetExecutors(), "container") {
+	if slices.Contains(n.GetExecutors(), v1.TypeContainer) {
 		rows = append(rows, []string{"containers may", allowed(snapshot.GetContainers())})
 	}
 	if err := writeTable(w, rows); err != nil {
 		return err
 	}
 	running := snapshot.GetRunning()
-	if len(running) == 0 || n.GetState() == "offline" {
+	if len(running) == 0 || n.GetState() == v1.NodeOffline {
 		return nil
 	}
 	if _, err := fmt.Fprintln(w); err != nil {

@@ -19,7 +19,7 @@ func newNodesList(sys *system) *cobra.Command {
 		Short: "List the nodes by name",
 		Args:  arguments(0, 0, ""),
 	}
-	state := &choice{allowed: []string{"active", "stale", "draining", "offline"}}
+	state := &choice{allowed: v1.NodeStates()}
 	cmd.Flags().Var(state, "state", "only nodes in this state")
 	gateway, list := clientFlag(cmd), listFlags(cmd, "nodes", 1000, 1000)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
@@ -70,7 +70,7 @@ func (s *system) nodeNote(n *v1.Node) string {
 	if n.GetReason() != "" {
 		notes = append(notes, tui.OneLine(n.GetReason()))
 	}
-	if n.GetState() == "draining" {
+	if n.GetState() == v1.NodeDraining {
 		switch {
 		case n.GetDrained():
 			notes = append(notes, "nothing is left on it")

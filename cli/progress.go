@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"switchyard/cli/tui"
-	"switchyard/workflows/dag"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // progress shows a run that goes on. Its methods are called one at a time.
@@ -67,7 +67,7 @@ func (p *lineProgress) changed(b *tui.Board, changes []tui.Change) error {
 			delete(p.waiting, c.Name)
 		}
 		// An attempt that failed and is going to be repeated is news at once.
-		if c.Task.GetState() == dag.StateQueued && c.Task.GetScheduledAfter() == nil || c.Of == "" && tui.Waits(c.Task) {
+		if c.Task.GetState() == v1.TaskQueued && c.Task.GetScheduledAfter() == nil || c.Of == "" && tui.Waits(c.Task) {
 			if c.Task.GetError() == "" {
 				continue
 			}

@@ -21,10 +21,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&req.Task, "task", "", "only those of this task")
 	cmd.Flags().StringVar(&req.After, "after", "", "only those after the event with this id, which -o json tells")
-	event := &choice{allowed: []string{
-		"submitted", "queued", "assigned", "started", "paused", "completed", "failed", "retried", "reassigned", "cancelled",
-		"dead_lettered", "skipped", "resumed", "held", "released", "approved", "rejected", "killed", "expanded",
-	}}
+	event := &choice{allowed: v1.EventWords()}
 	cmd.Flags().Var(event, "event", "only those of this kind, such as failed")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only those that happened on this node")
 	var since, until string

@@ -30,7 +30,7 @@ func newRunsList(sys *system) *cobra.Command {
 		Short: "List runs, newest first",
 		Args:  arguments(0, 0, ""),
 	}
-	state := &choice{allowed: []string{"pending", "pending_approval", "running", "paused", "completed", "failed", "cancelled", "rejected"}}
+	state := &choice{allowed: v1.RunStates()}
 	cmd.Flags().Var(state, "state", "only runs in this state")
 	trigger := &choice{allowed: []string{"submit", "rerun", "retry", "child", "schedule", "manual"}}
 	cmd.Flags().Var(trigger, "trigger", "only runs that were started so; manual means in Temporal")

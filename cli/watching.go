@@ -84,7 +84,7 @@ func (w *watching) watch(ctx context.Context) error {
 	switch {
 	case w.own && ctx.Err() != nil:
 		return silent(exitInterrupted)
-	case board.Run().GetState() != "completed":
+	case board.Run().GetState() != v1.RunCompleted:
 		return silent(exitNotDone)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (w *watching) followLogs(ctx context.Context) (finish func()) {
 func (w *watching) finish(ctx context.Context, board *tui.Board) error {
 	style := w.sys.progressStyle()
 	var lines []string
-	if board.Run().GetState() == "failed" {
+	if board.Run().GetState() == v1.RunFailed {
 		if told := tui.Told(board); len(told) > 0 {
 			err := w.api.pages(ctx, &v1.GetRunRequest{Id: w.id, Tasks: told}, func(run *v1.Run) error {
 				board.Apply(&v1.WatchRunResponse{Run: run})

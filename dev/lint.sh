@@ -9,6 +9,22 @@ if [ -n "$unformatted" ]; then
 	echo "not gofmt-ed:" "$unformatted" >&2
 	exit 1
 fi
+# States, reasons, events and types are constants of proto/switchyard/v1/states.go. What may be written out is no such
+# word: aliases and fields of expressions, verbs for people, headings, names of JSON fields, and names of filters.
+# Package metrics may not import the data model.
+words='pending|pending_approval|queued|assigned|running|paused|completed|stopped|skipped|failed|killed|killed_oom|lost'
+words="$words|dead_letter|rejected|cancelled|stale|draining|offline|dead_lettered|reassigned|node_lost|exit_code|no_room"
+words="$words|no_executor|not_picked_up|not_started|lease_lost|start_failed|bad_spec|k8s_job|subagent|claude_relay"
+allowed='^[^:]*:[0-9]+:[[:space:]]*//|by\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
+allowed="$allowed|^cli/tui/(instances|lane)\.go:.*, \"[a-z]+\"},\$|^cli/runs_get_task\.go:.*\{\"created\", "
+allowed="$allowed|^workflows/dag/describe\.go:.*phrase := |^activities/placement/filter\.go:.*\{\"offline\",\$"
+literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto' ':!workflows/condition' ':!activities/metrics' \
+	':!activities/executor/executortest' |
+	grep -vE "$allowed" || true)
+if [ -n "$literals" ]; then
+	printf 'these words are constants of proto/switchyard/v1/states.go:\n%s\n' "$literals" >&2
+	exit 1
+fi
 go vet ./...
 # What is different on another system is in these; the whole binary would take minutes more.
 GOOS=windows GOARCH=amd64 go build ./activities/... ./workers/node/...

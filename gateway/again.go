@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -13,7 +12,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/names"
 )
 
 // RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
@@ -35,33 +33,23 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 }
 
 func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.RetryRunResponse, error) {
-	for {
-		desc, v, err := g.reader.settled(ctx, id)
-		if err != nil {
-			return nil, err
-		}
+	var generation int32
+	err := g.retryWhileChanging(ctx, id, func(desc *description, v *view) (string, error) {
 		if isOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-			return nil, wrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
+			return "", wrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
 		}
 		again, err := againOf(v, from)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		generation := v.run.GetGeneration() + 1
-		err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
-		switch code := codeOf(err); {
-		case err == nil:
-			g.recent.add(id)
-			return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
-		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
-			return nil, fmt.Errorf("start run %s again: %w", id, err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("start run %s again: %w", id, err)
-		case <-time.After(retryPause):
-		}
+		generation = v.run.GetGeneration() + 1
+		return "start run " + id + " again", g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
+	})
+	if err != nil {
+		return nil, err
 	}
+	g.recent.add(id)
+	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 
 // againOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
@@ -80,13 +68,11 @@ func againOf(v *view, from []string) (*v1.Again, error) {
 	if len(v.tasks) == 0 {
 		return nil, wrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
 	}
-	if v.run.GetState() == "completed" {
+	if v.run.GetState() == v1.RunCompleted {
 		return nil, wrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
 	}
 	for _, t := range v.tasks {
-		switch t.task.GetState() {
-		case "completed", "stopped":
-		default:
+		if !v1.IsTaskSuccess(t.task.GetState()) {
 			return &v1.Again{Failed: true}, nil
 		}
 	}
@@ -124,7 +110,7 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
 		By: actor(ctx), Batch: first.GetBatch(),
 	}
-	fresh, _, err := g.start(ctx, in, names.TriggerRerun, "")
+	fresh, _, err := g.start(ctx, in, v1.TriggerRerun, "")
 	if err != nil {
 		return nil, fmt.Errorf("start run %s anew: %w", id, err)
 	}

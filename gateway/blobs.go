@@ -97,7 +97,7 @@ func (b blobs) putResult(ctx context.Context, key string, data []byte) error {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
 		return err
-	case stored.GetState() == "completed":
+	case stored.GetState() == v1.TaskCompleted:
 		return alreadyStored("%s says completed; the first record of a completed attempt counts", key)
 	}
 	return b.store.Put(ctx, key, data)

@@ -140,7 +140,7 @@ func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter,
 func (g *Gateway) dead(ctx context.Context, v *view, tasks []string) ([]subject, error) {
 	var all []subject
 	add := func(about subject) error {
-		if about.shown().GetState() != "dead_letter" {
+		if about.shown().GetState() != v1.TaskDeadLetter {
 			return nil
 		}
 		purged, err := g.purged(ctx, v, about)
@@ -154,7 +154,7 @@ func (g *Gateway) dead(ctx context.Context, v *view, tasks []string) ([]subject,
 		if err := add(subject{name: name, task: name, of: t}); err != nil {
 			return nil, err
 		}
-		for left, from := t.task.GetCounts()["dead_letter"], 0; left > 0; {
+		for left, from := t.task.GetCounts()[v1.TaskDeadLetter], 0; left > 0; {
 			some, err := g.reader.instances(ctx, v, name, from, defaultInstancePage)
 			if err != nil {
 				return nil, err
@@ -164,7 +164,7 @@ func (g *Gateway) dead(ctx context.Context, v *view, tasks []string) ([]subject,
 			}
 			for _, i := range some {
 				from = int(i.instance.GetIndex()) + 1
-				if i.brief.GetState() != "dead_letter" {
+				if i.brief.GetState() != v1.TaskDeadLetter {
 					continue
 				}
 				left--
@@ -206,14 +206,14 @@ func (g *Gateway) choose(ctx context.Context, v *view, name string) ([]subject, 
 	if err != nil {
 		return nil, err
 	}
-	if about.one == nil && about.of.task.GetCounts()["dead_letter"] > 0 {
+	if about.one == nil && about.of.task.GetCounts()[v1.TaskDeadLetter] > 0 {
 		all, err := g.dead(ctx, v, []string{name})
 		if err == nil && len(all) == 0 {
 			err = wrongState("the dead letters of task %s of run %s were purged", name, id)
 		}
 		return all, err
 	}
-	if state := about.shown().GetState(); state != "dead_letter" {
+	if state := about.shown().GetState(); state != v1.TaskDeadLetter {
 		return nil, wrongState("task %s of run %s is no dead letter; it is %s", name, id, state)
 	}
 	purged, err := g.purged(ctx, v, about)

@@ -66,8 +66,8 @@ type openChild struct {
 // merge begins at a place.
 func (g *Gateway) merge(ctx context.Context, v *view, task string, at eventPlace) (*eventMerge, error) {
 	id, current := v.run.GetId(), at.Generation == v.run.GetGeneration()
-	ended := runEnded(v.run.GetState())
-	outside := current && (v.run.GetReason() == "terminated" || v.run.GetReason() == "timeout")
+	ended := v1.IsRunTerminal(v.run.GetState())
+	outside := current && v1.IsEndedFromOutside(v.run.GetReason())
 	silent := outside || current && v.run.GetProblem() != ""
 	m := &eventMerge{run: &eventSource{
 		id: id, home: v.home(), generation: at.Generation, live: current && (!ended || outside), silent: silent, part: at.Part, offset: at.Offset,
@@ -172,7 +172,7 @@ func (g *Gateway) partsOf(ctx context.Context, v *view, generation int32) ([]*v1
 		return nil, nil
 	}
 	var status v1.StatusResponse
-	if !current || runEnded(v.run.GetState()) {
+	if !current || v1.IsRunTerminal(v.run.GetState()) {
 		err := g.store.GetMessage(ctx, store.StatusKey(v.home(), generation), &status)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return status.GetParts(), err

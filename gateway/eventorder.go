@@ -18,7 +18,7 @@ func startedEvents(v *view, only string, known []*v1.Event) []*v1.Event {
 	}
 	told := map[dispatch]bool{}
 	for _, e := range known {
-		if e.GetEvent() == "started" {
+		if e.GetEvent() == v1.EventStarted {
 			told[dispatch{e.GetTask(), e.GetClaim()}] = true
 		}
 	}
@@ -29,11 +29,11 @@ func startedEvents(v *view, only string, known []*v1.Event) []*v1.Event {
 		GetAttempt() int32
 	}) {
 		r, runs := v.running[names.AttemptID(name, claim)]
-		if !runs || task.GetState() != "running" || told[dispatch{name, claim}] {
+		if !runs || task.GetState() != v1.TaskRunning || told[dispatch{name, claim}] {
 			return
 		}
 		events = append(events, &v1.Event{
-			At: r.started, Task: name, Event: "started", Node: task.GetNode(), Attempt: task.GetAttempt(), Claim: claim,
+			At: r.started, Task: name, Event: v1.EventStarted, Node: task.GetNode(), Attempt: task.GetAttempt(), Claim: claim,
 		})
 	}
 	for _, name := range v.names {

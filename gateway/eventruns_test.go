@@ -18,7 +18,7 @@ import (
 // startedOn starts a scripted run that was submitted at a time and has sent tasks to a node.
 func startedOn(t *testing.T, node string, submitted time.Time) string {
 	t.Helper()
-	a := visibility.Started("everywhere", names.TriggerSubmit, submitted)
+	a := visibility.Started("everywhere", v1.TriggerSubmit, submitted)
 	a.Nodes = []string{node}
 	return startedWith(t, a)
 }

@@ -40,7 +40,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 	t := about.shown()
 	state := t.GetState()
 	res := &v1.ExplainTaskResponse{Task: name, State: state}
-	ended := taskEnded(state)
+	ended := v1.IsTaskTerminal(state)
 	said := &v1.ExplainResponse{}
 	if needsNode(t.GetType()) {
 		said, err = g.explainTask(ctx, id, about)
@@ -52,18 +52,17 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 		g.log.Debug("the placement queue does not explain a task", "run", id, "task", name, "error", err)
 	}
 	res.Nodes = said.GetNodes()
-	switch state {
-	case "pending", "queued":
+	if v1.IsTaskWaiting(state) {
 		res.Chosen, res.Reason = said.GetChosen(), said.GetReason()
 		if waits := waitsFor(v, t); waits != "" {
 			res.Reason = waits
-		} else if state == "queued" && !said.GetHeld() && t.GetError() != "" {
+		} else if state == v1.TaskQueued && !said.GetHeld() && t.GetError() != "" {
 			res.Reason = t.GetError() // it waits in the run, for a lock or its turn
 		}
 		if res.Reason == "" {
 			res.Reason = t.GetError()
 		}
-	default:
+	} else {
 		res.Chosen = t.GetNode()
 		if res.Reason, err = g.whyThere(ctx, v, name); err != nil {
 			return nil, err
@@ -82,7 +81,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 }
 
 // needsNode tells whether tasks of a type are given to nodes; the run itself carries out the others.
-func needsNode(kind string) bool { return kind != "run" && kind != "approval" }
+func needsNode(kind string) bool { return kind != v1.TypeRun && kind != v1.TypeApproval }
 
 // explainTask asks the placement queue about a task or an instance of a run.
 func (g *Gateway) explainTask(ctx context.Context, id string, about subject) (*v1.ExplainResponse, error) {
@@ -138,13 +137,13 @@ func waitsFor(v *view, t *v1.Task) string {
 	switch {
 	case t.GetHeld():
 		return "is held back; it waits to be released"
-	case v.run.GetState() == "paused" && !taskEnded(t.GetState()):
+	case v.run.GetState() == v1.RunPaused && !v1.IsTaskTerminal(t.GetState()):
 		return "waits for the run to be resumed"
 	}
-	if t.GetState() == "pending" {
+	if t.GetState() == v1.TaskPending {
 		var open []string
 		for _, parent := range t.GetDependsOn() {
-			if p := v.tasks[parent]; p != nil && !taskEnded(p.brief.GetState()) {
+			if p := v.tasks[parent]; p != nil && !v1.IsTaskTerminal(p.brief.GetState()) {
 				open = append(open, parent)
 			}
 		}
@@ -162,7 +161,7 @@ func waitsFor(v *view, t *v1.Task) string {
 // says; empty when nothing tells.
 func (g *Gateway) whyThere(ctx context.Context, v *view, name string) (string, error) {
 	why := ""
-	filter := &eventFilter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: name, Event: "assigned"}}
+	filter := &eventFilter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: name, Event: v1.EventAssigned}}
 	for at := (eventPlace{}); ; {
 		page := &eventPage{filter: filter, limit: defaultEventPage}
 		next, err := g.readRun(ctx, page, v, at)

@@ -53,11 +53,11 @@ func (f *follower) learnFan(changed taskNews) {
 	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
 		for _, i := range changed.instances {
 			if int(i.GetIndex()) == index {
-				of.ended = taskEnded(i.GetState())
+				of.ended = v1.IsTaskTerminal(i.GetState())
 			}
 		}
 	}
-	of.info, of.final, of.changed = changed.task, of.ended || taskEnded(changed.task.GetState()), true
+	of.info, of.final, of.changed = changed.task, of.ended || v1.IsTaskTerminal(changed.task.GetState()), true
 }
 
 // listFans looks for new logs of tasks that have fanned out.

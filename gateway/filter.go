@@ -22,17 +22,17 @@ const runsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatu
 // stateQueries find the runs in a state. What Temporal itself knows of the end of a run goes before what the run has said
 // of itself, because one that was terminated has not said it.
 var stateQueries = map[string]string{
-	"pending": "ExecutionStatus = 'Running' AND (" + names.StateAttribute + " = 'pending' OR " + names.StateAttribute + " IS NULL)",
+	v1.RunPending: "ExecutionStatus = 'Running' AND (" + names.StateAttribute + " = '" + v1.RunPending + "' OR " + names.StateAttribute + " IS NULL)",
 
-	"pending_approval": "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = 'pending_approval'",
+	v1.RunPendingApproval: "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunPendingApproval + "'",
 
-	"running":   "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = 'running'",
-	"paused":    "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = 'paused'",
-	"completed": "ExecutionStatus = 'Completed'",
-	"failed": "(ExecutionStatus IN ('Terminated', 'TimedOut') OR ExecutionStatus = 'Failed' AND (" +
-		names.StateAttribute + " != 'rejected' OR " + names.StateAttribute + " IS NULL))",
-	"rejected":  "ExecutionStatus = 'Failed' AND " + names.StateAttribute + " = 'rejected'",
-	"cancelled": "ExecutionStatus = 'Canceled'",
+	v1.RunRunning:   "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunRunning + "'",
+	v1.RunPaused:    "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunPaused + "'",
+	v1.RunCompleted: "ExecutionStatus = 'Completed'",
+	v1.RunFailed: "(ExecutionStatus IN ('Terminated', 'TimedOut') OR ExecutionStatus = 'Failed' AND (" +
+		names.StateAttribute + " != '" + v1.RunRejected + "' OR " + names.StateAttribute + " IS NULL))",
+	v1.RunRejected:  "ExecutionStatus = 'Failed' AND " + names.StateAttribute + " = '" + v1.RunRejected + "'",
+	v1.RunCancelled: "ExecutionStatus = 'Canceled'",
 }
 
 // runFilter is what a list of runs shows.

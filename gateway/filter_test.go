@@ -43,7 +43,7 @@ func TestListFilters(t *testing.T) {
 	now := time.Now()
 	parent := f.submit(t, "filtered-parent")
 	odd := "zone:a/1 (100%); --"
-	one := visibility.Started("filtered", names.TriggerSubmit, now)
+	one := visibility.Started("filtered", v1.TriggerSubmit, now)
 	one.Nodes, one.Labels, one.Types, one.Text = []string{"gpu-1", "gpu-2"}, []string{"GPU", odd}, []string{"container", "shell"}, "disk full reads meters"
 	two := visibility.StartedBy(parent, "filtered", now.Add(-3*time.Hour))
 	two.Nodes, two.Labels, two.Types, two.Text = []string{"gpu-10"}, []string{"gpu", "größe"}, []string{"vps"}, "100% done"
@@ -61,7 +61,7 @@ func TestListFilters(t *testing.T) {
 		"label":                  {&v1.ListRunsRequest{Label: "gpu"}, []string{second}},
 		"label with signs":       {&v1.ListRunsRequest{Label: odd}, []string{first}},
 		"label in UTF-8":         {&v1.ListRunsRequest{Label: "größe"}, []string{second}},
-		"trigger":                {&v1.ListRunsRequest{Trigger: names.TriggerChild}, []string{second}},
+		"trigger":                {&v1.ListRunsRequest{Trigger: v1.TriggerChild}, []string{second}},
 		"parent":                 {&v1.ListRunsRequest{Parent: parent[:len(parent)-1]}, []string{second}},
 		"owner":                  {&v1.ListRunsRequest{Owner: "ann@laptop"}, []string{first}},
 		"owner as runs show it":  {&v1.ListRunsRequest{Owner: "ann@laptop" + unverified}, []string{first}},
@@ -121,7 +121,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{}
-	submitted := visibility.Started("many", names.TriggerSubmit, time.Now())
+	submitted := visibility.Started("many", v1.TriggerSubmit, time.Now())
 	for range 60 {
 		startedWith(t, submitted)
 	}

@@ -52,10 +52,10 @@ func (r *reader) final(ctx context.Context, desc *description) (*v1.StatusRespon
 	status = proto.CloneOf(status)
 	run := status.Run
 	// Temporal knows a rejected run as failed.
-	if state := stateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != "rejected" || state != "failed") {
+	if state := stateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != v1.RunRejected || state != v1.RunFailed) {
 		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
-		if run.Reason == "" && state == "failed" {
-			run.Reason = "system"
+		if run.Reason == "" && state == v1.RunFailed {
+			run.Reason = v1.ReasonSystem
 		}
 	}
 	if run.CompletedAt == nil {
@@ -69,17 +69,17 @@ func (r *reader) final(ctx context.Context, desc *description) (*v1.StatusRespon
 
 // cutOff ends what had not ended of a task when its run was ended from outside.
 func cutOff(task *v1.Task, run *v1.Run) {
-	if !taskEnded(task.GetState()) {
-		task.State, task.Reason, task.CompletedAt = "cancelled", run.GetReason(), run.GetCompletedAt()
+	if !v1.IsTaskTerminal(task.GetState()) {
+		task.State, task.Reason, task.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
 	}
 	for _, i := range task.GetInstances() {
-		if !taskEnded(i.GetState()) {
-			i.State, i.Reason, i.CompletedAt = "cancelled", run.GetReason(), run.GetCompletedAt()
+		if !v1.IsTaskTerminal(i.GetState()) {
+			i.State, i.Reason, i.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
 		}
 	}
 	for state, n := range task.GetCounts() {
-		if !taskEnded(state) {
-			task.Counts["cancelled"] += n
+		if !v1.IsTaskTerminal(state) {
+			task.Counts[v1.TaskCancelled] += n
 			delete(task.Counts, state)
 		}
 	}
@@ -88,22 +88,6 @@ func cutOff(task *v1.Task, run *v1.Run) {
 // whole says that a status holds all tasks of its run.
 func whole(status *v1.StatusResponse) bool {
 	return status.GetRun() != nil && int(status.GetTaskCount()) <= len(status.GetRun().GetTasks())
-}
-
-func taskEnded(state string) bool {
-	switch state {
-	case "pending", "queued", "assigned", "running", "paused", "":
-		return false
-	}
-	return true
-}
-
-func runEnded(state string) bool {
-	switch state {
-	case "completed", "failed", "cancelled", "rejected":
-		return true
-	}
-	return false
 }
 
 // result returns what the workflow left in Temporal, possibly nothing, and in
@@ -271,7 +255,7 @@ func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecution
 	}
 	known := visibility.Decode(info.GetSearchAttributes())
 	run := &v1.Run{
-		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: "running", CreatedAt: submittedAt(info, known),
+		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: v1.RunRunning, CreatedAt: submittedAt(info, known),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
 		Generation: in.GetGeneration(), SubmittedBy: cmp.Or(known.Owner, in.GetBy()), Batch: in.GetBatch(),
 	}
@@ -279,7 +263,7 @@ func (r *reader) planned(ctx context.Context, info *workflowpb.WorkflowExecution
 		run.State = listedState(info, known)
 	}
 	for task, def := range in.GetDefinition().GetTasks() {
-		run.Tasks[task] = &v1.Task{State: "pending", Type: def.GetType(), DependsOn: def.GetDependsOn()}
+		run.Tasks[task] = &v1.Task{State: v1.TaskPending, Type: def.GetType(), DependsOn: def.GetDependsOn()}
 	}
 	for task, carry := range in.GetCarry().GetTasks() {
 		run.Tasks[task] = carry.GetTask()

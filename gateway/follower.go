@@ -166,7 +166,7 @@ func (f *follower) learn(ctx context.Context, n news) error {
 			}
 		}
 		// A task that is put back later starts again.
-		if t.final = taskEnded(changed.task.GetState()) || f.past(changed.task); !t.final || len(t.queue) > 0 {
+		if t.final = v1.IsTaskTerminal(changed.task.GetState()) || f.past(changed.task); !t.final || len(t.queue) > 0 {
 			t.done = false
 		}
 	}
@@ -194,9 +194,9 @@ func (f *follower) enqueue(ctx context.Context, t *tail, changed taskNews) error
 	}
 	state := changed.task.GetState()
 	// In any other state the newest attempt has not been made yet.
-	made := taskEnded(state) || state == "assigned" || state == "running" || state == "paused"
+	made := v1.IsTaskTerminal(state) || v1.IsTaskDispatched(state) || state == v1.TaskPaused
 	// A dispatch that was answered by the record of an earlier one has printed nothing itself.
-	answered := taskEnded(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool { return a.Attempt == own.Attempt })
+	answered := v1.IsTaskTerminal(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool { return a.Attempt == own.Attempt })
 	if made && !answered && !slices.Contains(found, own) {
 		found = append(found, own)
 		slices.SortFunc(found, order)

@@ -162,7 +162,7 @@ func deadLetteredAt(of interface {
 	GetState() string
 	GetCompletedAt() *timestamppb.Timestamp
 }) *timestamppb.Timestamp {
-	if of.GetState() != "dead_letter" {
+	if of.GetState() != v1.TaskDeadLetter {
 		return nil
 	}
 	return of.GetCompletedAt()

@@ -94,7 +94,7 @@ func (t *taskView) counts(task string, running map[string]runningAttempt) map[st
 	counts := maps.Clone(t.task.GetCounts())
 	run := int32(0)
 	for _, i := range t.instances {
-		if i != nil && i.brief.GetState() == "running" && i.instance.GetState() == "assigned" {
+		if i != nil && i.brief.GetState() == v1.TaskRunning && i.instance.GetState() == v1.TaskAssigned {
 			run++
 		}
 	}
@@ -106,12 +106,12 @@ func (t *taskView) counts(task string, running map[string]runningAttempt) map[st
 			}
 		}
 	}
-	if run = min(run, counts["assigned"]); run == 0 {
+	if run = min(run, counts[v1.TaskAssigned]); run == 0 {
 		return counts
 	}
-	counts["running"] += run
-	if counts["assigned"] -= run; counts["assigned"] == 0 {
-		delete(counts, "assigned")
+	counts[v1.TaskRunning] += run
+	if counts[v1.TaskAssigned] -= run; counts[v1.TaskAssigned] == 0 {
+		delete(counts, v1.TaskAssigned)
 	}
 	return counts
 }

@@ -135,8 +135,8 @@ func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limi
 	}
 	for _, i := range answer.GetInstances() {
 		brief := briefInstance(i)
-		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == "assigned" {
-			brief.State, brief.AssignedAt, brief.StartedAt = "running", at.assigned, at.started
+		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == v1.TaskAssigned {
+			brief.State, brief.AssignedAt, brief.StartedAt = v1.TaskRunning, at.assigned, at.started
 		}
 		found = append(found, &instanceView{
 			instance: i, brief: brief, record: answer.GetRecords()[i.GetIndex()], claim: answer.GetClaims()[i.GetIndex()],

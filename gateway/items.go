@@ -33,7 +33,7 @@ func (g *Gateway) itemsOf(ctx context.Context, v *view, task string) []*structpb
 // items returns the list of a `foreach`, or where it is stored: an open run has it, of one that has ended the last
 // status does, or the definition.
 func (r *reader) items(ctx context.Context, v *view, task string) (*v1.Items, error) {
-	if !runEnded(v.run.GetState()) {
+	if !v1.IsRunTerminal(v.run.GetState()) {
 		answer, err := r.queryInstances(ctx, v.run.GetId(), &v1.InstancesRequest{Task: task, Limit: 1})
 		return answer.GetItems(), err
 	}

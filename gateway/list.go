@@ -159,9 +159,9 @@ func submittedAt(info *workflowpb.WorkflowExecutionInfo, known visibility.Attrib
 func listedState(info *workflowpb.WorkflowExecutionInfo, known visibility.Attributes) string {
 	state := stateOf(info.GetStatus())
 	switch {
-	case state == "running":
-		return cmp.Or(known.State, "pending")
-	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && known.State == "rejected":
+	case state == v1.RunRunning:
+		return cmp.Or(known.State, v1.RunPending)
+	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && known.State == v1.RunRejected:
 		return known.State
 	}
 	return state

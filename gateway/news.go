@@ -79,7 +79,7 @@ func printerOf(t interface {
 	GetResult() *v1.TaskResult
 }, record string) *printer {
 	r := t.GetResult()
-	if !taskEnded(t.GetState()) || t.GetCachedFrom() != "" ||
+	if !v1.IsTaskTerminal(t.GetState()) || t.GetCachedFrom() != "" ||
 		r.GetStdout() == "" && r.GetStderr() == "" && !r.GetStdoutTruncated() && !r.GetStderrTruncated() {
 		return nil
 	}

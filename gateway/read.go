@@ -197,25 +197,25 @@ func isOpen(status enumspb.WorkflowExecutionStatus) bool {
 func stateOf(status enumspb.WorkflowExecutionStatus) string {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
-		return "paused"
+		return v1.RunPaused
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return "completed"
+		return v1.RunCompleted
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return "cancelled"
+		return v1.RunCancelled
 	}
 	if isOpen(status) {
-		return "running"
+		return v1.RunRunning
 	}
-	return "failed"
+	return v1.RunFailed
 }
 
 // reasonOf is why a run ended that did not end by itself.
 func reasonOf(status enumspb.WorkflowExecutionStatus) string {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return "terminated"
+		return v1.ReasonTerminated
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return "timeout"
+		return v1.ReasonTimeout
 	}
 	return ""
 }

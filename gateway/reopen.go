@@ -47,20 +47,17 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 
 // retryDeadLetters puts back the dead letter of a task, or all of a run if the task is "".
 func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.RetryDeadLetterResponse, error) {
-	for {
-		desc, v, err := g.reader.settled(ctx, id)
-		if err != nil {
-			return nil, err
-		}
+	var tasks []string
+	var generation int32
+	err := g.retryWhileChanging(ctx, id, func(desc *description, v *view) (string, error) {
 		chosen, err := g.choose(ctx, v, task)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		tasks := namesOf(chosen)
-		generation := v.run.GetGeneration()
+		tasks, generation = namesOf(chosen), v.run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
 		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
-			return nil, wrongState("run %s was cancelled, and a cancelled run does not go on", id)
+			return "", wrongState("run %s was cancelled, and a cancelled run does not go on", id)
 		}
 		if isOpen(status) {
 			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && task != "")
@@ -68,16 +65,33 @@ func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.Re
 			generation++
 			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
 		}
-		switch code := codeOf(err); {
-		case err == nil:
-			return &v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}, nil
-		case code != connect.CodeNotFound && code != connect.CodeAlreadyExists:
-			return nil, fmt.Errorf("put back %s of run %s: %w", strings.Join(tasks, ", "), id, err)
+		return fmt.Sprintf("put back %s of run %s", strings.Join(tasks, ", "), id), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}, nil
+}
+
+// retryWhileChanging tries something on a settled run, and tries it again on the newest state while the run ends or is
+// started again meanwhile. try returns what it has tried, for the error; "" if it has found out that it cannot be done.
+func (g *Gateway) retryWhileChanging(ctx context.Context, id string,
+	try func(desc *description, v *view) (what string, err error)) error {
+	for {
+		desc, v, err := g.reader.settled(ctx, id)
+		if err != nil {
+			return err
 		}
-		// It has ended, or was started again, since we looked.
+		what, err := try(desc, v)
+		if err == nil || what == "" {
+			return err
+		}
+		if code := codeOf(err); code != connect.CodeNotFound && code != connect.CodeAlreadyExists {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("put back %s of run %s: %w", strings.Join(tasks, ", "), id, err)
+			return fmt.Errorf("%s: %w", what, err)
 		case <-time.After(retryPause):
 		}
 	}

@@ -51,7 +51,7 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 		return nil, err
 	}
 	name := in.GetDefinition().GetName()
-	id, existed, err := g.start(ctx, in, names.TriggerSubmit, req.Msg.GetIdempotencyKey())
+	id, existed, err := g.start(ctx, in, v1.TriggerSubmit, req.Msg.GetIdempotencyKey())
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -103,6 +104,6 @@ func (g *Gateway) closed(ctx context.Context, id string) error {
 	if isOpen(status) {
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is just going on in another execution; ask again", id))
 	}
-	ended := map[string]string{"completed": "completed", "failed": "failed", "cancelled": "been cancelled"}[stateOf(status)]
+	ended := map[string]string{v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled"}[stateOf(status)]
 	return wrongState("run %s has already %s", id, ended)
 }

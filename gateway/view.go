@@ -218,14 +218,14 @@ func briefOf(name string, t *taskView, running map[string]runningAttempt) *v1.Ta
 
 // mayRun says whether the process of a task may have been started that the workflow shows in a state. One that it
 // shows as paused has been, unless it waits for an approval.
-func mayRun(state string) bool { return state == "assigned" || state == "paused" }
+func mayRun(state string) bool { return state == v1.TaskAssigned || state == v1.TaskPaused }
 
 // shownRunning is what a task is shown as whose process has been started.
 func shownRunning(state string) string {
-	if state == "paused" {
+	if state == v1.TaskPaused {
 		return state
 	}
-	return "running"
+	return v1.TaskRunning
 }
 
 // briefResult is a result without streams and output.

@@ -19,7 +19,6 @@ import (
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 const (
@@ -186,7 +185,7 @@ func (f *fleet) figures() []metrics.FleetNode {
 		silence := f.silence(name)
 		state, _ := s.entry.State(silence, f.store)
 		node := metrics.FleetNode{Name: name, State: state, LastBeat: now.Add(-silence)}
-		if state != names.NodeOffline {
+		if state != v1.NodeOffline {
 			node.Ledger = ledgerOf(s.entry.Known())
 		}
 		nodes = append(nodes, node)
@@ -271,10 +270,10 @@ func (f *fleet) see(name string, e *registry.Entry) {
 	}
 	f.seen[name] = s
 	f.turns.tried(name, now)
-	if e.Record.GetState() != names.NodeOffline && now.Sub(s.moved) > e.StaleAfter()/2 {
+	if e.Record.GetState() != v1.NodeOffline && now.Sub(s.moved) > e.StaleAfter()/2 {
 		f.turns.urgent[name] = true
 	}
-	if e.Known() != nil && e.Record.GetState() != names.NodeOffline {
+	if e.Known() != nil && e.Record.GetState() != v1.NodeOffline {
 		delete(f.expected, name)
 	}
 }

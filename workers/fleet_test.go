@@ -33,7 +33,7 @@ func (c *Control) knows(node string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, ok := f.seen[node]
-	return ok && s.entry.Record.GetState() != names.NodeOffline
+	return ok && s.entry.Record.GetState() != v1.NodeOffline
 }
 
 // pageOfNodes is how many nodes the registry below lists in one answer.
@@ -69,11 +69,11 @@ func (s *simulated) execution(i int) *workflowpb.WorkflowExecutionInfo {
 
 // record returns the memo of the entry of a node.
 func (s *simulated) record(i int) *commonpb.Memo {
-	record := &v1.NodeRecord{Name: nodeNumber(i), State: names.NodeActive, Registration: &v1.NodeRegistration{
+	record := &v1.NodeRecord{Name: nodeNumber(i), State: v1.NodeActive, Registration: &v1.NodeRegistration{
 		Incarnation: "one", Snapshot: &v1.NodeSnapshot{Name: nodeNumber(i), Incarnation: "one"},
 	}}
 	if s.nodes[i].offline {
-		record.State, record.Reason = names.NodeOffline, "no beat for 15s"
+		record.State, record.Reason = v1.NodeOffline, "no beat for 15s"
 	}
 	memo, err := NewDataConverter().ToPayload(record)
 	if err != nil {
@@ -179,14 +179,14 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 				cycle := time.Duration(size/readsPerRound+2) * readInterval // in which each node has its turn
 
 				time.Sleep(time.Second)
-				if got := states(f); got[names.NodeActive] != size {
+				if got := states(f); got[v1.NodeActive] != size {
 					t.Fatalf("a second after its start the owner knows %v", got)
 				}
 				server.counted()
 				const seconds = 20
 				for range seconds {
 					time.Sleep(readInterval)
-					if got := states(f); got[names.NodeActive] != size {
+					if got := states(f); got[v1.NodeActive] != size {
 						t.Fatalf("all nodes beat, and they are %v", got)
 					}
 				}
@@ -203,14 +203,14 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 					server.change(i*size/50, simulatedNode{died: died})
 				}
 				time.Sleep(cycle + 8*time.Second)
-				if got := states(f); got[names.NodeStale] != 50 {
+				if got := states(f); got[v1.NodeStale] != 50 {
 					t.Errorf("50 nodes are silent, and they are %v", got)
 				}
 				for i := range 50 {
 					server.change(i*size/50, simulatedNode{offline: true})
 				}
 				time.Sleep(listInterval*time.Duration(1+size/listPage) + 2*readInterval)
-				if got := states(f); got[names.NodeOffline] != 50 || got[names.NodeActive] != size-50 {
+				if got := states(f); got[v1.NodeOffline] != 50 || got[v1.NodeActive] != size-50 {
 					t.Errorf("50 nodes are listed as offline, and they are %v", got)
 				}
 			})

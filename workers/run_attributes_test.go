@@ -50,7 +50,7 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	h := c.submit(in)
 	c.running("a")
 	got := h.attributes()
-	if got.Workflow != "shown" || got.State != "running" || got.Trigger != names.TriggerManual || got.Parent != "" || got.Submitted.IsZero() ||
+	if got.Workflow != "shown" || got.State != "running" || got.Trigger != v1.TriggerManual || got.Parent != "" || got.Submitted.IsZero() ||
 		!slices.Equal(got.Types, []string{"shell"}) || !slices.Equal(got.Labels, []string{c.label}) || !slices.Equal(got.Nodes, []string{c.name("n")}) ||
 		got.Owner != "ann" || got.Batch != "night-7" || !strings.Contains(got.Text, "reads meters a b") {
 		t.Errorf("while it runs: %+v", got)
@@ -174,7 +174,7 @@ func TestRunOfStoredWorkflowByName(t *testing.T) {
 	name := c.keep("only", `inputs: {kind: {default: plain}, n: {type: integer, required: true}},`)
 	h := c.startByName(names.NewRunID("byname"), map[string]any{"workflow": name, "input": map[string]any{"n": 3}})
 	c.running("only")
-	if got := h.attributes(); got.Workflow != name || got.Trigger != names.TriggerManual || got.State != "running" || got.Submitted.IsZero() {
+	if got := h.attributes(); got.Workflow != name || got.Trigger != v1.TriggerManual || got.State != "running" || got.Submitted.IsZero() {
 		t.Errorf("search attributes: %+v", got)
 	}
 	c.fake.Release("only")

@@ -69,7 +69,7 @@ func TestChildRun(t *testing.T) {
 	if got := fmt.Sprint(inner.GetInput().AsMap()); got != "map[kind:plain n:3 tag:v7]" {
 		t.Errorf("input of the child: %s", got)
 	}
-	if got := child.attributes(); got.Workflow != "inner" || got.Parent != h.id || got.Trigger != names.TriggerChild || got.State != "completed" {
+	if got := child.attributes(); got.Workflow != "inner" || got.Parent != h.id || got.Trigger != v1.TriggerChild || got.State != "completed" {
 		t.Errorf("search attributes of the child: %+v", got)
 	}
 	replay(t, "child", workflows.Limits{}, h.history(""))

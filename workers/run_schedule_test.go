@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
@@ -55,7 +56,7 @@ func TestRunOfScheduleHasInputDefaults(t *testing.T) {
 	if kinds := c.seen("only", "KIND"); len(kinds) != 1 || kinds[0] != "plain" {
 		t.Errorf("the input was %v", kinds)
 	}
-	if got := h.attributes(); got.Workflow != name || got.Trigger != names.TriggerSchedule || got.Submitted.IsZero() {
+	if got := h.attributes(); got.Workflow != name || got.Trigger != v1.TriggerSchedule || got.Submitted.IsZero() {
 		t.Errorf("search attributes of %s: %+v", h.id, got)
 	}
 	if err := store.CheckKey(store.StatusKey(h.id, 0)); err != nil {

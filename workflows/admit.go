@@ -10,12 +10,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Types of tasks that no node carries.
-const (
-	typeApproval = "approval"
-	typeRun      = "run"
-)
-
 // unit is what goes on together: a task, an instance, or the instances of a batch.
 type unit struct {
 	lead    int   // stands for it, in the admission queue and in the placement queue
@@ -40,8 +34,8 @@ func (r *run) admissible(i int) admission.Request {
 		Concurrency: r.concurrency(i),
 		Batch:       admission.Batch{Size: size, Auto: auto},
 		Lock:        lockOf(def),
-		Free:        def.GetType() == typeApproval,
-		Child:       def.GetType() == typeRun,
+		Free:        def.GetType() == v1.TypeApproval,
+		Child:       def.GetType() == v1.TypeRun,
 	}
 }
 
@@ -74,9 +68,9 @@ func (r *run) admit() {
 // enter has a unit carried out that may start, and has its lock.
 func (r *run) enter(u *unit) {
 	switch r.core.Definition(u.lead).GetType() {
-	case typeApproval:
+	case v1.TypeApproval:
 		r.askApproval(u)
-	case typeRun:
+	case v1.TypeRun:
 		r.startChild(u)
 	default:
 		r.request(u)
@@ -118,9 +112,9 @@ func (r *run) withdraw(i int) {
 // again has a task asked for anew, under another claim, whose request has been
 // taken back: a claim that was given back is over.
 func (r *run) again(i int, reason, text string) {
-	if rec := r.core.Task(i); rec.State == dag.StateQueued && !rec.Backoff {
+	if rec := r.core.Task(i); rec.State == v1.TaskQueued && !rec.Backoff {
 		r.events = append(r.events, dag.Placed{Task: i, Claim: rec.Claim},
-			dag.Ended{Task: i, Claim: rec.Claim, State: dag.StateMoved, Reason: reason, Error: text, ExitCode: -1})
+			dag.Ended{Task: i, Claim: rec.Claim, State: v1.AttemptMoved, Reason: reason, Error: text, ExitCode: -1})
 	}
 }
 

@@ -25,15 +25,15 @@ func (r *run) waitForPerson(u *unit, spec *structpb.Struct) {
 	message := spec.GetFields()["message"].GetStringValue()
 	r.approvals[u.lead] = true
 	r.board.place(u.lead, message, -1)
-	r.log.add(workflow.Now(r.ctx), eventPaused, u.lead, "", 0, u.claim, because(reasonApproval, message),
-		fact{dataReason, reasonApproval}, fact{dataMessage, message})
+	r.log.add(workflow.Now(r.ctx), v1.EventPaused, u.lead, "", 0, u.claim, because(v1.ReasonApproval, message),
+		fact{dataReason, v1.ReasonApproval}, fact{dataMessage, message})
 	r.events = append(r.events, dag.Placed{Task: u.lead, Claim: u.claim})
 }
 
 func (r *run) mayJudge(i int) error {
 	name, def := r.core.Name(i), r.core.Definition(i)
 	switch {
-	case def.GetType() != typeApproval:
+	case def.GetType() != v1.TypeApproval:
 		return fmt.Errorf("task %s is of type %s; only one of type approval can be approved or rejected", name, def.GetType())
 	case !r.approvals[i]:
 		return fmt.Errorf("task %s is %s; it does not wait for approval", name, r.board.shown(i))
@@ -42,14 +42,14 @@ func (r *run) mayJudge(i int) error {
 }
 
 func (r *run) approve(i int, c *v1.TaskCommand) {
-	r.logTask(i, eventApproved, c)
-	r.judged(i, c, dag.Ended{State: dag.StateCompleted})
+	r.logTask(i, v1.EventApproved, c)
+	r.judged(i, c, dag.Ended{State: v1.TaskCompleted})
 }
 
 func (r *run) reject(i int, c *v1.TaskCommand) {
-	r.logTask(i, eventRejected, c)
+	r.logTask(i, v1.EventRejected, c)
 	r.judged(i, c, dag.Ended{
-		State: dag.StateRejected, Reason: dag.StateRejected, ExitCode: -1, NoRetry: true,
+		State: v1.TaskRejected, Reason: v1.ReasonRejected, ExitCode: -1, NoRetry: true,
 		Error: because(by("rejected", c.GetBy()), c.GetReason()),
 	})
 }
@@ -76,7 +76,7 @@ func (r *run) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 		r.leave(u)
 	}
 	delete(r.approvals, i)
-	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: outcomeDone}, now)
+	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone}, now)
 }
 
 // rendered goes on with a task that no node carries, when the expressions in its
@@ -88,17 +88,17 @@ func (r *run) rendered(i int, a *v1.ConditionAnswer) {
 	}
 	switch {
 	case a.GetError() != "":
-	case r.core.Definition(i).GetType() == typeRun:
+	case r.core.Definition(i).GetType() == v1.TypeRun:
 		r.prepareChild(u, a.GetRendered())
 		return
 	default:
 		r.waitForPerson(u, a.GetRendered())
 		return
 	}
-	reason := reasonExpression
+	reason := v1.ReasonExpression
 	if a.GetBroken() {
-		reason = dag.ReasonSystem
+		reason = v1.ReasonSystem
 	}
 	r.events = append(r.events, dag.Placed{Task: i, Claim: u.claim})
-	r.endElsewhere(i, nothingRan, dag.Ended{State: dag.StateFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
+	r.endElsewhere(i, nothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
 }

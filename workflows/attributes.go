@@ -7,8 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/workflows/dag"
-	"switchyard/workflows/names"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/visibility"
 )
 
@@ -33,9 +32,9 @@ func (r *run) readAttributes() {
 		wanted.Submitted = info.WorkflowStartTime.Truncate(time.Microsecond)
 	}
 	if wanted.Trigger == "" {
-		wanted.Trigger = names.TriggerManual
+		wanted.Trigger = v1.TriggerManual
 		if visibility.IsScheduled(info.SearchAttributes) {
-			wanted.Trigger = names.TriggerSchedule
+			wanted.Trigger = v1.TriggerSchedule
 		}
 	}
 	wanted.Workflow = cmp.Or(r.received.GetWorkflow(), wanted.Workflow)
@@ -68,10 +67,10 @@ func (r *run) endAttributes(state, text string) {
 
 // countDeadLetters returns the number of dead letters of the run, with those in its partitions.
 func (r *run) countDeadLetters() int {
-	n := r.core.Count(dag.StateDeadLetter)
+	n := r.core.Count(v1.TaskDeadLetter)
 	for _, m := range r.remotes {
-		if f := r.board.fan(m.task); f != nil && f.counts[dag.StateDeadLetter] > 0 {
-			n += int(f.counts[dag.StateDeadLetter])
+		if f := r.board.fan(m.task); f != nil && f.counts[v1.TaskDeadLetter] > 0 {
+			n += int(f.counts[v1.TaskDeadLetter])
 		}
 	}
 	return n

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -26,35 +25,35 @@ func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.Exe
 	} else {
 		whole.outcome, whole.unheard = outcomeOf(res.GetState(), res.GetReason()), isUnheard(res)
 	}
-	lost := err == nil && res.GetState() == dag.StateLost
+	lost := err == nil && res.GetState() == v1.TaskLost
 	if lost { // it is as if nothing had come
 		whole.ended.State, whole.ended.Reason, whole.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	}
 	answers := make(map[int32]*v1.ExecuteResponse, len(members))
 	addAnswers(answers, res)
 	addAnswers(answers, recorded)
-	running := (err != nil || lost) && whole.ended.State != dag.StateMoved
+	running := (err != nil || lost) && whole.ended.State != v1.AttemptMoved
 	for _, m := range members {
 		own := a
 		own.task, own.claim = m, r.core.Task(m).Claim
 		d := r.newEnd(own)
 		answer := answers[int32(r.core.Number(m))]
 		switch {
-		case answer != nil && (answer.GetState() != dag.StateCancelled || att.stopped[m]):
+		case answer != nil && (answer.GetState() != v1.TaskCancelled || att.stopped[m]):
 			r.take(&d, answer)
 		case answer != nil: // it was stopped with another one
-			d.ended.State, d.ended.Reason, d.checkpoint = dag.StateMoved, reasonBatch, answer.GetCheckpoint()
-		case running && (whole.ended.State != dag.StateCancelled || att.stopped[m]):
+			d.ended.State, d.ended.Reason, d.checkpoint = v1.AttemptMoved, v1.ReasonBatch, answer.GetCheckpoint()
+		case running && (whole.ended.State != v1.TaskCancelled || att.stopped[m]):
 			d.ended.State, d.ended.Reason, d.ended.Error = whole.ended.State, whole.ended.Reason, whole.ended.Error
 			d.ended.NoRetry, d.unheard, d.outcome = whole.ended.NoRetry, whole.unheard, whole.outcome
 			d.checkpoint = res.GetCheckpoint()
-			running = whole.ended.State == dag.StateCancelled || whole.ended.Reason == reasonPayload
+			running = whole.ended.State == v1.TaskCancelled || whole.ended.Reason == v1.ReasonPayload
 		default:
-			d.ended.State, d.unheard, d.outcome = dag.StateMoved, whole.unheard, outcomeMoved
-			d.ended.Reason = cmp.Or(whole.ended.Reason, res.GetReason(), reasonBatch)
+			d.ended.State, d.unheard, d.outcome = v1.AttemptMoved, whole.unheard, v1.OutcomeMoved
+			d.ended.Reason = cmp.Or(whole.ended.Reason, res.GetReason(), v1.ReasonBatch)
 			d.ended.Error = cmp.Or(whole.ended.Error, res.GetError())
-			if whole.outcome == outcomeRefused {
-				d.outcome = outcomeRefused
+			if whole.outcome == v1.OutcomeRefused {
+				d.outcome = v1.OutcomeRefused
 			}
 		}
 		ends = append(ends, d)
@@ -73,7 +72,7 @@ func addAnswers(to map[int32]*v1.ExecuteResponse, res *v1.ExecuteResponse) {
 // by itself. Store.MemberAnswer does the same for readers of records.
 func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	one := &v1.ExecuteResponse{
-		State: cmp.Or(m.GetState(), dag.StateCompleted), Reason: m.GetReason(), Error: m.GetError(),
+		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
 		Result: cmp.Or(m.GetResult(), nothingLeft), Record: m.GetRecord(),
 		AssignedAt: res.GetAssignedAt(), Node: res.GetNode(), Checkpoint: m.GetCheckpoint(),
 	}

@@ -95,7 +95,7 @@ func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *
 		run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),
-			State:      runRunning,
+			State:      v1.RunRunning,
 			CreatedAt:  timestamppb.New(created),
 			Context:    cloneStruct(in.GetDefinition().GetContext()),
 			Input:      cloneStruct(in.GetInput()),
@@ -126,7 +126,7 @@ func newBoard(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *
 func (b *board) add(group, number int) {
 	i := len(b.entries)
 	b.entries = append(b.entries, entry{
-		group: int32(group), number: int32(number), lead: -1, state: dag.StatePending, result: nothingRan,
+		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, result: nothingRan,
 	})
 	if group >= 0 {
 		f := b.fan(group)
@@ -136,7 +136,7 @@ func (b *board) add(group, number int) {
 		}
 		f.count++
 		f.total = max(f.total, f.count)
-		f.counts[dag.StatePending]++
+		f.counts[v1.TaskPending]++
 	}
 	b.touch(i)
 }
@@ -216,15 +216,15 @@ func (b *board) update(i int, rec dag.Record, now time.Time) {
 	b.tell(i, rec, end, now)
 	e.claim = rec.Claim
 	before := b.shown(i)
-	if rec.State == dag.StateAssigned && e.state != dag.StateAssigned {
+	if rec.State == v1.TaskAssigned && e.state != v1.TaskAssigned {
 		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
 	}
 	switch {
-	case !dag.Terminal(rec.State) && dag.Terminal(e.state): // it was put back, or waits for one that was
+	case !v1.IsTaskTerminal(rec.State) && v1.IsTaskTerminal(e.state): // it was put back, or waits for one that was
 		b.forget(i)
-	case dag.Terminal(rec.State) && end != nil && end.State != dag.StateMoved:
+	case v1.IsTaskTerminal(rec.State) && end != nil && end.State != v1.AttemptMoved:
 		e.completedAt = end.CompletedAt
-	case dag.Terminal(rec.State) && e.completedAt == nil:
+	case v1.IsTaskTerminal(rec.State) && e.completedAt == nil:
 		e.completedAt = timestamppb.New(now)
 	}
 	b.countGroup(i, e.state, rec, now)
@@ -257,24 +257,24 @@ func (b *board) countGroup(i int, was string, rec dag.Record, now time.Time) {
 	if b.entries[i].group >= 0 || !b.graph.FansOut(i) {
 		return
 	}
-	if was == dag.StateRunning {
+	if was == v1.TaskRunning {
 		b.busyGroups--
 	}
-	if dag.Terminal(rec.State) {
+	if v1.IsTaskTerminal(rec.State) {
 		b.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: nothingRan.Output}
 	}
 	switch {
-	case rec.State == dag.StateRunning:
+	case rec.State == v1.TaskRunning:
 		b.busyGroups++
 		// What ended it before, if anything did, holds no more.
 		if f := b.fan(i); f != nil {
 			f.view = nil
 			f.createdAt = cmp.Or(f.createdAt, timestamppb.New(now))
 		}
-		if e := &b.entries[i]; e.startedAt == nil || was != dag.StateRunning {
+		if e := &b.entries[i]; e.startedAt == nil || was != v1.TaskRunning {
 			e.startedAt = timestamppb.New(now)
 		}
-	case rec.State == dag.StateCompleted && b.fan(i) == nil: // over nothing
+	case rec.State == v1.TaskCompleted && b.fan(i) == nil: // over nothing
 		b.rare(i).fan = &fan{counts: map[string]int32{}}
 		b.entries[i].startedAt = timestamppb.New(now)
 	}
@@ -285,10 +285,10 @@ func (b *board) countGroup(i int, was string, rec dag.Record, now time.Time) {
 func (b *board) shown(i int) string {
 	e := &b.entries[i]
 	switch {
-	case e.state == dag.StateAssigned && b.definition(i).GetType() == typeApproval:
-		return statePaused
-	case e.more != nil && e.more.suspended != "" && (e.state == dag.StateAssigned || e.state == dag.StateRunning):
-		return statePaused
+	case e.state == v1.TaskAssigned && b.definition(i).GetType() == v1.TypeApproval:
+		return v1.TaskPaused
+	case e.more != nil && e.more.suspended != "" && v1.IsTaskDispatched(e.state):
+		return v1.TaskPaused
 	}
 	return e.state
 }
@@ -296,9 +296,9 @@ func (b *board) shown(i int) string {
 // pausedFor is the reason of a task that is shown as paused.
 func (b *board) pausedFor(i int) string {
 	if b.suspended(i) != "" {
-		return reasonSuspended
+		return v1.ReasonSuspended
 	}
-	return reasonApproval
+	return v1.ReasonApproval
 }
 
 // recount counts instance i, which was shown in another state, for its task.
@@ -367,7 +367,7 @@ func (b *board) scheduleAfter(i int, at time.Time, now time.Time) {
 	e.queuedAt = 0
 	if e.scheduledAfter == nil { // else an execution before has told it
 		until := at.UTC().Format(time.RFC3339Nano)
-		b.log.add(now, eventRetried, i, "", e.attempt, e.claim, "waits until "+until, fact{dataUntil, until})
+		b.log.add(now, v1.EventRetried, i, "", e.attempt, e.claim, "waits until "+until, fact{dataUntil, until})
 	}
 	b.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }
@@ -378,10 +378,10 @@ func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 	e := &b.entries[i]
 	attempt := d.attempt(now)
 	e.ended, e.avoid, e.lead = attempt, "", -1
-	if d.outcome != outcomeDone && d.outcome != "" {
+	if d.outcome != v1.OutcomeDone && d.outcome != "" {
 		e.avoid = d.node
 	}
-	if e.refusals++; d.outcome != outcomeRefused {
+	if e.refusals++; d.outcome != v1.OutcomeRefused {
 		e.refusals = 0
 	}
 	if d.unheard && !slices.Contains(e.unheard, d.number) {
@@ -390,8 +390,8 @@ func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 	if d.checkpoint != nil {
 		e.checkpoint = d.checkpoint
 	}
-	if d.ended.State == dag.StateMoved {
-		if d.ended.Reason == reasonNotStarted || d.ended.Reason == reasonNotPickedUp {
+	if d.ended.State == v1.AttemptMoved {
+		if d.ended.Reason == v1.ReasonNotStarted || d.ended.Reason == v1.ReasonNotPickedUp {
 			b.change(i, func(e *entry) { e.suspicions++ })
 		}
 		return
@@ -403,7 +403,7 @@ func (b *board) attemptEnded(i int, d dispatchEnd, now time.Time) {
 			e.assignedAt = attempt.AssignedAt
 		}
 		e.startedAt, e.completedAt = attempt.StartedAt, nil
-		if attempt.State == dag.StateCompleted {
+		if attempt.State == v1.TaskCompleted {
 			e.checkpoint = nil
 			if e.group >= 0 && len(e.attempts) == 0 {
 				return // all that there is to say of it the instance says itself

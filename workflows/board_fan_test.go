@@ -73,10 +73,10 @@ func TestInstancesAreToldAsTheyChange(t *testing.T) {
 			rec := core.Task(i)
 			var e dag.Event
 			switch rec.State {
-			case dag.StateQueued:
+			case v1.TaskQueued:
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "n"}
-			case dag.StateAssigned:
-				ended := dag.Ended{Task: i, Claim: rec.Claim, State: dag.StateCompleted}
+			case v1.TaskAssigned:
+				ended := dag.Ended{Task: i, Claim: rec.Claim, State: v1.TaskCompleted}
 				b.attemptEnded(i, dispatchEnd{assignment: assignment{task: i, claim: rec.Claim, node: "n"}, ended: ended, res: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
 				e = ended
 			default:
@@ -162,7 +162,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	b, core := newFan(t, 3)
 	b.setItems(0, &v1.Items{Key: "items"})
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
-	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: dag.StateCompleted}
+	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
 	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
 	b.attemptEnded(3, dispatchEnd{assignment: assignment{task: 3, claim: ended.Claim, node: "n"}, ended: ended, res: res}, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
@@ -201,7 +201,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 func TestFanOutOverNothingHasBegun(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 0)
-	if each := b.taskMessage(0); each.GetState() != dag.StateCompleted || each.GetStartedAt() == nil || core.Task(0).State != dag.StateCompleted {
+	if each := b.taskMessage(0); each.GetState() != v1.TaskCompleted || each.GetStartedAt() == nil || core.Task(0).State != v1.TaskCompleted {
 		t.Errorf("each: %v", each)
 	}
 }

@@ -112,7 +112,7 @@ func TestAnswersTellEachChangeOnce(t *testing.T) {
 
 // ending is the end of a dispatch of the first task.
 func ending(node, state string, res *v1.ExecuteResponse) dispatchEnd {
-	return dispatchEnd{assignment: assignment{claim: 1, node: node}, ended: dag.Ended{Claim: 1, State: state}, res: res, outcome: outcomeDone}
+	return dispatchEnd{assignment: assignment{claim: 1, node: node}, ended: dag.Ended{Claim: 1, State: state}, res: res, outcome: v1.OutcomeDone}
 }
 
 // What an answer holds is not changed by what happens later.
@@ -124,9 +124,9 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := proto.CloneOf(before)
-	b.update(0, dag.Record{State: dag.StateAssigned, Node: "a"}, time.Unix(1, 0))
-	b.attemptEnded(0, ending("a", dag.StateCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
-	b.update(0, dag.Record{State: dag.StateCompleted, Node: "a"}, time.Unix(2, 0))
+	b.update(0, dag.Record{State: v1.TaskAssigned, Node: "a"}, time.Unix(1, 0))
+	b.attemptEnded(0, ending("a", v1.TaskCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
+	b.update(0, dag.Record{State: v1.TaskCompleted, Node: "a"}, time.Unix(2, 0))
 	b.setContext(&structpb.Struct{})
 	if !proto.Equal(before, kept) {
 		t.Errorf("an answer has changed from %v to %v", kept, before)
@@ -137,16 +137,16 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 func TestCarryKeepsTheBoard(t *testing.T) {
 	t.Parallel()
 	b := newTestBoard(t, 3)
-	b.update(0, dag.Record{State: dag.StateQueued, Claim: 1}, time.Unix(1, 0))
-	b.update(0, dag.Record{State: dag.StateAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	b.update(0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
+	b.update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
 	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
-	end := ending("a", dag.StateFailed, failed)
-	end.unheard, end.outcome = true, outcomeSystem
+	end := ending("a", v1.TaskFailed, failed)
+	end.unheard, end.outcome = true, v1.OutcomeSystem
 	b.attemptEnded(0, end, time.Unix(2, 5))
 	records := []dag.Record{
-		{State: dag.StateQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: dag.StateFailed, Reason: "exit_code", Error: "exit code 3"}},
-		{State: dag.StateSkipped, Reason: dag.ReasonUpstream, Error: "a parent failed", ExitCode: -1},
-		{State: dag.StatePending, ExitCode: -1},
+		{State: v1.TaskQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: v1.TaskFailed, Reason: "exit_code", Error: "exit code 3"}},
+		{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "a parent failed", ExitCode: -1},
+		{State: v1.TaskPending, ExitCode: -1},
 	}
 	for i, rec := range records {
 		b.update(i, rec, time.Unix(3, 0))

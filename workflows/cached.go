@@ -22,7 +22,7 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.board.rare(i).uncached = "runs without the cache: " + a.GetError()
 		rec := r.core.Task(i)
-		r.log.add(workflow.Now(r.ctx), eventQueued, i, "", rec.Attempt, rec.Claim, r.board.rare(i).uncached, fact{dataError, a.GetError()})
+		r.log.add(workflow.Now(r.ctx), v1.EventQueued, i, "", rec.Attempt, rec.Claim, r.board.rare(i).uncached, fact{dataError, a.GetError()})
 	}
 	cached := a.GetCached()
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
@@ -70,7 +70,7 @@ func (b *board) noticesFor(members []int) []string {
 
 // keepResult has a completed result kept for later runs if the task says so.
 func (r *run) keepResult(end dispatchEnd) {
-	if end.ended.State == dag.StateCompleted && r.board.knowsCacheKey(end.ended.Task) {
+	if end.ended.State == v1.TaskCompleted && r.board.knowsCacheKey(end.ended.Task) {
 		r.completed = append(r.completed, end)
 	}
 }

@@ -109,7 +109,7 @@ func (r *run) takeBackRequests() bool {
 	left := false
 	for i := range r.core.Len() {
 		if u := r.units[i]; u != nil && u.lead == i && (r.waitsForNode(i, u.claim) && r.takesTurns(i) || r.waitsForLock(u)) {
-			r.suspend(u, reasonContinued, "the run continues as new")
+			r.suspend(u, v1.ReasonContinued, "the run continues as new")
 			left = true
 		}
 	}
@@ -208,12 +208,12 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			r.restoreParts(i, t)
 			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
-			if r.in.GetCarry() != nil && isUnderWay(t.GetTask().GetState()) && r.core.Definition(i).GetType() == typeRun && t.GetTask().Count == nil {
+			if r.in.GetCarry() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && r.core.Definition(i).GetType() == v1.TypeRun && t.GetTask().Count == nil {
 				r.restoreChild(i, t)
 			}
 		}
 		r.board.touch(i) // who watched the execution before sees all of it again
-		if r.core.Task(i).State == dag.StateAssigned && r.core.Definition(i).GetType() == typeApproval {
+		if r.core.Task(i).State == v1.TaskAssigned && r.core.Definition(i).GetType() == v1.TypeApproval {
 			r.approvals[i] = true
 			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
 		}
@@ -234,7 +234,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	r.cancelled = r.core.Cancelled()
 	r.board.run.State = r.openState()
 	for i := range r.graph.Len() {
-		if isUnderWay(r.core.Task(i).State) {
+		if v1.IsTaskDispatched(r.core.Task(i).State) {
 			r.ready(i, workflow.Now(r.ctx))
 		}
 	}
@@ -260,7 +260,7 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 		if part := r.in.GetPart(); part != nil {
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
-		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == dag.StatePending ||
+		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == v1.TaskPending ||
 			len(t.GetParts()) == 0 && r.isLarge(i, count) { // nobody knows its instances any more
 			continue
 		}
@@ -313,7 +313,7 @@ func (b *board) carry(core *dag.State) *v1.RunCarry {
 		if b.isHeld(i) {
 			c.Held = append(c.Held, b.name(i))
 		}
-		if rec.State == dag.StatePending && rec.Claim == 0 && (e.more == nil || e.more.readyAt.IsZero()) {
+		if rec.State == v1.TaskPending && rec.Claim == 0 && (e.more == nil || e.more.readyAt.IsZero()) {
 			continue
 		}
 		c.Tasks[b.name(i)] = b.carryTask(i, rec)
@@ -325,7 +325,7 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	e := &b.entries[i]
 	task := b.taskMessage(i)
 	task.State, task.Reason = rec.State, rec.Reason
-	if rec.State != dag.StateAssigned || b.suspended(i) != "" {
+	if rec.State != v1.TaskAssigned || b.suspended(i) != "" {
 		task.Error = rec.Error // else it is what an approval asks
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // they are elsewhere
@@ -358,9 +358,6 @@ func (b *board) carryTask(i int, rec dag.Record) *v1.TaskCarry {
 	return t
 }
 
-// isUnderWay reports whether a task in a state has a node, a run of its own, a person who is asked, or instances.
-func isUnderWay(state string) bool { return state == dag.StateAssigned || state == dag.StateRunning }
-
 // recordOf is what the core is to know of a task that is carried.
 func recordOf(t *v1.TaskCarry) dag.Record {
 	task, f := t.GetTask(), t.GetFailure()
@@ -369,7 +366,7 @@ func recordOf(t *v1.TaskCarry) dag.Record {
 		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
 		Backoff: t.GetBackoff(), Retried: t.GetRetried(),
 	}
-	if rec.State == dag.StateAssigned {
+	if rec.State == v1.TaskAssigned {
 		rec.Reason, rec.Error = "", ""
 	}
 	if t.GetDoom() != nil {
@@ -396,7 +393,7 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	if task.QueuedAt != nil {
 		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
 	}
-	if e.state == dag.StateAssigned {
+	if e.state == v1.TaskAssigned {
 		e.why, e.text = e.text, ""
 	}
 	if len(t.GetLeft()) > 0 {
@@ -418,7 +415,7 @@ func (b *board) restore(i int, t *v1.TaskCarry, instances bool) {
 	if f := b.fan(i); f != nil {
 		f.createdAt = t.GetExpandedAt()
 	}
-	if e.state == dag.StateRunning && e.group < 0 && b.graph.FansOut(i) {
+	if e.state == v1.TaskRunning && e.group < 0 && b.graph.FansOut(i) {
 		b.busyGroups++
 	}
 	b.recount(i, before)

@@ -20,7 +20,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	carried := &v1.TaskCarry{}
 	prototest.Fill(carried)
 	task := carried.Task
-	task.State, task.Reason, task.Error = dag.StateFailed, "exit_code", "exit code 1"
+	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"
 	task.Count, task.Counts = nil, nil // instances are carried by themselves
 	b := newTestBoard(t, 1)
 	b.restore(0, carried, false)
@@ -56,8 +56,8 @@ func TestCarryForgetsNoField(t *testing.T) {
 		prototest.Fill(carried)
 		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
 		carried.Tasks = map[string]*v1.TaskCarry{
-			"each": {Task: &v1.Task{State: dag.StateRunning, Count: proto.Int32(2)}},
-			"last": {Task: &v1.Task{State: dag.StateFailed}},
+			"each": {Task: &v1.Task{State: v1.TaskRunning, Count: proto.Int32(2)}},
+			"last": {Task: &v1.Task{State: v1.TaskFailed}},
 		}
 		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
 		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}

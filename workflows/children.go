@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -295,25 +294,25 @@ func (r *run) watchParent() {
 // childEnd returns how a child run has ended whose workflow has returned so.
 func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 	if err == nil {
-		return &v1.RunEnd{Status: "completed", Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
+		return &v1.RunEnd{Status: v1.RunEndCompleted, Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		end := &v1.RunEnd{Status: "failed", Error: app.Message()}
-		if app.Details(kept) == nil && kept.GetRun().GetState() == runRejected {
-			end.State, end.Error = runRejected, kept.GetRun().GetError()
+		end := &v1.RunEnd{Status: v1.RunEndFailed, Error: app.Message()}
+		if app.Details(kept) == nil && kept.GetRun().GetState() == v1.RunRejected {
+			end.State, end.Error = v1.RunRejected, kept.GetRun().GetError()
 		}
 		return end
 	}
 	if temporal.IsCanceledError(err) {
-		return &v1.RunEnd{Status: "cancelled"}
+		return &v1.RunEnd{Status: v1.RunEndCancelled}
 	}
 	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
-		return &v1.RunEnd{Status: "terminated"}
+		return &v1.RunEnd{Status: v1.RunEndTerminated}
 	}
 	return &v1.RunEnd{Error: err.Error()}
 }
 
 // endText returns in words how a child has ended.
 func endText(end *v1.RunEnd) string {
-	return because(cmp.Or(end.GetStatus(), dag.StateFailed), end.GetError())
+	return because(cmp.Or(end.GetStatus(), v1.TaskFailed), end.GetError())
 }

@@ -15,12 +15,6 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// Reasons of a task of type run that has failed.
-const (
-	reasonChildRun = "child_run" // its run did not complete
-	reasonRejected = "rejected"  // its run was rejected
-)
-
 // child is the run of a task of type run. It is there from when the task has its
 // turn, before there is a run.
 type child struct {
@@ -66,7 +60,7 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 		}
 	}
 	c.refused = func(why string) {
-		r.endChild(c, dag.Ended{State: dag.StateFailed, Reason: reasonChildRun, Error: why, NoRetry: true}, nil)
+		r.endChild(c, dag.Ended{State: v1.TaskFailed, Reason: v1.ReasonChildRun, Error: why, NoRetry: true}, nil)
 	}
 	c.opened = func() { r.events = append(r.events, dag.Running{Task: i, Claim: u.claim}) }
 	r.followChild(c)
@@ -107,15 +101,15 @@ func (r *run) stopChild(i int) bool {
 func (r *run) childRunEnded(c *child, end *v1.RunEnd) {
 	switch {
 	case end == nil:
-		r.endChild(c, dag.Ended{State: dag.StateCancelled, NoRetry: true}, nil)
-	case end.GetStatus() == "completed":
+		r.endChild(c, dag.Ended{State: v1.TaskCancelled, NoRetry: true}, nil)
+	case end.GetStatus() == v1.RunEndCompleted:
 		c.end = end
 		r.children.results = append(r.children.results, c)
 		r.poke()
 	default:
 		ended := childFailure(c.id, end)
-		if ended.State == dag.StateCancelled && !c.cancelled { // by a person, who would not want it again
-			ended.State, ended.Reason, ended.NoRetry = dag.StateFailed, reasonChildRun, true
+		if ended.State == v1.TaskCancelled && !c.cancelled { // by a person, who would not want it again
+			ended.State, ended.Reason, ended.NoRetry = v1.TaskFailed, v1.ReasonChildRun, true
 		}
 		r.endChild(c, ended, nil)
 	}
@@ -146,7 +140,7 @@ func (r *run) readChildResults() {
 			if err != nil {
 				// It is done: another run would do it again.
 				r.endChild(c, dag.Ended{
-					State: dag.StateFailed, Reason: dag.ReasonSystem, NoRetry: true,
+					State: v1.TaskFailed, Reason: v1.ReasonSystem, NoRetry: true,
 					Error: "run " + c.id + " completed, but what it has left cannot be read: " + causeOf(err),
 				}, nil)
 				continue
@@ -154,7 +148,7 @@ func (r *run) readChildResults() {
 			answer := res.GetAnswers()[k]
 			r.charge(commandCharge + resultBytes(answer.GetResult()))
 			ended := dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}
-			ended.NoRetry = ended.State != dag.StateCompleted // likewise
+			ended.NoRetry = ended.State != v1.TaskCompleted // likewise
 			r.endChild(c, ended, answer)
 		}
 		r.poke() // there may be more
@@ -177,7 +171,7 @@ func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 		d.res.StartedAt = timestamppb.New(c.startedAt)
 		d.res.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
 	}
-	d.ended, d.outcome = ended, outcomeDone
+	d.ended, d.outcome = ended, v1.OutcomeDone
 	d.res.AssignedAt = r.board.entries[i].assignedAt
 	r.ended(d, now)
 }
@@ -185,22 +179,22 @@ func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 // childFailure is how a task ends whose run did not complete.
 func childFailure(id string, end *v1.RunEnd) dag.Ended {
 	failed := func(reason, text string) dag.Ended {
-		return dag.Ended{State: dag.StateFailed, Reason: reason, Error: "run " + id + " " + text}
+		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text}
 	}
 	switch {
-	case end.GetState() == runRejected:
-		return failed(reasonRejected, "was rejected: "+end.GetError())
-	case end.GetStatus() == "failed":
-		return failed(reasonChildRun, "failed: "+end.GetError())
-	case end.GetStatus() == "cancelled":
-		ended := failed("cancelled", "was cancelled")
-		ended.State, ended.NoRetry = dag.StateCancelled, true
+	case end.GetState() == v1.RunRejected:
+		return failed(v1.ReasonRejected, "was rejected: "+end.GetError())
+	case end.GetStatus() == v1.RunEndFailed:
+		return failed(v1.ReasonChildRun, "failed: "+end.GetError())
+	case end.GetStatus() == v1.RunEndCancelled:
+		ended := failed(v1.ReasonCancelled, "was cancelled")
+		ended.State, ended.NoRetry = v1.TaskCancelled, true
 		return ended
-	case end.GetStatus() == "terminated":
-		ended := failed(reasonChildRun, "was terminated")
+	case end.GetStatus() == v1.RunEndTerminated:
+		ended := failed(v1.ReasonChildRun, "was terminated")
 		ended.NoRetry = true
 		return ended
 	default:
-		return failed(dag.ReasonSystem, "could not be carried out: "+end.GetError())
+		return failed(v1.ReasonSystem, "could not be carried out: "+end.GetError())
 	}
 }

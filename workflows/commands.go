@@ -48,70 +48,6 @@ var (
 	errJustEnded = errors.New("the run has just ended; ask again")
 )
 
-// handleCommands takes the updates with which people steer the run. Each is
-// looked at when it comes, so that one that makes no sense leaves no trace, and
-// again when it is carried out.
-func (r *run) handleCommands() error {
-	for _, u := range []struct {
-		name, description string
-		may               func(*v1.RunCommand) error
-		do                func(*v1.RunCommand)
-	}{
-		{names.PauseUpdate, "let nothing new start", r.mayPause, r.pause},
-		{names.ResumeUpdate, "go on", r.mayResume, r.resume},
-	} {
-		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.RunCommand) error {
-			return r.perform(ctx, func() error {
-				if err := u.may(c); err != nil {
-					return err
-				}
-				u.do(c)
-				return nil
-			})
-		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.RunCommand) error {
-			if r.core == nil {
-				return nil
-			}
-			return u.may(c)
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	for _, u := range []struct {
-		name, description string
-		may               func(int) error
-		do                func(int, *v1.TaskCommand)
-	}{
-		{names.HoldUpdate, "hold a task back", r.mayHold, r.hold},
-		{names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold},
-		{names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask},
-		{names.KillTaskUpdate, "kill a task", r.mayKill, r.kill},
-		{names.ApproveUpdate, "approve a task", r.mayJudge, r.approve},
-		{names.RejectUpdate, "reject a task", r.mayJudge, r.reject},
-	} {
-		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.TaskCommand) error {
-			return r.perform(ctx, func() error {
-				i, err := r.target(c.GetTask(), u.may)
-				if err == nil {
-					u.do(i, c)
-				}
-				return err
-			})
-		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.TaskCommand) error {
-			if r.core == nil {
-				return nil
-			}
-			_, err := r.target(c.GetTask(), u.may)
-			return err
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return r.handleSteering()
-}
-
 // target is the task or instance that a command is for, unless the command makes
 // no sense.
 func (r *run) target(name string, may func(int) error) (int, error) {
@@ -155,11 +91,11 @@ func (r *run) mayPause(*v1.RunCommand) error {
 func (r *run) pause(c *v1.RunCommand) {
 	r.admission.Pause()
 	r.orderAllParts()
-	r.logRun(eventPaused, c.GetBy(), c.GetReason())
+	r.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
 	const text = "the run is paused"
 	for i := range r.core.Len() {
 		if u := r.units[i]; u != nil && u.lead == i {
-			r.setAside(u, reasonPaused, text)
+			r.setAside(u, v1.ReasonPaused, text)
 		}
 	}
 }
@@ -177,7 +113,7 @@ func (r *run) mayResume(*v1.RunCommand) error {
 func (r *run) resume(c *v1.RunCommand) {
 	r.admission.Resume()
 	r.orderAllParts()
-	r.logRun(eventResumed, c.GetBy(), c.GetReason())
+	r.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
 }
 
 func (r *run) mayHold(i int) error {
@@ -185,7 +121,7 @@ func (r *run) mayHold(i int) error {
 	switch {
 	case r.board.isHeld(i):
 		return fmt.Errorf("task %s is held already", r.core.Name(i))
-	case rec.State != dag.StatePending && rec.State != dag.StateQueued:
+	case !v1.IsTaskWaiting(rec.State):
 		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", r.core.Name(i), r.board.shown(i))
 	}
 	return nil
@@ -195,9 +131,9 @@ func (r *run) mayHold(i int) error {
 func (r *run) hold(i int, c *v1.TaskCommand) {
 	r.admission.Hold(i)
 	r.board.hold(i, true)
-	r.logTask(i, eventHeld, c)
+	r.logTask(i, v1.EventHeld, c)
 	if u := r.units[i]; u != nil {
-		r.setAside(u, reasonHeld, "a person holds it back")
+		r.setAside(u, v1.ReasonHeld, "a person holds it back")
 	}
 }
 
@@ -211,17 +147,17 @@ func (r *run) mayUnhold(i int) error {
 func (r *run) unhold(i int, c *v1.TaskCommand) {
 	r.admission.Release(i)
 	r.board.hold(i, false)
-	r.logTask(i, eventReleased, c)
+	r.logTask(i, v1.EventReleased, c)
 	if r.unexpanded[i] {
 		delete(r.unexpanded, i)
-		if r.core.Task(i).State == dag.StatePending { // it may have ended meanwhile
+		if r.core.Task(i).State == v1.TaskPending { // it may have ended meanwhile
 			r.expand(i)
 		}
 	}
 }
 
 func (r *run) mayCancelTask(i int) error {
-	if rec := r.core.Task(i); dag.Terminal(rec.State) {
+	if rec := r.core.Task(i); v1.IsTaskTerminal(rec.State) {
 		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
 	}
 	return nil

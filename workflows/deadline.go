@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 )
@@ -42,7 +43,7 @@ func (r *run) ready(i int, now time.Time) {
 
 // disarm ends the time of a task that has ended.
 func (r *run) disarm(i int) {
-	if d := r.deadlines[i]; d != nil && dag.Terminal(r.core.Task(i).State) {
+	if d := r.deadlines[i]; d != nil && v1.IsTaskTerminal(r.core.Task(i).State) {
 		d.cancel()
 		delete(r.deadlines, i)
 	}
@@ -60,7 +61,7 @@ func (r *run) armRun() {
 	left := max(r.deadlineAt.Sub(workflow.Now(r.ctx)), time.Millisecond)
 	r.after(left, "deadline of the run", func() {
 		r.events = append(r.events, dag.Abort{
-			State: "failed", Reason: dag.ReasonDeadline,
+			State: v1.TaskFailed, Reason: v1.ReasonDeadline,
 			Error: fmt.Sprintf("the run did not end within its deadline of %s", r.in.GetDefinition().GetDeadline()),
 		})
 	})

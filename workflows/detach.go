@@ -102,7 +102,7 @@ func (r *run) detach() {
 	for len(r.assignments) > 0 { // not sent to their nodes yet
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
-		r.giveBack(a, reasonContinued, "the run continues as new")
+		r.giveBack(a, v1.ReasonContinued, "the run continues as new")
 	}
 	var attached, slow []*attempt
 	//workflowcheck:ignore (sorted)
@@ -161,7 +161,7 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 			r.inFlight--
 			r.reattach(att)
 		})
-	case timedOut || res.GetState() == dag.StateLost:
+	case timedOut || res.GetState() == v1.TaskLost:
 		r.after(left, "the attempt may run until its lease is over", func() { r.settle(att, res, err) })
 	default:
 		return false

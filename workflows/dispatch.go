@@ -54,7 +54,7 @@ func (r *run) dispatch() {
 			r.leave(a.unit)
 			for _, m := range members {
 				r.events = append(r.events, dag.Ended{
-					Task: m, Claim: r.core.Task(m).Claim, State: dag.StateFailed, Reason: reasonPayload, Error: err.Error(), ExitCode: -1, NoRetry: true,
+					Task: m, Claim: r.core.Task(m).Claim, State: v1.TaskFailed, Reason: v1.ReasonPayload, Error: err.Error(), ExitCode: -1, NoRetry: true,
 				})
 			}
 			continue
@@ -67,7 +67,7 @@ func (r *run) dispatch() {
 func (r *run) membersOf(a assignment) []int {
 	return slices.DeleteFunc(slices.Clone(a.unit.members), func(m int) bool {
 		t := r.core.Task(m)
-		return t.State != dag.StateAssigned || m == a.task && t.Claim != a.claim
+		return t.State != v1.TaskAssigned || m == a.task && t.Claim != a.claim
 	})
 }
 
@@ -77,7 +77,7 @@ func (r *run) giveBack(a assignment, reason, text string) {
 	r.leave(a.unit)
 	for _, m := range a.unit.members {
 		r.events = append(r.events, dag.Ended{
-			Task: m, Claim: r.core.Task(m).Claim, State: dag.StateMoved, Reason: reason, Error: text, ExitCode: -1,
+			Task: m, Claim: r.core.Task(m).Claim, State: v1.AttemptMoved, Reason: reason, Error: text, ExitCode: -1,
 		})
 	}
 }
@@ -98,7 +98,7 @@ func (r *run) stop(tasks []int) {
 			continue
 		}
 		if r.approvals[i] {
-			r.endElsewhere(i, nothingRan, dag.Ended{State: dag.StateCancelled, ExitCode: -1})
+			r.endElsewhere(i, nothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
 			continue
 		}
 		if !r.stopChild(i) && !r.stopParts(i) {
@@ -114,7 +114,7 @@ func (r *run) stopUnstarted(i int) {
 	if k < 0 {
 		return // its end is on the way
 	}
-	r.events = append(r.events, dag.Ended{Task: i, Claim: r.core.Task(i).Claim, State: dag.StateCancelled, ExitCode: -1})
+	r.events = append(r.events, dag.Ended{Task: i, Claim: r.core.Task(i).Claim, State: v1.TaskCancelled, ExitCode: -1})
 	delete(r.units, i)
 	if u.members = slices.DeleteFunc(u.members, func(m int) bool { return m == i }); len(u.members) > 0 {
 		return
@@ -181,7 +181,7 @@ func (r *run) ended(end dispatchEnd, now time.Time) {
 	r.board.attemptEnded(end.task, end, now)
 	r.keepResult(end)
 	e := end.ended
-	if dag.IsFailedAttempt(e.State) && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
+	if v1.IsRetryableEnd(e.State) && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
 		r.ask(question{task: e.Task, kind: asksRetry, end: &end})
 		return
 	}

@@ -107,9 +107,9 @@ func (r *run) wanted(q question) bool {
 	case asksRetry:
 		return true
 	case asksCache, asksTemplate:
-		return rec.State == dag.StateQueued && rec.Claim == q.claim
+		return rec.State == v1.TaskQueued && rec.Claim == q.claim
 	}
-	return rec.State == dag.StatePending
+	return rec.State == v1.TaskPending
 }
 
 // answered goes on with a task whose question has its answer.

@@ -39,39 +39,39 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		want   []string
 	}{
 		"completed": {
-			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: dag.StateCompleted}, dag.Record{State: dag.StateCompleted},
+			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: v1.TaskCompleted}, dag.Record{State: v1.TaskCompleted},
 			[]string{`completed {"container":"c0ffee","exitCode":0}`},
 		},
 		"stopped": {
-			&v1.TaskResult{}, dag.Ended{State: dag.StateStopped}, dag.Record{State: dag.StateStopped},
+			&v1.TaskResult{}, dag.Ended{State: v1.TaskStopped}, dag.Record{State: v1.TaskStopped},
 			[]string{`completed {"exitCode":0,"state":"stopped"}`},
 		},
 		"failed for good": {
-			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: dag.StateFailed, Reason: "exit_code", Error: "exit code 3", ExitCode: 3},
-			dag.Record{State: dag.StateDeadLetter, Reason: "exit_code"},
+			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: v1.TaskFailed, Reason: "exit_code", Error: "exit code 3", ExitCode: 3},
+			dag.Record{State: v1.TaskDeadLetter, Reason: "exit_code"},
 			[]string{
 				`failed {"container":"c0ffee","error":"exit code 3","exitCode":3,"reason":"exit_code"}`,
 				`dead_lettered {"container":"c0ffee","error":"exit code 3","exitCode":3,"reason":"exit_code"}`,
 			},
 		},
 		"lost": {
-			&v1.TaskResult{}, dag.Ended{State: dag.StateLost, Error: "no heartbeat", ExitCode: -1}, dag.Record{State: dag.StateLost},
+			&v1.TaskResult{}, dag.Ended{State: v1.TaskLost, Error: "no heartbeat", ExitCode: -1}, dag.Record{State: v1.TaskLost},
 			[]string{`failed {"error":"no heartbeat","state":"lost"}`},
 		},
 		"moved": {
-			&v1.TaskResult{}, dag.Ended{State: dag.StateMoved, Reason: reasonNoRoom, Error: "full", ExitCode: -1}, dag.Record{State: dag.StateQueued, Claim: 2},
+			&v1.TaskResult{}, dag.Ended{State: v1.AttemptMoved, Reason: v1.ReasonNoRoom, Error: "full", ExitCode: -1}, dag.Record{State: v1.TaskQueued, Claim: 2},
 			[]string{`reassigned {"error":"full","reason":"no_room"}`},
 		},
 		"killed": {
-			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: dag.StateKilled, ExitCode: 137},
-			dag.Record{State: dag.StateKilled, Reason: dag.ReasonKilled, Error: "killed by ann: too slow"},
+			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: v1.TaskKilled, ExitCode: 137},
+			dag.Record{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: "killed by ann: too slow"},
 			[]string{`killed {"by":"ann","container":"c0ffee","error":"killed by ann: too slow","exitCode":137,"reason":"killed"}`},
 		},
 	} {
 		b := newTestBoard(t, 1)
 		b.place(0, placed.GetWhy(), -1, placeFacts(placed)...)
-		b.update(0, dag.Record{State: dag.StateAssigned, Node: "a", Claim: 1}, now)
-		if test.rec.State == dag.StateKilled {
+		b.update(0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1}, now)
+		if test.rec.State == v1.TaskKilled {
 			b.rare(0).steeredBy = "ann"
 		}
 		b.attemptEnded(0, dispatchEnd{assignment: assignment{claim: 1, node: "a"}, ended: test.ended, res: &v1.ExecuteResponse{Result: test.result}}, now)
@@ -87,13 +87,13 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 	now := time.Unix(9, 0)
 	b := newTestBoard(t, 4)
 	b.rare(0).cachedFrom = "ci-1"
-	b.update(0, dag.Record{State: dag.StateCompleted}, now)
-	b.update(1, dag.Record{State: dag.StateSkipped, Reason: dag.ReasonUpstream, Error: "t0 has failed"}, now)
+	b.update(0, dag.Record{State: v1.TaskCompleted}, now)
+	b.update(1, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "t0 has failed"}, now)
 	b.rare(1).steeredBy = "ann"
-	b.update(1, dag.Record{State: dag.StateQueued, Retried: true, Claim: 1}, now)
+	b.update(1, dag.Record{State: v1.TaskQueued, Retried: true, Claim: 1}, now)
 	b.scheduleAfter(2, time.Unix(60, 0), now)
 	b.rare(3).fan = &fan{total: 12, counts: map[string]int32{}}
-	b.update(3, dag.Record{State: dag.StateRunning}, now)
+	b.update(3, dag.Record{State: v1.TaskRunning}, now)
 	want := []string{
 		`completed {"cachedFrom":"ci-1"}`,
 		`skipped {"error":"t0 has failed","reason":"upstream"}`,
@@ -119,7 +119,7 @@ func TestEventDataIsBounded(t *testing.T) {
 	for i := range runs {
 		runs[i] = fmt.Sprintf("%s-%d", long, i)
 	}
-	l.add(time.Unix(0, 0), eventQueued, wholeRun, "", 0, 0, "", fact{dataError, long}, fact{dataWaitsFor, runs}, fact{dataGPUs, make([]int32, 1000)})
+	l.add(time.Unix(0, 0), v1.EventQueued, wholeRun, "", 0, 0, "", fact{dataError, long}, fact{dataWaitsFor, runs}, fact{dataGPUs, make([]int32, 1000)})
 	data := l.message(0).GetData().AsMap()
 	waits := data[dataWaitsFor].([]any)
 	if len(data[dataError].(string)) != maxDetailBytes || len(waits) != maxDataItems || len(waits[0].(string)) != maxDetailBytes || len(data[dataGPUs].([]any)) != maxDataItems {

@@ -12,29 +12,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Words for what happens to tasks and to the run.
-const (
-	eventSubmitted    = "submitted"
-	eventQueued       = "queued"
-	eventAssigned     = "assigned"
-	eventStarted      = "started"
-	eventCompleted    = "completed"
-	eventFailed       = "failed"
-	eventRetried      = "retried"
-	eventReassigned   = "reassigned"
-	eventCancelled    = "cancelled"
-	eventDeadLettered = "dead_lettered"
-	eventSkipped      = "skipped"
-	eventExpanded     = "expanded"
-	eventPaused       = "paused"
-	eventResumed      = "resumed"
-	eventHeld         = "held"
-	eventReleased     = "released"
-	eventApproved     = "approved"
-	eventRejected     = "rejected"
-	eventKilled       = "killed"
-)
-
 const (
 	// wholeRun stands for the task of an event of the run itself.
 	wholeRun = -1

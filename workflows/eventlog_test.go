@@ -18,7 +18,7 @@ func TestEventsInAnswers(t *testing.T) {
 	l := newTestBoard(t, 3).log
 	const n = 3000
 	for i := range n {
-		l.add(time.Unix(int64(i), 0), eventFailed, i%3, "a-node", int32(i), int32(i+1), strings.Repeat("é", 200))
+		l.add(time.Unix(int64(i), 0), v1.EventFailed, i%3, "a-node", int32(i), int32(i+1), strings.Repeat("é", 200))
 	}
 	var events []*v1.Event
 	for answers := 1; ; answers++ {
@@ -58,16 +58,16 @@ func TestStoredEventsGo(t *testing.T) {
 	t.Parallel()
 	l := newTestBoard(t, 1).log
 	for i := range 5 {
-		l.add(time.Unix(int64(i), 0), eventQueued, 0, "", 0, int32(i), "")
+		l.add(time.Unix(int64(i), 0), v1.EventQueued, 0, "", 0, int32(i), "")
 	}
 	part := l.unstored("r-1", 2)
 	if part.GetPart() != 0 || part.GetGeneration() != 2 || part.GetRunId() != "r-1" || len(part.GetEvents()) != 5 {
 		t.Errorf("part %v", part)
 	}
-	l.add(time.Unix(9, 0), eventCompleted, wholeRun, "", 0, 0, "")
+	l.add(time.Unix(9, 0), v1.EventCompleted, wholeRun, "", 0, 0, "")
 	l.saved(5)
 	res, err := l.answer(&v1.EventsRequest{})
-	if err != nil || res.GetParts() != 1 || len(res.GetEvents()) != 1 || res.GetEvents()[0].GetEvent() != eventCompleted || res.GetEvents()[0].GetTask() != "" {
+	if err != nil || res.GetParts() != 1 || len(res.GetEvents()) != 1 || res.GetEvents()[0].GetEvent() != v1.EventCompleted || res.GetEvents()[0].GetTask() != "" {
 		t.Errorf("%v %v", res, err)
 	}
 }

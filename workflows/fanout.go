@@ -33,7 +33,7 @@ type remote struct {
 	before []*v1.PartReport
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
-	haltReason      string // dag.ReasonHalt or dag.ReasonMaxFailures
+	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
 	// putBack are instances that were put back by hand and whose parts are not open again yet. partial is true if only
 	// instances that were put back run again, and all others keep the state in which they ended.
 	putBack []int32
@@ -63,7 +63,7 @@ func (m *remote) partFrom(from int) *v1.PartReport {
 // carries stay with the run, which knows whom they wait for.
 func (r *run) isLarge(i, count int) bool {
 	t := r.graph.Definition(i).GetType()
-	return r.in.GetPart() == nil && count > r.limits.Instances && t != typeApproval && t != typeRun
+	return r.in.GetPart() == nil && count > r.limits.Instances && t != v1.TypeApproval && t != v1.TypeRun
 }
 
 // hasRemote returns the large fan-out of task i; nil: it has none.
@@ -82,11 +82,11 @@ func (r *run) expandLarge(i, count int) {
 	if was := r.hasRemote(i); was != nil && was.total == count {
 		m.before, m.putBack, m.partial = was.parts, was.putBack, len(was.putBack) > 0
 		if m.partial && r.failuresOf(was)-int32(len(m.putBack)) > r.core.Definition(i).GetMaxFailures() {
-			m.halt(dag.ReasonMaxFailures)
+			m.halt(v1.ReasonMaxFailures)
 		}
 	}
 	r.remotes = append(slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }), m)
-	r.board.rare(i).fan = &fan{total: count, counts: map[string]int32{dag.StatePending: int32(count)}}
+	r.board.rare(i).fan = &fan{total: count, counts: map[string]int32{v1.TaskPending: int32(count)}}
 	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Remote: true})
 }
 
@@ -140,16 +140,16 @@ func (r *run) hearParts() {
 func (r *run) partGone(m *remote, from int, why string) {
 	if p := m.partFrom(from); p != nil && !p.GetOver() {
 		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
-		r.endPart(m, p, dag.StateFailed, dag.StateLost)
+		r.endPart(m, p, v1.TaskFailed, v1.TaskLost)
 	}
 }
 
 // partUnopened ends a part that was cancelled or killed before its child was started.
 func (r *run) partUnopened(m *remote, from int) {
 	if p := m.partFrom(from); p != nil && !p.GetOver() {
-		state := dag.StateCancelled
+		state := v1.TaskCancelled
 		if r.killed(m.task) != "" {
-			state = dag.StateKilled
+			state = v1.TaskKilled
 		}
 		r.endPart(m, p, state, state)
 	}
@@ -158,7 +158,7 @@ func (r *run) partUnopened(m *remote, from int) {
 // endPart ends a part in a state, and what had not ended of its instances in another.
 func (r *run) endPart(m *remote, p *v1.PartReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
-	for _, open := range []string{dag.StatePending, dag.StateQueued, dag.StateAssigned, dag.StateRunning, statePaused} {
+	for _, open := range v1.OpenTaskStates() {
 		if n := p.Counts[open]; n > 0 {
 			p.Counts[instances] += n
 			delete(p.Counts, open)
@@ -172,14 +172,11 @@ func (m *remote) failures() (n, cancelled int32) {
 	for _, p := range m.parts {
 		//workflowcheck:ignore (a sum does not depend on the order)
 		for state, count := range p.GetCounts() {
-			switch state {
-			case dag.StateCompleted, dag.StateStopped, dag.StateSkipped:
-			case dag.StateCancelled:
+			switch {
+			case state == v1.TaskCancelled:
 				cancelled += count
-			default:
-				if dag.Terminal(state) {
-					n += count
-				}
+			case v1.IsTaskFailure(state):
+				n += count
 			}
 		}
 	}
@@ -210,36 +207,36 @@ func (r *run) reported(m *remote) {
 		over = over && p.GetOver()
 	}
 	if rest := int32(m.total) - known; rest > 0 {
-		counts[dag.StatePending] += rest
+		counts[v1.TaskPending] += rest
 	}
 	r.board.fan(m.task).counts = counts
 	r.board.touch(m.task)
 	switch failed := r.failuresOf(m) > def.GetMaxFailures(); {
 	case failed && !m.halted:
-		m.halt(dag.ReasonMaxFailures)
+		m.halt(v1.ReasonMaxFailures)
 		r.orderParts(m)
-	case !failed && m.halted && m.haltReason == dag.ReasonMaxFailures && !m.partial: // some were put back
+	case !failed && m.halted && m.haltReason == v1.ReasonMaxFailures && !m.partial: // some were put back
 		m.halted = false
 		r.orderParts(m)
 	}
 	r.poke()
 	over = over && len(m.putBack) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
-		if n := counts[dag.StatePending]; n > 0 { // of parts that were never opened
-			delete(counts, dag.StatePending)
-			counts[dag.StateSkipped] += n
+		if n := counts[v1.TaskPending]; n > 0 { // of parts that were never opened
+			delete(counts, v1.TaskPending)
+			counts[v1.TaskSkipped] += n
 		}
 		r.events = append(r.events, m.ended(r.core.Task(m.task).Claim, def, counts, r.failuresOf(m)))
 	}
 }
 
 func (m *remote) partFailed() bool {
-	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == dag.StateFailed })
+	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended is how the task ends.
 func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
-	e := dag.Ended{Task: m.task, Claim: claim, State: dag.StateCompleted}
+	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
 	failure := ""
 	for _, p := range m.parts {
 		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
@@ -248,27 +245,27 @@ func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]in
 		failure = cmp.Or(failure, p.GetFailure())
 	}
 	switch {
-	case failed > def.GetMaxFailures() && failed == counts[dag.StateCancelled]:
-		e.State, e.Reason = dag.StateFailed, "instances"
+	case failed > def.GetMaxFailures() && failed == counts[v1.TaskCancelled]:
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
 		e.Error = fmt.Sprintf("%d of %d instances were cancelled", failed, m.total)
 	case failed > def.GetMaxFailures():
-		e.State, e.Reason = dag.StateFailed, "instances"
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
 		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
 	case m.stopped:
-		e.State = dag.StateCancelled
-	case !m.halted && counts[dag.StateCancelled] > 0 && m.partFailed():
+		e.State = v1.TaskCancelled
+	case !m.halted && counts[v1.TaskCancelled] > 0 && m.partFailed():
 		// By an instance that a person has cancelled; those that a halt has ended are no failures.
-		e.State, e.Reason = dag.StateFailed, "instances"
-		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[dag.StateCancelled], m.total)
-	case counts[dag.StateSkipped] > 0:
-		e.State, e.Reason = dag.StateSkipped, dag.ReasonHalt
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
+		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[v1.TaskCancelled], m.total)
+	case counts[v1.TaskSkipped] > 0:
+		e.State, e.Reason = v1.TaskSkipped, v1.ReasonHalt
 	}
 	return e
 }
 
 // restoreParts goes on with a large fan-out of the execution before.
 func (r *run) restoreParts(i int, t *v1.TaskCarry) {
-	if len(t.GetParts()) == 0 || r.core.Task(i).State == dag.StatePending && len(r.startsWith().From) > 0 {
+	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew
 	}
 	m := newRemote(i, int(t.GetTask().GetCount()))
@@ -281,7 +278,7 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 	}
 	r.board.setItems(i, t.GetItems())
 	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
-		m.halt(dag.ReasonMaxFailures) // else parts would be opened before the others have told again
+		m.halt(v1.ReasonMaxFailures) // else parts would be opened before the others have told again
 	}
 }
 

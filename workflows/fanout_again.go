@@ -50,7 +50,7 @@ func (r *run) mayPutBack(m *remote, number int) error {
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	case p != nil && !p.GetOver():
 		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPart))
-	case p.GetCounts()[dag.StateDeadLetter] == 0 || slices.Contains(m.putBack, int32(number)):
+	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.putBack, int32(number)):
 		return refuse(names.TaskStateError, fmt.Errorf("task %q: %w", name, dag.ErrNotDeadLetter))
 	case m.stopped || r.core.Task(m.task).Doomed:
 		return refuse(names.TaskStateError, fmt.Errorf("instance %q: %w", name, dag.ErrStopping))
@@ -84,12 +84,12 @@ func (m *remote) takeBack(from, to int) {
 
 // keeps says whether a part stays as it was when the task goes on for the sake of instances of others.
 func (m *remote) keeps(before *v1.PartReport, back bool) bool {
-	return m.partial && !back && (m.halted || before.GetCounts()[dag.StateSkipped] == 0)
+	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
 // reopens says whether a part that is over has instances that may start after all.
 func (r *run) reopens(m *remote, p *v1.PartReport) bool {
-	return p.GetOver() && !m.halted && p.GetCounts()[dag.StateSkipped] > 0
+	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
 // reopenParts opens parts once more in which something was put back or may start after all, while their task runs.
@@ -117,9 +117,9 @@ func (r *run) reopenParts(m *remote, size, width, limit int) {
 			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
 		}
 		if n := int32(len(m.putBackIn(from, to))); n > 0 {
-			p.Counts[dag.StatePending] += n
-			if p.Counts[dag.StateDeadLetter] -= n; p.Counts[dag.StateDeadLetter] <= 0 {
-				delete(p.Counts, dag.StateDeadLetter)
+			p.Counts[v1.TaskPending] += n
+			if p.Counts[v1.TaskDeadLetter] -= n; p.Counts[v1.TaskDeadLetter] <= 0 {
+				delete(p.Counts, v1.TaskDeadLetter)
 			}
 		}
 		m.takeBack(from, to)
@@ -150,6 +150,6 @@ func remoteTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []st
 // deadLettersAmong are those of some instances of a part that are dead letters in what it has left.
 func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-		return tasks[name].GetTask().GetState() != dag.StateDeadLetter
+		return tasks[name].GetTask().GetState() != v1.TaskDeadLetter
 	})
 }

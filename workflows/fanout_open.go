@@ -9,14 +9,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
 // openAllParts opens what may be opened of the large fan-outs.
 func (r *run) openAllParts() {
 	for _, m := range r.remotes {
-		if r.core.Task(m.task).State == dag.StateRunning {
+		if r.core.Task(m.task).State == v1.TaskRunning {
 			r.openParts(m)
 		}
 	}
@@ -39,7 +38,7 @@ func (r *run) openParts(m *remote) {
 		from := len(m.parts) * size
 		to := m.partEnd(len(m.parts), size)
 		before := m.partBefore(from)
-		if before.GetOver() && (before.GetCounts()[dag.StateCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
+		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
 			m.parts = append(m.parts, before)
 			continue
 		}
@@ -60,7 +59,7 @@ func (r *run) openParts(m *remote) {
 		}
 		m.parts = append(m.parts, &v1.PartReport{
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
-			Counts: map[string]int32{dag.StatePending: int32(to - from)}, Revision: before.GetRevision(),
+			Counts: map[string]int32{v1.TaskPending: int32(to - from)}, Revision: before.GetRevision(),
 		})
 		m.takeBack(from, to)
 		r.openPart(m, o, input)

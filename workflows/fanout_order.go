@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -46,7 +45,7 @@ func (r *run) orderPart(m *remote, from int) {
 
 // reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
 func (r *run) reportedNothing(m *remote) {
-	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == dag.StateRunning {
+	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
 		r.reported(m)
 	}
 }
@@ -54,7 +53,7 @@ func (r *run) reportedNothing(m *remote) {
 // orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
 func (r *run) orderAllParts() {
 	for _, m := range r.remotes {
-		if r.core.Task(m.task).State == dag.StateRunning {
+		if r.core.Task(m.task).State == v1.TaskRunning {
 			r.orderParts(m)
 		}
 	}
@@ -64,7 +63,7 @@ func (r *run) orderAllParts() {
 func (r *run) haltParts(tasks []int) {
 	for _, i := range tasks {
 		if m := r.hasRemote(i); m != nil && !m.halted {
-			m.halt(dag.ReasonHalt)
+			m.halt(v1.ReasonHalt)
 			r.orderParts(m)
 		}
 	}
@@ -74,11 +73,11 @@ func (r *run) haltParts(tasks []int) {
 func (r *run) resumeParts(tasks []int) {
 	for _, i := range tasks {
 		m := r.hasRemote(i)
-		if m == nil || !m.halted || m.haltReason != dag.ReasonHalt {
+		if m == nil || !m.halted || m.haltReason != v1.ReasonHalt {
 			continue
 		}
 		if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() {
-			m.haltReason = dag.ReasonMaxFailures
+			m.haltReason = v1.ReasonMaxFailures
 			continue
 		}
 		m.halted = false

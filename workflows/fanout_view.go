@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -22,8 +21,7 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	view := &v1.FanOutView{Count: int32(f.total)}
 	//workflowcheck:ignore (sums do not depend on the order)
 	for state, n := range f.counts {
-		switch state {
-		case dag.StateCompleted, dag.StateStopped:
+		if v1.IsTaskSuccess(state) {
 			view.Completed += n
 		}
 	}
@@ -35,7 +33,7 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	if err != nil {
 		view.Error = err.Error()
 	}
-	if dag.Terminal(r.core.Task(task).State) {
+	if v1.IsTaskTerminal(r.core.Task(task).State) {
 		f.view = view
 	}
 	return view, nil
@@ -50,7 +48,7 @@ func (r *run) collect(task int, f *fan) (*v1.Items, error) {
 	some := r.addParts(req, task)
 	for k := range req.Items {
 		e := &r.board.entries[f.first+k]
-		item := &v1.CollectItem{Missing: e.state != dag.StateCompleted && e.state != dag.StateStopped}
+		item := &v1.CollectItem{Missing: e.state != v1.TaskCompleted && e.state != v1.TaskStopped}
 		if !item.Missing {
 			if item.Record = e.record; item.Record == "" {
 				item.Output = e.result.GetOutput()
@@ -59,7 +57,7 @@ func (r *run) collect(task int, f *fan) (*v1.Items, error) {
 		}
 		req.Items[k] = item
 	}
-	if !some && f.counts[dag.StateCompleted]+f.counts[dag.StateStopped] == int32(max(f.count, len(req.Parts))) {
+	if !some && f.counts[v1.TaskCompleted]+f.counts[v1.TaskStopped] == int32(max(f.count, len(req.Parts))) {
 		return nil, nil
 	}
 	var res v1.FanOutView

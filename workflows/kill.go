@@ -11,7 +11,7 @@ import (
 // mayKill says why task i cannot be killed, or nil.
 func (r *run) mayKill(i int) error {
 	switch rec := r.core.Task(i); {
-	case dag.Terminal(rec.State):
+	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
 	case rec.Doomed:
 		return fmt.Errorf("task %s is being %s already", r.core.Name(i), endingWord(rec.Failure))
@@ -29,8 +29,8 @@ func (r *run) kill(i int, c *v1.TaskCommand) {
 
 // killed is why a person has killed task i, which has not ended yet; empty: nobody has.
 func (r *run) killed(i int) string {
-	if rec := r.core.Task(i); rec.Doomed && rec.Failure.State == dag.StateKilled {
-		return cmp.Or(rec.Failure.Error, dag.ReasonKilled)
+	if rec := r.core.Task(i); rec.Doomed && rec.Failure.State == v1.TaskKilled {
+		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
 	}
 	return ""
 }
@@ -45,7 +45,7 @@ func (r *run) endReason(i int) string {
 
 // asKilled says of an attempt that was stopped why it was, if a person has killed its task.
 func (r *run) asKilled(e *dag.Ended) {
-	if why := r.killed(e.Task); why != "" && e.State == dag.StateCancelled {
-		e.State, e.Reason, e.Error = dag.StateKilled, dag.ReasonKilled, why
+	if why := r.killed(e.Task); why != "" && e.State == v1.TaskCancelled {
+		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why
 	}
 }

@@ -43,7 +43,7 @@ func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 		record: in.GetRecord(),
 	}
 	if e.record == nil {
-		e.record = &v1.NodeRecord{Name: e.name, State: names.NodeOffline, Reason: "not registered yet", StateSince: timestamppb.New(workflow.Now(ctx))}
+		e.record = &v1.NodeRecord{Name: e.name, State: v1.NodeOffline, Reason: "not registered yet", StateSince: timestamppb.New(workflow.Now(ctx))}
 	}
 	if err := e.listen(ctx); err != nil {
 		return err
@@ -65,7 +65,7 @@ type nodeEntry struct {
 }
 
 // live tells whether a worker is registered and has not been lost.
-func (e *nodeEntry) live() bool { return e.record.GetState() != names.NodeOffline }
+func (e *nodeEntry) live() bool { return e.record.GetState() != v1.NodeOffline }
 
 // keep carries the entry until it is forgotten.
 func (e *nodeEntry) keep(ctx workflow.Context) error {
@@ -121,7 +121,7 @@ func (e *nodeEntry) attend(ctx workflow.Context) error {
 			reason = fmt.Sprintf("no beat for %s", after)
 		}
 	}
-	e.become(ctx, names.NodeOffline, reason)
+	e.become(ctx, v1.NodeOffline, reason)
 	return e.save(ctx)
 }
 

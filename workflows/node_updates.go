@@ -60,9 +60,9 @@ func (e *nodeEntry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v
 	e.record.Drained = false
 	e.registrations++
 	if drain := e.record.GetDrain(); drain != nil {
-		e.become(ctx, names.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
+		e.become(ctx, v1.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
 	} else {
-		e.become(ctx, names.NodeActive, "")
+		e.become(ctx, v1.NodeActive, "")
 	}
 	if err := e.save(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (e *nodeEntry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
 	if !e.live() || worker.GetIncarnation() != e.record.GetRegistration().GetIncarnation() {
 		return nil
 	}
-	e.become(ctx, names.NodeOffline, names.NodeLeft)
+	e.become(ctx, v1.NodeOffline, names.NodeLeft)
 	return e.save(ctx)
 }
 
@@ -104,7 +104,7 @@ func (e *nodeEntry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 	}
 	e.record.Drain, e.record.Drained = drain, false
 	if e.live() {
-		e.become(ctx, names.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
+		e.become(ctx, v1.NodeDraining, because(by("", drain.GetBy()), drain.GetReason()))
 	}
 	return e.save(ctx)
 }
@@ -121,7 +121,7 @@ func (e *nodeEntry) undrain(ctx workflow.Context) error {
 	}
 	e.record.Drain, e.record.Drained = nil, false
 	if e.live() {
-		e.become(ctx, names.NodeActive, "")
+		e.become(ctx, v1.NodeActive, "")
 	}
 	return e.save(ctx)
 }

@@ -16,43 +16,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What a dispatch says of its node: ClaimRef.outcome.
-const (
-	outcomeRefused = "refused" // it takes nothing of the kind now: to be left out until it is heard of again
-	outcomeLost    = "lost"    // the node was lost while it ran
-	outcomeSuspect = "suspect" // the node did not pick it up, or did not start it
-	outcomeSystem  = "system"  // the node is at fault
-	outcomeMoved   = "moved"   // handed back for another reason
-	outcomeDone    = "done"    // it ran
-)
-
-// Reasons of a dispatch that was moved.
-const (
-	reasonNoRoom      = "no_room"
-	reasonNotPickedUp = "not_picked_up"
-	reasonNotStarted  = "not_started"
-	reasonBatch       = "batch"     // the batch that it was in ended without it
-	reasonPaused      = "paused"    // its run was paused
-	reasonHeld        = "held"      // a person holds it back
-	reasonContinued   = "continued" // its run continues as new
-)
-
-// Other reasons.
-const (
-	// reasonExpression: an expression in spec or env failed, and would again.
-	reasonExpression = "expression"
-	// reasonBadSpec: the spec with its expressions replaced is none that could be run.
-	reasonBadSpec = "bad_spec"
-	// reasonPayload: what was to be sent, or had come, does not fit.
-	reasonPayload = "payload"
-	// reasonLeaseLost: the node could not renew its lease in time, and may have recorded a result.
-	reasonLeaseLost = "lease_lost"
-	// reasonSuspended: a person has suspended the task.
-	reasonSuspended = "suspended"
-	// reasonApproval: the task waits for a person.
-	reasonApproval = "approval"
-)
-
 // dispatchEnd is how a dispatch of a task ended.
 type dispatchEnd struct {
 	assignment
@@ -122,19 +85,19 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.res, d.checkpoint = res, res.GetCheckpoint()
 	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	d.ended.Node = res.GetNode()
-	d.ended.NoRetry = d.ended.Reason == reasonExpression || d.ended.Reason == reasonBadSpec
+	d.ended.NoRetry = d.ended.Reason == v1.ReasonExpression || d.ended.Reason == v1.ReasonBadSpec
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
 	d.unheard = isUnheard(res)
 	if err := r.mergeContext(res.GetResult().GetContextUpdate()); err != nil {
 		res.Result.ContextUpdate = nil
-		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = dag.StateFailed, "context", err.Error(), true
+		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, err.Error(), true
 	}
 	d.ended.ExitCode = cmp.Or(res.GetResult(), nothingRan).GetExitCode()
 }
 
 // isUnheard reports whether an attempt may have completed although its answer does not say so.
 func isUnheard(res *v1.ExecuteResponse) bool {
-	return res.GetState() == dag.StateLost || res.GetState() == dag.StateMoved && res.GetReason() == reasonLeaseLost
+	return res.GetState() == v1.TaskLost || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 }
 
 // settle ends an attempt, after its node was waited for where it may have completed without an answer.
@@ -149,7 +112,7 @@ func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
 // isCutOff reports whether an attempt had started and was lost, with its heartbeats or its lease.
 func isCutOff(res *v1.ExecuteResponse, err error) bool {
 	if err == nil {
-		return res.GetState() == dag.StateMoved && res.GetReason() == reasonLeaseLost
+		return res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 	}
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && lastBeat(timeout).GetSpawned()
@@ -185,7 +148,7 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 				r.succeeded()
 				r.settle(att, res, err)
 			})
-		case failure == nil && answer.GetState() != dag.StateLost:
+		case failure == nil && answer.GetState() != v1.TaskLost:
 			r.over(att, answer, nil)
 		case failure == nil && err != nil:
 			r.over(att, answer, err) // of a batch, some instances may have completed
@@ -198,21 +161,21 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 // outcomeOf is what the answer of a node says of the node.
 func outcomeOf(state, reason string) string {
 	switch {
-	case state == dag.StateCancelled:
+	case state == v1.TaskCancelled:
 		return ""
-	case state == dag.StateLost:
-		return outcomeLost
-	case state != dag.StateMoved:
-		return outcomeDone
+	case state == v1.TaskLost:
+		return v1.OutcomeLost
+	case state != v1.AttemptMoved:
+		return v1.OutcomeDone
 	}
 	switch reason {
-	case reasonNoRoom, "draining", "incarnation", "no_executor":
+	case v1.ReasonNoRoom, v1.ReasonDraining, v1.ReasonIncarnation, v1.ReasonNoExecutor:
 		// Placement did not know it yet, and would choose the node again and again.
-		return outcomeRefused
-	case reasonNotStarted:
-		return outcomeSuspect
+		return v1.OutcomeRefused
+	case v1.ReasonNotStarted:
+		return v1.OutcomeSuspect
 	}
-	return outcomeMoved
+	return v1.OutcomeMoved
 }
 
 // broken says what became of a dispatch whose activity did not return an answer:
@@ -220,38 +183,38 @@ func outcomeOf(state, reason string) string {
 func (r *run) broken(d *dispatchEnd, err error) {
 	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		d.outcome, d.unheard = outcomeLost, true
+		d.outcome, d.unheard = v1.OutcomeLost, true
 		switch timeout.TimeoutType() {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-			d.outcome = outcomeSuspect
-			set(dag.StateMoved, reasonNotPickedUp, "the node did not pick it up")
+			d.outcome = v1.OutcomeSuspect
+			set(v1.AttemptMoved, v1.ReasonNotPickedUp, "the node did not pick it up")
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
 			beat := lastBeat(timeout)
 			d.checkpoint = beat.GetCheckpoint()
 			if !beat.GetSpawned() {
-				d.outcome = outcomeSuspect
-				set(dag.StateMoved, reasonNotStarted, "the node took the task and was silent before it had started it")
+				d.outcome = v1.OutcomeSuspect
+				set(v1.AttemptMoved, v1.ReasonNotStarted, "the node took the task and was silent before it had started it")
 				return
 			}
-			set(dag.StateLost, "node_lost", "the node was lost while the task ran")
+			set(v1.TaskLost, v1.ReasonNodeLost, "the node was lost while the task ran")
 			d.res.StartedAt = beat.GetStartedAt()
 		default:
-			d.outcome = outcomeSystem
-			set(dag.StateFailed, "timeout", "the node did not end the task in time")
+			d.outcome = v1.OutcomeSystem
+			set(v1.TaskFailed, v1.ReasonTimeout, "the node did not end the task in time")
 		}
 		return
 	}
 	if temporal.IsCanceledError(err) {
-		set(dag.StateCancelled, "cancelled", "")
+		set(v1.TaskCancelled, v1.ReasonCancelled, "")
 		d.ended.NoRetry = true
 		return
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		set(dag.StateFailed, "system", app.Message())
-		d.ended.NoRetry, d.outcome = app.NonRetryable(), outcomeSystem
+		set(v1.TaskFailed, v1.ReasonSystem, app.Message())
+		d.ended.NoRetry, d.outcome = app.NonRetryable(), v1.OutcomeSystem
 		return
 	}
-	set(dag.StateFailed, reasonPayload, err.Error()) // the answer could not be decoded
+	set(v1.TaskFailed, v1.ReasonPayload, err.Error()) // the answer could not be decoded
 	d.ended.NoRetry = true
 }
 

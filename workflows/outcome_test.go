@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/proto/prototest"
-	"switchyard/workflows/dag"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -76,19 +75,19 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 		refusals int32
 		avoid    string
 	}{{"refused", 1, "a"}, {"refused", 2, "a"}, {"system", 0, "a"}, {"refused", 1, "a"}, {"done", 0, ""}, {"", 0, ""}, {"moved", 0, "a"}} {
-		if end(0, step.outcome, step.outcome == "system", dag.StateMoved); b.refusals(0) != step.refusals || b.avoid(0) != step.avoid {
+		if end(0, step.outcome, step.outcome == "system", v1.AttemptMoved); b.refusals(0) != step.refusals || b.avoid(0) != step.avoid {
 			t.Errorf("after %q: %d refusals, avoid %q; want %d, %q", step.outcome, b.refusals(0), b.avoid(0), step.refusals, step.avoid)
 		}
 	}
-	end(0, outcomeSystem, true, dag.StateLost)
-	end(3, outcomeSystem, true, dag.StateLost)
+	end(0, v1.OutcomeSystem, true, v1.TaskLost)
+	end(3, v1.OutcomeSystem, true, v1.TaskLost)
 	if got := b.unheard(0); len(got) != 2 || got[0] != 0 || got[1] != 3 {
 		t.Errorf("nobody heard of %v", got)
 	}
 	before := b.taskMessage(0)
 	kept := len(before.GetAttempts())
 	for n := range int32(250) {
-		end(4+n, outcomeDone, false, dag.StateFailed)
+		end(4+n, v1.OutcomeDone, false, v1.TaskFailed)
 	}
 	attempts := b.taskMessage(0).GetAttempts()
 	if len(attempts) != maxAttempts || attempts[0].GetAttempt() != 154 || attempts[maxAttempts-1].GetAttempt() != 253 || len(before.GetAttempts()) != kept {
@@ -101,7 +100,7 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 	t.Parallel()
 	numa := int32(1)
-	d := ending("a", dag.StateFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
+	d := ending("a", v1.TaskFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
 	d.gpus, d.numaNode = []int32{0, 3}, &numa
 	for node, want := range map[string]string{"a": "[0 3] 1 3f2a9c0d1e4b", "b": "[] 0 3f2a9c0d1e4b"} {
 		d.ended.Node = node

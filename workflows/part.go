@@ -35,7 +35,7 @@ type reports struct {
 // newCore is the state of a run that begins.
 func (r *run) newCore() *dag.State {
 	if claim := r.in.GetPart().GetClaim(); claim > 0 {
-		return dag.Restore(r.graph, []dag.Record{{State: dag.StatePending, ExitCode: -1, Claim: claim}})
+		return dag.Restore(r.graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
 	}
 	return dag.New(r.graph)
 }
@@ -120,14 +120,10 @@ func (r *run) failedInstance() int {
 	f := r.board.fan(0)
 	//workflowcheck:ignore (looks whether there is one)
 	for state, n := range f.counts {
-		if n > 0 && dag.Terminal(state) && state != dag.StateCompleted && state != dag.StateStopped && state != dag.StateSkipped && state != dag.StateCancelled {
+		if n > 0 && v1.IsTaskFailure(state) {
 			for i := f.first; i < f.first+f.count; i++ {
-				switch s := r.board.entries[i].state; s {
-				case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled:
-				default:
-					if dag.Terminal(s) {
-						return i
-					}
+				if v1.IsTaskFailure(r.board.entries[i].state) {
+					return i
 				}
 			}
 		}
@@ -210,7 +206,7 @@ func (r *run) takeOrder(o *v1.PartOrder) {
 	}
 	// An earlier order of this round may not have reached the core yet, so every order is passed on.
 	if o.GetHalt() {
-		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), dag.ReasonHalt)})
+		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), v1.ReasonHalt)})
 	} else {
 		r.events = append(r.events, dag.ResumeGroup{Task: 0})
 	}

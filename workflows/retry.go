@@ -67,7 +67,7 @@ func (r *run) notBegun() (*v1.StatusResponse, error) {
 		return nil, errNotBegun
 	}
 	return &v1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
-		Id: r.self, Name: r.attributes.wanted.Workflow, State: runPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
+		Id: r.self, Name: r.attributes.wanted.Workflow, State: v1.RunPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
 	}}, nil
 }
 

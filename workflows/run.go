@@ -126,7 +126,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 
 // unfit ends a run that cannot begin. It returns the error of the workflow.
 func (r *run) unfit(kind string, err error) error {
-	r.endAttributes(runFailed, err.Error())
+	r.endAttributes(v1.RunFailed, err.Error())
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
@@ -217,7 +217,7 @@ func (r *run) begin() error {
 			return err
 		}
 		r.log = r.board.log
-		r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
+		r.log.add(now, v1.EventSubmitted, wholeRun, "", 0, 0, by(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
 			fact{dataGeneration, r.in.GetGeneration()}, fact{dataBy, r.in.GetBy()})
 	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
 		r.reopenPart()
@@ -237,9 +237,9 @@ func (r *run) beginNew() {
 	r.core = r.newCore()
 	r.board = newBoard(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
 	r.log = r.board.log
-	r.log.add(now, eventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()), fact{dataBy, r.in.GetBy()})
+	r.log.add(now, v1.EventSubmitted, wholeRun, "", 0, 0, by("", r.in.GetBy()), fact{dataBy, r.in.GetBy()})
 	for i := range r.graph.Len() {
-		r.log.add(now, eventSubmitted, i, "", 0, 0, "")
+		r.log.add(now, v1.EventSubmitted, i, "", 0, 0, "")
 	}
 	if r.in.GetPart().GetPaused() {
 		r.admission.Pause()
@@ -359,7 +359,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	r.countPart()
 	for _, i := range d.Changed {
 		r.board.update(i, r.core.Task(i), now)
-		if isUnderWay(r.core.Task(i).State) {
+		if v1.IsTaskDispatched(r.core.Task(i).State) {
 			r.ready(i, now) // instances that were put back are not asked for anew
 		}
 		r.disarm(i)
@@ -444,9 +444,9 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.closing = true
 	r.awaitHandlers()
 	switch end.State {
-	case "completed":
+	case v1.RunCompleted:
 		return kept, nil
-	case "cancelled":
+	case v1.RunCancelled:
 		return nil, temporal.NewCanceledError(kept)
 	default:
 		return nil, temporal.NewApplicationErrorWithOptions(end.Error, end.Reason,

@@ -1,32 +1,21 @@
 package workflows
 
-import "switchyard/workflows/dag"
-
-// States of an open run, and of a task that waits for a person.
-const (
-	runPending         = "pending"
-	runRunning         = "running"
-	runPaused          = "paused"
-	runPendingApproval = "pending_approval"
-	statePaused        = "paused"
-	runRejected        = "rejected"
-	runFailed          = "failed"
-)
+import v1 "switchyard/proto/switchyard/v1"
 
 // openState is the state of the run while it is open.
 func (r *run) openState() string {
 	switch {
 	case r.admission.Paused():
-		return runPaused
+		return v1.RunPaused
 	case len(r.approvals) > 0 && r.underWay() == len(r.approvals):
-		return runPendingApproval
+		return v1.RunPendingApproval
 	}
-	return runRunning
+	return v1.RunRunning
 }
 
 // underWay is the number of tasks and instances that wait for a node or have one.
 func (r *run) underWay() int {
-	return r.core.Count(dag.StateQueued) + r.core.Count(dag.StateAssigned) + r.core.Count(dag.StateRunning) - r.board.busyGroups
+	return r.core.Count(v1.TaskQueued) + r.core.Count(v1.TaskAssigned) + r.core.Count(v1.TaskRunning) - r.board.busyGroups
 }
 
 // showState shows the state of the open run, in lists too.

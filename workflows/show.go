@@ -40,7 +40,7 @@ func (b *board) taskMessage(i int) *v1.Task {
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
 		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: b.shownQueuedAt(i),
 	}
-	if t.State == statePaused {
+	if t.State == v1.TaskPaused {
 		t.Reason = b.pausedFor(i)
 	}
 	if m := e.more; m != nil {
@@ -65,9 +65,9 @@ func (b *board) shownQueuedAt(i int) *timestamppb.Timestamp {
 func (b *board) textOf(i int) string {
 	e := &b.entries[i]
 	switch {
-	case b.shown(i) == statePaused:
+	case b.shown(i) == v1.TaskPaused:
 		return cmp.Or(b.suspended(i), e.why)
-	case e.text == "" && e.state == dag.StateQueued && b.waits != nil:
+	case e.text == "" && e.state == v1.TaskQueued && b.waits != nil:
 		return b.waits(i)
 	}
 	return e.text
@@ -82,16 +82,16 @@ func (b *board) instanceMessage(i int) *v1.Instance {
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
 		CreatedAt: b.fan(int(e.group)).createdAt, QueuedAt: b.shownQueuedAt(i),
 	}
-	if m.State == statePaused {
+	if m.State == v1.TaskPaused {
 		m.Reason = b.pausedFor(i)
 	}
 	if more := e.more; more != nil {
 		m.Held, m.CachedFrom, m.ChildRun = more.held, more.cachedFrom, more.childRun
 	}
-	if len(e.attempts) == 1 && dag.Terminal(e.state) {
+	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
 		m.Attempts = nil // the instance says it itself
 	}
-	if e.lead >= 0 && e.state == dag.StateAssigned {
+	if e.lead >= 0 && e.state == v1.TaskAssigned {
 		lead := e.lead
 		m.Lead = &lead
 	}

@@ -26,48 +26,15 @@ type steering struct {
 	err  error
 }
 
-// handleSteering takes the updates that suspend an attempt and let it go on. The core
-// knows nothing of it: for that, a suspended task is one that runs.
-func (r *run) handleSteering() error {
-	for _, u := range []struct {
-		name, description, action string
-		may                       func(int) error
-		did                       func(int, *v1.TaskCommand)
-	}{
-		{names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused},
-		{names.ResumeTaskUpdate, "let a suspended task go on", actionResume, r.mayResumeTask, r.taskResumed},
-	} {
-		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, func(ctx workflow.Context, c *v1.TaskCommand) error {
-			var s *steering
-			err := r.perform(ctx, func() error {
-				i, err := r.target(c.GetTask(), u.may)
-				if err == nil {
-					s = r.steer(i, u.action, func() { u.did(i, c) })
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
-				return err
-			}
-			if !s.done {
-				return refuse(names.RunEndedError, errJustEnded)
-			}
-			return s.err
-		}, workflow.UpdateHandlerOptions{Description: u.description, Validator: func(c *v1.TaskCommand) error {
-			if r.core == nil {
-				return nil
-			}
-			_, err := r.target(c.GetTask(), u.may)
-			return err
-		}})
-		if err != nil {
-			return err
-		}
+// awaitSteering returns what the node has answered, once it has. A suspended task is a running one for the core.
+func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
+	if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
+		return err
 	}
-	return nil
+	if !s.done {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	return s.err
 }
 
 // steer asks the node that has the attempt of task i for something, and does what
@@ -90,7 +57,7 @@ func (r *run) steer(i int, action string, did func()) *steering {
 			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", r.core.Name(i), res.GetRefused()))
 		case r.attempts[i] != att && action == actionPause:
 			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", r.core.Name(i)))
-		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !dag.Terminal(r.core.Task(i).State):
+		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !v1.IsTaskTerminal(r.core.Task(i).State):
 			att.unsure = false
 			did()
 		}
@@ -133,7 +100,7 @@ func (r *run) maySteer(i int) error {
 	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
 	_, instances := r.core.Instances(i)
 	switch {
-	case dag.Terminal(rec.State):
+	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
 	case rec.Doomed:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
@@ -153,7 +120,7 @@ func (r *run) maySteer(i int) error {
 
 // endingWord is what is being done to a task that is to end so.
 func endingWord(f dag.Failure) string {
-	if f.State == dag.StateFailed { // its deadline is over
+	if f.State == v1.TaskFailed { // its deadline is over
 		return "ended"
 	}
 	return f.State
@@ -161,12 +128,12 @@ func endingWord(f dag.Failure) string {
 
 func (r *run) taskPaused(i int, c *v1.TaskCommand) {
 	r.board.suspend(i, cmp.Or(because(by("", c.GetBy()), c.GetReason()), "by a person"))
-	r.logTask(i, eventPaused, c)
+	r.logTask(i, v1.EventPaused, c)
 }
 
 func (r *run) taskResumed(i int, c *v1.TaskCommand) {
 	r.board.suspend(i, "")
-	r.logTask(i, eventResumed, c)
+	r.logTask(i, v1.EventResumed, c)
 }
 
 // suspended is who has suspended task i, and why; empty: nobody has.

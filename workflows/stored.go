@@ -24,7 +24,7 @@ func (r *run) beginStored() error {
 	}
 	r.charge(definition.MaxAnswerBytes) // the input of the next execution
 	if r.cancelRequested() {
-		r.endAttributes("cancelled", "")
+		r.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}
 	r.setProblem("")

@@ -22,42 +22,42 @@ func (b *board) tell(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	if end != nil && b.tellEnd(i, rec, end, now) {
 		return
 	}
-	if end != nil && end.GetState() != dag.StateMoved {
+	if end != nil && end.GetState() != v1.AttemptMoved {
 		at = end.GetCompletedAt().AsTime()
 	}
 	switch {
-	case rec.State == dag.StateQueued && rec.Retried && dag.Terminal(was):
+	case rec.State == v1.TaskQueued && rec.Retried && v1.IsTaskTerminal(was):
 		who := b.takeSteeredBy(i)
-		add(eventRetried, by("put back", cmp.Or(who, "hand")), fact{dataBy, who})
-		add(eventQueued, "")
-	case rec.State == dag.StateQueued && !rec.Backoff && rec.Claim != e.claim:
-		add(eventQueued, "")
-	case rec.State == dag.StatePending && dag.Terminal(was):
-		add(eventRetried, "waits again for what it depends on")
+		add(v1.EventRetried, by("put back", cmp.Or(who, "hand")), fact{dataBy, who})
+		add(v1.EventQueued, "")
+	case rec.State == v1.TaskQueued && !rec.Backoff && rec.Claim != e.claim:
+		add(v1.EventQueued, "")
+	case rec.State == v1.TaskPending && v1.IsTaskTerminal(was):
+		add(v1.EventRetried, "waits again for what it depends on")
 	case rec.State == was: // something about it has changed, but not where it stands
-	case rec.State == dag.StateAssigned && rec.Node == "": // a person, or another run, has it
-	case rec.State == dag.StateAssigned:
-		add(eventAssigned, e.why, e.place...)
+	case rec.State == v1.TaskAssigned && rec.Node == "": // a person, or another run, has it
+	case rec.State == v1.TaskAssigned:
+		add(v1.EventAssigned, e.why, e.place...)
 		e.place = nil
-	case rec.State == dag.StateRunning:
+	case rec.State == v1.TaskRunning:
 		if f := b.fan(i); f != nil {
-			add(eventExpanded, fmt.Sprintf("into %d instances", f.total), fact{dataInstances, int32(f.total)})
+			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.total), fact{dataInstances, int32(f.total)})
 		}
-	case rec.State == dag.StateCompleted: // its instances have, or a result was reused
+	case rec.State == v1.TaskCompleted: // its instances have, or a result was reused
 		detail, run := "", ""
 		if e.more != nil && e.more.cachedFrom != "" {
 			run = e.more.cachedFrom
 			detail = "cached from " + run
 		}
-		add(eventCompleted, detail, fact{dataCachedFrom, run})
-	case rec.State == dag.StateSkipped:
-		add(eventSkipped, because(rec.Reason, rec.Error), cause...)
-	case rec.State == dag.StateCancelled:
-		add(eventCancelled, because(rec.Reason, rec.Error), append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
-	case rec.State == dag.StateKilled:
-		add(eventKilled, rec.Error, append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
-	case dag.Terminal(rec.State): // nothing ran
-		add(eventFailed, because(rec.Reason, rec.Error), cause...)
+		add(v1.EventCompleted, detail, fact{dataCachedFrom, run})
+	case rec.State == v1.TaskSkipped:
+		add(v1.EventSkipped, because(rec.Reason, rec.Error), cause...)
+	case rec.State == v1.TaskCancelled:
+		add(v1.EventCancelled, because(rec.Reason, rec.Error), append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
+	case rec.State == v1.TaskKilled:
+		add(v1.EventKilled, rec.Error, append(cause, fact{dataBy, b.takeSteeredBy(i)})...)
+	case v1.IsTaskTerminal(rec.State): // nothing ran
+		add(v1.EventFailed, because(rec.Reason, rec.Error), cause...)
 	}
 }
 
@@ -76,35 +76,35 @@ func (b *board) tellEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 		b.log.add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}
 	if end.GetStartedAt() != nil {
-		add(end.GetStartedAt().AsTime(), eventStarted, "")
+		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")
 	}
 	switch at := end.GetCompletedAt().AsTime(); {
-	case end.GetState() == dag.StateMoved:
-		if rec.State == dag.StateQueued {
-			add(now, eventReassigned, because(end.GetReason(), end.GetError()), causeFacts(end.GetReason(), end.GetError())...)
+	case end.GetState() == v1.AttemptMoved:
+		if rec.State == v1.TaskQueued {
+			add(now, v1.EventReassigned, because(end.GetReason(), end.GetError()), causeFacts(end.GetReason(), end.GetError())...)
 		}
-		return rec.State == dag.StateQueued
-	case rec.State == dag.StateCompleted, rec.State == dag.StateStopped:
+		return rec.State == v1.TaskQueued
+	case v1.IsTaskSuccess(rec.State):
 		stopped := ""
-		if rec.State == dag.StateStopped {
+		if rec.State == v1.TaskStopped {
 			stopped = rec.State
 		}
-		add(at, eventCompleted, stopped, append(attemptFacts(end), fact{dataState, stopped})...)
+		add(at, v1.EventCompleted, stopped, append(attemptFacts(end), fact{dataState, stopped})...)
 		return true
-	case rec.State == dag.StateCancelled, rec.State == dag.StateKilled:
+	case rec.State == v1.TaskCancelled, rec.State == v1.TaskKilled:
 		return false
 	default:
 		detail := because(end.GetReason(), end.GetError())
 		data := append(attemptFacts(end), causeFacts(end.GetReason(), end.GetError())...)
-		if end.GetState() != dag.StateFailed {
+		if end.GetState() != v1.TaskFailed {
 			detail = because(end.GetState(), end.GetError())
 			data = append(data, fact{dataState, end.GetState()})
 		}
-		add(at, eventFailed, detail, data...)
-		if rec.State == dag.StateDeadLetter {
-			add(at, eventDeadLettered, "no retries are left", data...)
+		add(at, v1.EventFailed, detail, data...)
+		if rec.State == v1.TaskDeadLetter {
+			add(at, v1.EventDeadLettered, "no retries are left", data...)
 		}
-		return !rec.Retried || dag.Terminal(rec.State) || rec.Backoff
+		return !rec.Retried || v1.IsTaskTerminal(rec.State) || rec.Backoff
 	}
 }
 

@@ -32,7 +32,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 		}
 		b, core := newBoard("r-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0)), dag.New(graph)
 		for i := range n {
-			b.log.add(time.Unix(0, 0), eventSubmitted, i, "", 0, 0, "")
+			b.log.add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}
 		clock := int64(1)
 		now := func() time.Time { return time.Unix(clock, 0) }
@@ -54,14 +54,14 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 			switch {
 			case rapid.IntRange(0, 60).Draw(t, "cancels") == 60:
 				e = dag.Cancel{}
-			case rec.State == dag.StateDeadLetter:
+			case rec.State == v1.TaskDeadLetter:
 				e = dag.Retry{Task: i}
 			case rec.Backoff:
 				e = dag.BackoffOver{Task: i, Claim: rec.Claim}
-			case rec.State == dag.StateQueued:
+			case rec.State == v1.TaskQueued:
 				b.place(i, "why", -1)
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "a"}
-			case rec.State == dag.StateAssigned:
+			case rec.State == v1.TaskAssigned:
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: state, Reason: "because"}
 				b.attemptEnded(i, dispatchEnd{assignment: assignment{task: i, claim: rec.Claim, node: "a"}, number: rec.Attempt, ended: ended, res: &v1.ExecuteResponse{}}, now())
@@ -77,7 +77,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 		}
 		told := 0
 		for _, h := range b.log.kept {
-			if h.event == eventFailed && h.claim > 0 && h.detail != "" {
+			if h.event == v1.EventFailed && h.claim > 0 && h.detail != "" {
 				told++
 			}
 		}
@@ -94,9 +94,9 @@ func checkNewest(t *rapid.T, b *board, core *dag.State) {
 		newest[h.task] = h.event
 		dispatch := fmt.Sprint(h.task, h.claim)
 		switch h.event {
-		case eventAssigned:
+		case v1.EventAssigned:
 			assigned[dispatch] = true
-		case eventStarted, eventCompleted:
+		case v1.EventStarted, v1.EventCompleted:
 			if !assigned[dispatch] {
 				t.Fatalf("%s of a dispatch that was never assigned: %+v", h.event, h)
 			}
@@ -106,16 +106,16 @@ func checkNewest(t *rapid.T, b *board, core *dag.State) {
 		rec, event := core.Task(i), newest[int32(i)]
 		var ok bool
 		switch {
-		case rec.State == dag.StatePending:
-			ok = event == eventSubmitted || event == eventRetried
+		case rec.State == v1.TaskPending:
+			ok = event == v1.EventSubmitted || event == v1.EventRetried
 		case rec.Backoff:
-			ok = event == eventRetried
-		case rec.State == dag.StateQueued:
-			ok = event == eventQueued || event == eventReassigned
-		case rec.State == dag.StateDeadLetter:
-			ok = event == eventDeadLettered
-		case rec.State == dag.StateLost:
-			ok = event == eventFailed
+			ok = event == v1.EventRetried
+		case rec.State == v1.TaskQueued:
+			ok = event == v1.EventQueued || event == v1.EventReassigned
+		case rec.State == v1.TaskDeadLetter:
+			ok = event == v1.EventDeadLettered
+		case rec.State == v1.TaskLost:
+			ok = event == v1.EventFailed
 		default: // the same word
 			ok = event == rec.State
 		}

@@ -13,9 +13,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// reasonConcurrency: the run ended for the sake of others of its workflow.
-const reasonConcurrency = "concurrency"
-
 // turnLock is the lock of the runs of the workflow; empty: any number may be open.
 func (r *run) turnLock() string {
 	if r.in.GetPart() != nil || r.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
@@ -78,21 +75,21 @@ func (r *run) toldTurn(g *v1.Granted) {
 	case len(g.GetHolders()) == 0:
 		r.locks.turn = true
 	case !r.locks.turn:
-		r.setState(runPending)
-		r.log.add(workflow.Now(r.ctx), eventQueued, wholeRun, "", 0, 0, "waits for "+others, fact{dataWaitsFor, g.GetHolders()})
+		r.setState(v1.RunPending)
+		r.log.add(workflow.Now(r.ctx), v1.EventQueued, wholeRun, "", 0, 0, "waits for "+others, fact{dataWaitsFor, g.GetHolders()})
 	}
 }
 
 // turnedDown is how a run ends for which there is no place, or not any more.
 func (r *run) turnedDown(others string) dag.Abort {
 	c := r.in.GetDefinition().GetConcurrency()
-	end := dag.Abort{State: "cancelled", Reason: reasonConcurrency}
+	end := dag.Abort{State: v1.RunCancelled, Reason: v1.ReasonConcurrency}
 	if r.locks.turn || cmp.Or(c.GetStrategy(), "queue") == "queue" || c.GetStrategy() == strategyReplace {
 		end.Error = "replaced by " + others
 		return end
 	}
 	if c.GetStrategy() == strategyFail {
-		end.State = runRejected
+		end.State = v1.RunRejected
 	}
 	end.Error = fmt.Sprintf("open already: %s; the workflow's concurrency.maxRuns is %d", others, c.GetMaxRuns())
 	return end

@@ -115,7 +115,7 @@ func actionOf(def *v1.Definition, options *v1.RunOptions) (*client.ScheduleWorkf
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%w: it takes %d bytes, compressed, and may take %d", ErrTooLarge, len(text), maxBytes)
 	}
-	attributes := visibility.Started(def.GetName(), names.TriggerSchedule, time.Time{}) // the run adds the time
+	attributes := visibility.Started(def.GetName(), v1.TriggerSchedule, time.Time{}) // the run adds the time
 	return &client.ScheduleWorkflowAction{
 		ID: def.GetName(), Workflow: names.RunWorkflow, Args: []any{in}, TaskQueue: names.ControlQueue,
 		WorkflowTaskTimeout: taskTimeout, TypedSearchAttributes: attributes.Typed(),

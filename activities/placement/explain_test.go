@@ -26,7 +26,7 @@ func checkExplain(t *testing.T, got, want *v1.ExplainResponse) {
 func TestExplain(t *testing.T) {
 	q := New(Options{Now: newClock().now})
 	q.SetNodes(append(live(aNode("b", labels("gpu")), aNode("a", slots(1), running("o", "t", 1))),
-		Node{Snapshot: aNode("c", labels("gpu")), State: names.NodeStale, Reason: "last beat 8 s ago"}))
+		Node{Snapshot: aNode("c", labels("gpu")), State: v1.NodeStale, Reason: "last beat 8 s ago"}))
 	task := aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} }))
 	nodes := []*v1.NodeVerdict{
 		{Name: "a", Reasons: []string{"lacks label gpu", "has no free slot of 1"}, Score: 70, Parts: parts(30, 30, 15, 0, -5)},
@@ -125,7 +125,7 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 // A node that several filters refuse for the same reason is told of once.
 func TestExplainSaysEachReasonOnce(t *testing.T) {
 	q := New(Options{Now: newClock().now})
-	q.SetNodes([]Node{{Snapshot: aNode("a"), State: names.NodeOffline, Reason: names.NodeLeft}})
+	q.SetNodes([]Node{{Snapshot: aNode("a"), State: v1.NodeOffline, Reason: names.NodeLeft}})
 	if got := q.Explain("r", aTask("t")).GetNodes()[0].GetReasons(); len(got) != 1 || got[0] != "is offline (left)" {
 		t.Errorf("reasons %q", got)
 	}

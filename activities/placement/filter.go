@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"switchyard/workflows/names"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // gamingLabel marks machines that people play on.
@@ -97,7 +97,7 @@ func traitFilters() []filter {
 			},
 		},
 		{"offline",
-			func(v *view) bool { return v.n.state != names.NodeOffline },
+			func(v *view) bool { return v.n.state != v1.NodeOffline },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // countForeign finds what runs on a machine and was not placed by this queue:
@@ -19,7 +18,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 			}
 		}
 		// What was on a node that is offline has ended with its lease.
-		if !n.present || n.state == names.NodeOffline {
+		if !n.present || n.state == v1.NodeOffline {
 			continue
 		}
 		for _, a := range n.snap.GetRunning() {

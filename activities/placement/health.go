@@ -4,16 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
-)
 
-// Outcomes of a claim that say something of its node.
-const (
-	outcomeRefused = "refused" // the node had no room for it
-	outcomeLost    = "lost"    // the node was lost while it ran
-	outcomeSuspect = "suspect" // the node did not pick it up, or did not start it
-	outcomeSystem  = "system"  // the node is at fault
-	outcomeMoved   = "moved"   // handed back for another reason
-	outcomeDone    = "done"    // it ran there, well or badly
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -42,17 +34,17 @@ type health struct {
 // before the failure that was counted last fell to the same fault: a node that
 // dies takes all its attempts along and is no worse for that.
 func (q *Queue) settleNode(n *node, assignedAt time.Time, outcome string) {
-	if outcome == outcomeSuspect {
+	if outcome == v1.OutcomeSuspect {
 		q.suspicions[n.name]++
 	}
 	q.opts.Settled(n.name, outcome)
 	switch outcome {
-	case outcomeDone:
+	case v1.OutcomeDone:
 		if n.health != nil {
 			n.health = nil
 			delete(q.healths, n.name)
 		}
-	case outcomeLost, outcomeSuspect, outcomeSystem:
+	case v1.OutcomeLost, v1.OutcomeSuspect, v1.OutcomeSystem:
 		now := q.opts.Now()
 		h := q.sick(n)
 		if len(h.failures) > 0 && assignedAt.Before(h.failures[len(h.failures)-1]) {

@@ -144,5 +144,5 @@ func placeAll(t *testing.T, q *Queue, runID string) (nodes, reasons map[string]s
 }
 
 func release(q *Queue, runID, task string, claim int32) {
-	q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: outcomeDone}})
+	q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: v1.OutcomeDone}})
 }

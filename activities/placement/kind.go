@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // verdict is what is known of a kind of nodes for a shape.
@@ -23,7 +22,7 @@ const (
 // filter that looks at what seldom changes, so that a shape asks each filter
 // once for a kind and not once for a node.
 func (q *Queue) kindOf(n *node) int {
-	q.scratch = traits(q.scratch[:0], n.snap, n.state == names.NodeOffline)
+	q.scratch = traits(q.scratch[:0], n.snap, n.state == v1.NodeOffline)
 	kind, ok := q.kinds[string(q.scratch)]
 	if !ok {
 		kind = len(q.kinds)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // model is a naive placement queue: flat lists, everything worked out afresh
@@ -267,14 +266,14 @@ func (m *model) could(c *modelClaim, name string) bool {
 		}
 	}
 	return (t.Node == "" || t.Node == name) && c.cores() <= float64(n.Cpu.Cores) && gpus <= len(n.Gpus) &&
-		float64(c.req.Resources.MemoryMb) <= n.Memory.TotalMb && m.nodes[name].State != names.NodeOffline
+		float64(c.req.Resources.MemoryMb) <= n.Memory.TotalMb && m.nodes[name].State != v1.NodeOffline
 }
 
 // room tells whether the claim fits the node, and whether only ahead of time.
 func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 	n, con, res := m.nodes[name].Snapshot, c.req.Constraints, c.req.Resources
 	h := m.health[name]
-	if !m.could(c, name) || m.nodes[name].State != names.NodeActive || n.Draining ||
+	if !m.could(c, name) || m.nodes[name].State != v1.NodeActive || n.Draining ||
 		h != nil && m.clock.now().Before(h.until) || slices.Contains(m.refused[name], c.asks()) {
 		return false, false
 	}

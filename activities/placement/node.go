@@ -5,7 +5,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // node is a node that is present, or is gone while attempts still hold it.
@@ -79,7 +78,7 @@ func (n *node) read(w *Weights) {
 	n.figures = figuresOf(n.snap, w)
 	cores := n.snap.GetCpu().GetCores()
 	n.now = now{
-		active:      n.state == names.NodeActive,
+		active:      n.state == v1.NodeActive,
 		gaming:      n.snap.GetGaming(),
 		slots:       int(n.snap.GetMaxParallel()),
 		milliCores:  int64(cores) * 1000,

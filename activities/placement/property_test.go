@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // drawNode draws a small machine, idle but for others.
@@ -29,8 +28,8 @@ func (m *model) drawNode(t *rapid.T, name string) Node {
 	n.Gaming = rapid.IntRange(0, 7).Draw(t, "gaming") == 0
 	n.Draining = rapid.IntRange(0, 9).Draw(t, "draining") == 0
 	n.Machine = map[string]string{"a": "m1", "b": "m1", "c": "m2", "d": ""}[name]
-	state := rapid.SampledFrom([]string{names.NodeActive, names.NodeActive, names.NodeActive, names.NodeActive, names.NodeActive,
-		names.NodeStale, names.NodeDraining, names.NodeOffline}).Draw(t, "state")
+	state := rapid.SampledFrom([]string{v1.NodeActive, v1.NodeActive, v1.NodeActive, v1.NodeActive, v1.NodeActive,
+		v1.NodeStale, v1.NodeDraining, v1.NodeOffline}).Draw(t, "state")
 	return Node{Snapshot: n, State: state}
 }
 
@@ -58,14 +57,14 @@ func (m *model) snapshots(t *rapid.T) []Node {
 				a.NumaNode, a.MemoryMb = &numa, 1024
 			}
 			n.Running = append(n.Running, a)
-			if told.State != names.NodeOffline {
+			if told.State != v1.NodeOffline {
 				m.foreign[name] = append(m.foreign[name], a)
 			}
 		}
 		for _, c := range m.on(name) {
 			// What an offline node showed is of no interest.
 			shown := rapid.Bool().Draw(t, "seen")
-			if c.seen = shown && told.State != names.NodeOffline; shown {
+			if c.seen = shown && told.State != v1.NodeOffline; shown {
 				n.Running = append(n.Running, c.shown())
 			}
 		}

@@ -195,8 +195,8 @@ func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
 func (q *Queue) noteOutcome(r *request, outcome string) {
 	n := r.node
 	q.settleNode(n, r.assignedAt, outcome)
-	r.cutShort = outcome != "" && outcome != outcomeDone
-	if outcome == outcomeRefused {
+	r.cutShort = outcome != "" && outcome != v1.OutcomeDone
+	if outcome == v1.OutcomeRefused {
 		if n.refused == nil {
 			n.refused = map[string]struct{}{}
 		}

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // yard is a queue that samples, a model of it, and a fleet of machines that come
@@ -72,9 +71,9 @@ func (y *yard) node(name string) Node {
 	for _, c := range y.sortedOn(name) {
 		n.Running = append(n.Running, c.shown())
 	}
-	state := names.NodeActive
+	state := v1.NodeActive
 	if y.chance(10) {
-		state = names.NodeStale
+		state = v1.NodeStale
 	}
 	return Node{Snapshot: n, State: state}
 }

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
-)
+import v1 "switchyard/proto/switchyard/v1"
 
 // Node is a node of the fleet as the queue is told of it.
 type Node struct {
@@ -21,12 +18,12 @@ type Node struct {
 // stateNow is the state in which the queue takes the node.
 func (n Node) stateNow() string {
 	switch {
-	case n.State != "" && n.State != names.NodeActive:
+	case n.State != "" && n.State != v1.NodeActive:
 		return n.State
 	case n.Snapshot.GetDraining():
-		return names.NodeDraining
+		return v1.NodeDraining
 	}
-	return names.NodeActive
+	return v1.NodeActive
 }
 
 // stateObject is what a reason says of a node that is not active, after "is".

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // A node that is not active gets nothing; what only it could meet waits while it
@@ -16,14 +15,14 @@ func TestStates(t *testing.T) {
 		change func(*v1.TaskRequest)
 		reason string
 	}{
-		"active":                 {Node{State: names.NodeActive}, gpuTask, ""},
+		"active":                 {Node{State: v1.NodeActive}, gpuTask, ""},
 		"no state":               {Node{}, gpuTask, ""},
-		"stale":                  {Node{State: names.NodeStale, Reason: "last beat 8 s ago"}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale (last beat 8 s ago)"},
-		"stale without a reason": {Node{State: names.NodeStale}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale"},
-		"draining":               {Node{State: names.NodeDraining}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is draining"},
-		"offline":                {Node{State: names.NodeOffline}, gpuTask, "no node could ever fit: a lacks label gpu; b is offline"},
-		"pinned and offline":     {Node{State: names.NodeOffline}, pinned("b"), "no node could ever fit: b is offline"},
-		"pinned and stale":       {Node{State: names.NodeStale}, pinned("b"), "0 of 1 nodes fit: b is stale"},
+		"stale":                  {Node{State: v1.NodeStale, Reason: "last beat 8 s ago"}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale (last beat 8 s ago)"},
+		"stale without a reason": {Node{State: v1.NodeStale}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale"},
+		"draining":               {Node{State: v1.NodeDraining}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is draining"},
+		"offline":                {Node{State: v1.NodeOffline}, gpuTask, "no node could ever fit: a lacks label gpu; b is offline"},
+		"pinned and offline":     {Node{State: v1.NodeOffline}, pinned("b"), "no node could ever fit: b is offline"},
+		"pinned and stale":       {Node{State: v1.NodeStale}, pinned("b"), "0 of 1 nodes fit: b is stale"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,12 +48,12 @@ func TestStates(t *testing.T) {
 func TestOfflineNodeHoldsNothing(t *testing.T) {
 	old := aNode("a", onMachine("m"), gpus(1), holding(-1, 4, 0, 0))
 	q := New(Options{Now: newClock().now})
-	q.SetNodes([]Node{{Snapshot: old, State: names.NodeStale}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
+	q.SetNodes([]Node{{Snapshot: old, State: v1.NodeStale}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
 	q.Request("r", []*v1.TaskRequest{aTask("t", withGPUs(1))})
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Fatalf("got %v while a may still run something", nodes)
 	}
-	q.SetNodes([]Node{{Snapshot: old, State: names.NodeOffline}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
+	q.SetNodes([]Node{{Snapshot: old, State: v1.NodeOffline}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
 	if nodes, reasons := placeAll(t, q, "r"); nodes["t"] != "b" {
 		t.Errorf("got %v %v", nodes, reasons)
 	}

@@ -71,22 +71,22 @@ func (e *Entry) Known() *v1.NodeSnapshot {
 // because tasks there could not read what others have left; empty: that is not known.
 func (e *Entry) State(silence time.Duration, store string) (state, reason string) {
 	switch {
-	case e.Record.GetState() == names.NodeOffline:
-		return names.NodeOffline, e.Record.GetReason()
+	case e.Record.GetState() == v1.NodeOffline:
+		return v1.NodeOffline, e.Record.GetReason()
 	case silence >= e.StaleAfter() && e.Snapshot == nil:
-		return names.NodeStale, "no beat yet"
+		return v1.NodeStale, "no beat yet"
 	case silence >= e.StaleAfter():
-		return names.NodeStale, fmt.Sprintf("last beat %s ago", silence.Round(time.Second))
+		return v1.NodeStale, fmt.Sprintf("last beat %s ago", silence.Round(time.Second))
 	case e.Record.GetDrain() != nil:
-		return names.NodeDraining, e.Record.GetReason()
+		return v1.NodeDraining, e.Record.GetReason()
 	case e.Snapshot.GetDraining():
-		return names.NodeDraining, "its worker stops"
+		return v1.NodeDraining, "its worker stops"
 	case e.Known().GetStoreProblem() != "":
-		return names.NodeStale, e.Known().GetStoreProblem()
+		return v1.NodeStale, e.Known().GetStoreProblem()
 	case store != "" && e.Known().GetStore() != "" && e.Known().GetStore() != store:
-		return names.NodeStale, OtherStore
+		return v1.NodeStale, OtherStore
 	}
-	return names.NodeActive, ""
+	return v1.NodeActive, ""
 }
 
 // OtherStore is why a node gets no tasks that keeps values where the others do not look.
@@ -99,7 +99,7 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 		return nil, err
 	}
 	e := &Entry{Record: record}
-	if record.GetState() == names.NodeOffline {
+	if record.GetState() == v1.NodeOffline {
 		return e, nil
 	}
 	incarnation := record.GetRegistration().GetIncarnation()
@@ -125,7 +125,7 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) (*v1.NodeRecord, error) {
 	payload := info.GetMemo().GetFields()[names.NodeMemo]
 	if payload == nil {
-		return &v1.NodeRecord{Name: name, State: names.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}, nil
+		return &v1.NodeRecord{Name: name, State: v1.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}, nil
 	}
 	var record v1.NodeRecord
 	if err := decode([]*commonpb.Payload{payload}, &record); err != nil {

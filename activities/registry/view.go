@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // View is the entry as people see it, with its snapshot. owner is what the owner of the placement queue tells of the
@@ -37,16 +36,16 @@ func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 	if benched := owner.GetBenched()[r.GetName()]; benched.AsTime().After(now) {
 		n.BenchedUntil = benched
 	}
-	if n.State == names.NodeStale && now.Sub(heard) >= e.StaleAfter() {
+	if n.State == v1.NodeStale && now.Sub(heard) >= e.StaleAfter() {
 		n.StateSince = timestamppb.New(heard.Add(e.StaleAfter()))
 	}
 	if !e.BeatAt.IsZero() {
 		n.LastBeatAt = timestamppb.New(e.BeatAt)
-	} else if n.State == names.NodeOffline && r.GetRegisteredAt() != nil {
+	} else if n.State == v1.NodeOffline && r.GetRegisteredAt() != nil {
 		n.LastBeatAt = timestamppb.New(e.endedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
-	if n.State == names.NodeOffline {
+	if n.State == v1.NodeOffline {
 		n.Running = 0
 		for _, a := range []*v1.NodeAmount{n.Cores, n.MemoryMb, n.DiskGb, n.Gpus} {
 			a.Free = 0

@@ -26,7 +26,7 @@ func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
 		{"never beat", "no beat for 15s", 0, registered.Add(10 * time.Second), registered},
 	} {
 		e := &Entry{Record: &v1.NodeRecord{
-			State: names.NodeOffline, Reason: test.reason, StateSince: timestamppb.New(test.since), RegisteredAt: timestamppb.New(registered),
+			State: v1.NodeOffline, Reason: test.reason, StateSince: timestamppb.New(test.since), RegisteredAt: timestamppb.New(registered),
 			Registration: &v1.NodeRegistration{
 				OfflineAfter: durationpb.New(test.after), Snapshot: &v1.NodeSnapshot{TakenAt: timestamppb.New(registered)},
 			},

@@ -53,7 +53,7 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 // attempt's own answer.
 func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	res := &v1.ExecuteResponse{
-		State: cmp.Or(m.GetState(), "completed"), Reason: m.GetReason(), Error: m.GetError(),
+		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
 		Result: m.GetResult(), Record: m.GetRecord(), Checkpoint: m.GetCheckpoint(),
 		Node: batch.GetNode(), AssignedAt: batch.GetAssignedAt(),
 		CompletedAt: batch.GetAssignedAt(),

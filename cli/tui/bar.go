@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 )
 
 // Kinds of spans. A task is queued from when it could start, or from the end of
@@ -53,21 +52,21 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	for _, a := range t.GetAttempts() {
 		ready = b.attempt(ready, lived{
 			assigned: a.GetAssignedAt(), started: a.GetStartedAt(), ended: a.GetCompletedAt(),
-			node: a.GetNode(), number: a.GetAttempt(), failed: failure(a.GetState()),
+			node: a.GetNode(), number: a.GetAttempt(), failed: v1.IsTaskFailure(a.GetState()),
 		}, now)
 	}
 	if told := t.GetAttempts(); len(told) == 0 || fresh(t, told[len(told)-1]) {
-		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: Failed(t)}
-		if dag.Terminal(t.GetState()) {
+		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: v1.IsTaskFailure(t.GetState())}
+		if v1.IsTaskTerminal(t.GetState()) {
 			l.ended = t.GetCompletedAt()
 		}
 		switch {
 		case l.assigned != nil:
 			b.attempt(ready, l, now)
-		case t.GetState() == dag.StateQueued:
+		case t.GetState() == v1.TaskQueued:
 			b.add(Queue, ready, now, l)
 		}
-	} else if t.GetState() == dag.StateQueued {
+	} else if t.GetState() == v1.TaskQueued {
 		b.add(Queue, ready, now, lived{})
 	}
 	return b
@@ -77,7 +76,7 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 // than the last that has ended. A task that is queued again tells of the old one.
 func fresh(t *v1.Task, last *v1.Attempt) bool {
 	at := t.GetAssignedAt()
-	return at != nil && t.GetState() != dag.StateQueued && !at.AsTime().Before(last.GetCompletedAt().AsTime())
+	return at != nil && t.GetState() != v1.TaskQueued && !at.AsTime().Before(last.GetCompletedAt().AsTime())
 }
 
 // lived is when an attempt came to its node, started and ended; nil: not yet, or

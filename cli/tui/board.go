@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 )
 
 // Board is a run as it has been told so far. It is not safe for concurrent use.
@@ -23,7 +22,7 @@ type Board struct {
 
 // NewBoard returns the board of a run of which nothing but its id is known.
 func NewBoard(id string) *Board {
-	return &Board{run: &v1.Run{Id: id, State: "pending"}, tasks: map[string]*v1.Task{}, instances: map[string]instances{}}
+	return &Board{run: &v1.Run{Id: id, State: v1.RunPending}, tasks: map[string]*v1.Task{}, instances: map[string]instances{}}
 }
 
 // BoardOf returns the board of a run with all of its tasks.
@@ -37,16 +36,7 @@ func BoardOf(run *v1.Run) *Board {
 func (b *Board) Run() *v1.Run { return b.run }
 
 // Ended says whether the run has ended.
-func (b *Board) Ended() bool { return RunEnded(b.run.GetState()) }
-
-// RunEnded says whether a run in the state has ended.
-func RunEnded(state string) bool {
-	switch state {
-	case "completed", "failed", "cancelled", "rejected":
-		return true
-	}
-	return false
-}
+func (b *Board) Ended() bool { return v1.IsRunTerminal(b.run.GetState()) }
 
 // Change is a task whose state, node, attempt, note or tally is new, or an
 // instance of a task of which that is true.
@@ -84,7 +74,7 @@ func (b *Board) Apply(m *v1.WatchRunResponse) []Change {
 		}
 		if !known {
 			b.names = nil
-			before = &v1.Task{State: dag.StatePending}
+			before = &v1.Task{State: v1.TaskPending}
 		}
 		if before.GetState() != task.GetState() || before.GetNode() != task.GetNode() ||
 			before.GetAttempt() != task.GetAttempt() || before.GetError() != task.GetError() {
@@ -112,11 +102,11 @@ func header(run *v1.Run) *v1.Run {
 // moment is when a task came into its state; zero when it is not known.
 func moment(t *v1.Task) time.Time {
 	switch state := t.GetState(); {
-	case dag.Terminal(state) && t.GetCompletedAt() != nil:
+	case v1.IsTaskTerminal(state) && t.GetCompletedAt() != nil:
 		return t.GetCompletedAt().AsTime()
-	case state == dag.StateRunning && t.GetStartedAt() != nil:
+	case state == v1.TaskRunning && t.GetStartedAt() != nil:
 		return t.GetStartedAt().AsTime()
-	case state == dag.StateAssigned && t.GetAssignedAt() != nil:
+	case state == v1.TaskAssigned && t.GetAssignedAt() != nil:
 		return t.GetAssignedAt().AsTime()
 	}
 	return time.Time{}
@@ -168,7 +158,7 @@ func (b *Board) counts() map[string]int {
 		counts[t.GetState()]++
 	}
 	if unknown := b.total - len(b.tasks); unknown > 0 {
-		counts[dag.StatePending] += unknown
+		counts[v1.TaskPending] += unknown
 	}
 	return counts
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Row is a line of a Gantt chart: one task or instance, or many instances on one node.
@@ -61,7 +63,7 @@ func (r Row) line(style Style) string {
 	note := Duration(r.Lane.Took[Run])
 	if r.Lane.Bars > 1 {
 		note = fmt.Sprintf("%d instances, %s", r.Lane.Bars, note)
-	} else if r.State != "" && r.State != "completed" {
+	} else if r.State != "" && r.State != v1.TaskCompleted {
 		note += " " + style.paint(r.State, r.State)
 	}
 	pad := strings.Repeat(" ", max(0, ganttNames-2-len([]rune(name))))

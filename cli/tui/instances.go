@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -44,7 +43,7 @@ func (b *Board) merge(name string, t *v1.Task) []Change {
 		before, told := known[i.GetIndex()]
 		known[i.GetIndex()] = i
 		if !told {
-			before = &v1.Instance{State: dag.StatePending}
+			before = &v1.Instance{State: v1.TaskPending}
 		}
 		if before.GetState() == i.GetState() && before.GetNode() == i.GetNode() &&
 			before.GetAttempt() == i.GetAttempt() && before.GetError() == i.GetError() {
@@ -59,17 +58,19 @@ func (b *Board) merge(name string, t *v1.Task) []Change {
 }
 
 // Waits reports whether a task has fanned out and none of its instances gets a node.
-func Waits(t *v1.Task) bool { return FansOut(t) && !dag.Terminal(t.GetState()) && t.GetError() != "" }
+func Waits(t *v1.Task) bool {
+	return FansOut(t) && !v1.IsTaskTerminal(t.GetState()) && t.GetError() != ""
+}
 
 // waitsFor is why the instances of a task wait for a node, as long as none has
 // one; "" otherwise.
 func (b *Board) waitsFor(name string) string {
 	t := b.tasks[name]
-	if !FansOut(t) || dag.Terminal(t.GetState()) || t.GetCounts()[dag.StateRunning]+t.GetCounts()[dag.StateAssigned] > 0 {
+	if !FansOut(t) || v1.IsTaskTerminal(t.GetState()) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
 		return ""
 	}
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
-		if i := b.instances[name][index]; i.GetState() == dag.StateQueued && i.GetScheduledAfter() == nil && i.GetError() != "" {
+		if i := b.instances[name][index]; i.GetState() == v1.TaskQueued && i.GetScheduledAfter() == nil && i.GetError() != "" {
 			return i.GetError()
 		}
 	}
@@ -91,7 +92,7 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 func (b *Board) failed(name string) []*v1.Instance {
 	var failed []*v1.Instance
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
-		if i := b.instances[name][index]; failure(i.GetState()) {
+		if i := b.instances[name][index]; v1.IsTaskFailure(i.GetState()) {
 			failed = append(failed, i)
 		}
 	}
@@ -104,13 +105,13 @@ func Tally(t *v1.Task) string {
 	done, running, failures, paused := 0, 0, 0, 0
 	for state, n := range t.GetCounts() {
 		switch {
-		case state == dag.StateCompleted, state == dag.StateStopped:
+		case v1.IsTaskSuccess(state):
 			done += int(n)
-		case state == dag.StateRunning:
+		case state == v1.TaskRunning:
 			running += int(n)
-		case state == "paused":
+		case state == v1.TaskPaused:
 			paused += int(n)
-		case failure(state):
+		case v1.IsTaskFailure(state):
 			failures += int(n)
 		}
 	}
@@ -122,8 +123,8 @@ func Tally(t *v1.Task) string {
 		{running, "running"},
 		{paused, "paused"},
 		{failures, "failed"},
-		{int(t.GetCounts()[dag.StateSkipped]), "skipped"},
-		{int(t.GetCounts()[dag.StateCancelled]), "cancelled"},
+		{int(t.GetCounts()[v1.TaskSkipped]), "skipped"},
+		{int(t.GetCounts()[v1.TaskCancelled]), "cancelled"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.word)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 )
 
 // Node is a task in the drawing of a graph.
@@ -38,33 +37,33 @@ func NodesOf(run *v1.Run, now time.Time) []Node {
 // Sign is a state in one character, for those who do not see its colour.
 func Sign(state string) string {
 	switch state {
-	case dag.StateCompleted:
+	case v1.TaskCompleted:
 		return "✓"
-	case dag.StateStopped:
+	case v1.TaskStopped:
 		return "■"
-	case dag.StateRunning:
+	case v1.TaskRunning:
 		return "●"
-	case dag.StateAssigned:
+	case v1.TaskAssigned:
 		return "◐"
-	case dag.StateQueued:
+	case v1.TaskQueued:
 		return "◌"
-	case "paused":
+	case v1.TaskPaused:
 		return "‖"
-	case dag.StatePending:
+	case v1.TaskPending:
 		return "○"
-	case dag.StateSkipped:
+	case v1.TaskSkipped:
 		return "–"
-	case dag.StateCancelled:
+	case v1.TaskCancelled:
 		return "⊘"
-	case dag.StateRejected:
+	case v1.TaskRejected:
 		return "⊗"
-	case dag.StateDeadLetter:
+	case v1.TaskDeadLetter:
 		return "†"
-	case dag.StateLost:
+	case v1.TaskLost:
 		return "?"
-	case dag.StateKilled:
+	case v1.TaskKilled:
 		return "×"
-	case dag.StateKilledOOM:
+	case v1.TaskKilledOOM:
 		return "!"
 	case "":
 		return "○" // of a definition

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 )
 
 // Widths of the columns that hold what the system names. State words are at
 // most as long as "dead_letter".
 const (
-	stateWidth   = len(dag.StateDeadLetter)
+	stateWidth   = len(v1.TaskDeadLetter)
 	maxNameWidth = 72 // a task has 63, and an instance its number
 	maxNodeWidth = 24
 )
@@ -22,24 +21,24 @@ const (
 func note(t *v1.Task, now time.Time) string {
 	text, _, _ := strings.Cut(t.GetError(), "\n")
 	text = OneLine(text)
-	if t.GetHeld() && !dag.Terminal(t.GetState()) {
+	if t.GetHeld() && !v1.IsTaskTerminal(t.GetState()) {
 		return joinNote("held", text)
 	}
 	if FansOut(t) {
 		return joinNote(Tally(t), text)
 	}
 	switch {
-	case t.GetState() == "paused" && t.GetReason() == "approval":
+	case t.GetState() == v1.TaskPaused && t.GetReason() == v1.ReasonApproval:
 		return joinNote("waits for approval", text)
-	case t.GetCachedFrom() != "" && t.GetState() == dag.StateCompleted:
+	case t.GetCachedFrom() != "" && t.GetState() == v1.TaskCompleted:
 		return "cached from " + t.GetCachedFrom()
 	case t.GetChildRun() != "":
 		return joinNote("run "+t.GetChildRun(), text)
 	}
-	if state := t.GetState(); text != "" && (state == dag.StateAssigned || state == dag.StateRunning) {
+	if state := t.GetState(); text != "" && v1.IsTaskDispatched(state) {
 		return "after " + text // what the attempt before failed with
 	}
-	if again := t.GetScheduledAfter(); again != nil && t.GetState() == dag.StateQueued {
+	if again := t.GetScheduledAfter(); again != nil && t.GetState() == v1.TaskQueued {
 		if wait := again.AsTime().Sub(now); wait > 0 {
 			when := "again in " + Duration(wait)
 			if text == "" {
@@ -48,7 +47,7 @@ func note(t *v1.Task, now time.Time) string {
 			return when + ": " + text
 		}
 	}
-	if state := t.GetState(); text == "" && state != dag.StateCompleted && state != dag.StateCancelled {
+	if state := t.GetState(); text == "" && state != v1.TaskCompleted && state != v1.TaskCancelled {
 		text = t.GetReason()
 	}
 	if code := t.GetResult().GetExitCode(); text == "" && code > 0 {
@@ -73,7 +72,7 @@ func elapsed(t *v1.Task, now time.Time) string {
 	end := now
 	if t.GetCompletedAt() != nil {
 		end = t.GetCompletedAt().AsTime()
-	} else if t.GetState() != dag.StateRunning {
+	} else if t.GetState() != v1.TaskRunning {
 		return "" // what is left of an attempt that is being repeated
 	}
 	return Duration(end.Sub(t.GetStartedAt().AsTime()))

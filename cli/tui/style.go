@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"switchyard/workflows/dag"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Style says how text is made.
@@ -31,13 +31,13 @@ const (
 // paint colours a text by the state that it stands for.
 func (s Style) paint(state, text string) string {
 	switch state {
-	case dag.StateCompleted, dag.StateStopped:
+	case v1.TaskCompleted, v1.TaskStopped:
 		return s.with(green, text)
-	case dag.StateRunning:
+	case v1.TaskRunning:
 		return s.with(blue, text)
-	case dag.StateAssigned, dag.StateQueued, dag.StateCancelled, "paused", "pending_approval":
+	case v1.TaskAssigned, v1.TaskQueued, v1.TaskCancelled, v1.TaskPaused, v1.RunPendingApproval:
 		return s.with(yellow, text)
-	case dag.StatePending, dag.StateSkipped:
+	case v1.TaskPending, v1.TaskSkipped:
 		return s.with(faint, text)
 	}
 	return s.with(red, text)

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 )
 
@@ -104,7 +103,7 @@ func (b *Board) failures() []namedTask {
 	var failed []namedTask
 	for _, name := range b.order() {
 		t := b.tasks[name]
-		if !Failed(t) {
+		if !v1.IsTaskFailure(t.GetState()) {
 			continue
 		}
 		failed = append(failed, namedTask{name, name, t})
@@ -113,18 +112,6 @@ func (b *Board) failures() []namedTask {
 		}
 	}
 	return failed
-}
-
-// Failed says whether a task has ended as a failure of its own.
-func Failed(t *v1.Task) bool { return failure(t.GetState()) }
-
-// failure says whether a state is an end as a failure of its own.
-func failure(state string) bool {
-	switch state {
-	case dag.StateCompleted, dag.StateStopped, dag.StateSkipped, dag.StateCancelled:
-		return false
-	}
-	return dag.Terminal(state)
 }
 
 // outputTail is the end of standard error or, where that is empty, of standard

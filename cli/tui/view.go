@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/workflows/dag"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // View is the picture of a run that is going on, in at most height lines of at
@@ -65,17 +65,17 @@ func busiest(b *Board, names []string, n int) []string {
 // interest is how much people look for tasks in a state; 0: the most.
 func interest(state string) int {
 	switch state {
-	case dag.StateRunning, "paused":
+	case v1.TaskRunning, v1.TaskPaused:
 		return 0
-	case dag.StateAssigned, dag.StateQueued:
+	case v1.TaskAssigned, v1.TaskQueued:
 		return 2
-	case dag.StateCancelled:
+	case v1.TaskCancelled:
 		return 3
-	case dag.StatePending, "":
+	case v1.TaskPending, "":
 		return 4
-	case dag.StateSkipped:
+	case v1.TaskSkipped:
 		return 5
-	case dag.StateCompleted, dag.StateStopped:
+	case v1.TaskCompleted, v1.TaskStopped:
 		return 6
 	}
 	return 1 // a failure
@@ -93,9 +93,9 @@ func rest(b *Board, shown []string, style Style) string {
 
 // stateOrder is the order in which states are counted up.
 var stateOrder = [...]string{
-	dag.StateCompleted, dag.StateStopped, dag.StateFailed, dag.StateDeadLetter, dag.StateKilledOOM, dag.StateKilled,
-	dag.StateLost, dag.StateRejected, dag.StateCancelled, dag.StateSkipped, dag.StateRunning, "paused",
-	dag.StateAssigned, dag.StateQueued, dag.StatePending,
+	v1.TaskCompleted, v1.TaskStopped, v1.TaskFailed, v1.TaskDeadLetter, v1.TaskKilledOOM, v1.TaskKilled,
+	v1.TaskLost, v1.TaskRejected, v1.TaskCancelled, v1.TaskSkipped, v1.TaskRunning, v1.TaskPaused,
+	v1.TaskAssigned, v1.TaskQueued, v1.TaskPending,
 }
 
 // tally counts tasks by their states: "3 completed, 1 failed".

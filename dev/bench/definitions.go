@@ -170,9 +170,9 @@ wait:
 			case code == connect.CodeDeadlineExceeded || code == connect.CodeUnavailable: // its workflow is too busy to answer
 			case err != nil:
 				return "", err
-			case res.Msg.GetRun().GetState() == "completed":
+			case res.Msg.GetRun().GetState() == v1.RunCompleted:
 				continue wait
-			case res.Msg.GetRun().GetState() != "running":
+			case res.Msg.GetRun().GetState() != v1.RunRunning:
 				return "", fmt.Errorf("run %s is %s", id, res.Msg.GetRun().GetState())
 			}
 			time.Sleep(10 * time.Millisecond)

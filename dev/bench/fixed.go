@@ -32,7 +32,7 @@ func chainFixed(ctx workflow.Context, n int, req *v1.ExecuteRequest) error {
 		if err := workflow.ExecuteActivity(ctx, names.ExecuteActivity, req).Get(ctx, &res); err != nil {
 			return err
 		}
-		if res.GetState() != "completed" {
+		if res.GetState() != v1.TaskCompleted {
 			return fmt.Errorf("task %s is %s: %s", req.GetTask(), res.GetState(), res.GetError())
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // placementShape is the name that the placement queue alone is measured under.
@@ -162,7 +161,7 @@ func madeUpFleet(n int, sequence int64) []placement.Node {
 				s.Numa = append(s.Numa, &v1.NumaSnapshot{Index: node, Cpus: make([]int32, 8), MemoryTotalMb: 32768})
 			}
 		}
-		fleet[i] = placement.Node{Snapshot: s, State: names.NodeActive}
+		fleet[i] = placement.Node{Snapshot: s, State: v1.NodeActive}
 	}
 	return fleet
 }

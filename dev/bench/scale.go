@@ -14,6 +14,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 )
 
@@ -220,7 +221,7 @@ func (h *host) run(ctx context.Context, definition string, copies int) (id strin
 			return "", err
 		}
 		var run struct{ ID, State string }
-		if err := json.Unmarshal(out, &run); err != nil || run.State != "completed" {
+		if err := json.Unmarshal(out, &run); err != nil || run.State != v1.RunCompleted {
 			return "", fmt.Errorf("the run %s is %s, %w", run.ID, run.State, err)
 		}
 		return run.ID, nil

@@ -8,15 +8,9 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
-
-// endStates are the states that a task ends in, and an expression sees.
-func endStates() []string {
-	return []string{"completed", "stopped", "skipped", "failed", "killed_oom", "lost", "killed", "dead_letter", "rejected", "cancelled"}
-}
-
-// attemptStates are the states of attempts that retry.when is asked about.
-func attemptStates() []string { return []string{"failed", "killed_oom", "lost"} }
 
 // stateAliases are states as other systems call them, without what fold drops.
 var stateAliases = map[string]string{
@@ -70,9 +64,9 @@ func stateWords(tree *ast.AST, e ast.Expr) []string {
 	case of == nil || of.Kind() != types.StructKind:
 		return nil
 	case of.TypeName() == attemptTypeName:
-		return attemptStates()
+		return v1.RetryableEndStates()
 	}
-	return endStates()
+	return v1.TaskEndStates()
 }
 
 // literals returns the texts that are written out: an expression itself, or the
@@ -98,7 +92,7 @@ func literals(e ast.Expr) []ast.Expr {
 func (e *expression) badState(literal ast.Expr, word string, words []string) *Error {
 	at := e.checked.NativeRep().SourceInfo().GetStartLocation(literal.ID())
 	subject := "a task ends"
-	if len(words) == len(attemptStates()) {
+	if len(words) == len(v1.RetryableEndStates()) {
 		subject = "an attempt that may be repeated ends"
 	}
 	near := stateAliases[strings.ReplaceAll(fold(word), "-", "")]

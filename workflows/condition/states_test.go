@@ -20,7 +20,7 @@ func TestStatesAreThoseOfTheModel(t *testing.T) {
 	want := slices.DeleteFunc(slices.Clone(rules.GetString().GetIn()), func(state string) bool {
 		return slices.Contains([]string{"pending", "queued", "assigned", "running", "paused"}, state)
 	})
-	got := endStates()
+	got := v1.TaskEndStates()
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -19,13 +19,13 @@ func TestBrokenConditionFailsTheTask(t *testing.T) {
 	s := New(g)
 	s.Start()
 	d := s.Apply(Evaluated{Task: 0, Err: "the store is gone", Broken: true})
-	if got := s.Task(0); got.State != StateFailed || got.Reason != ReasonSystem || got.Error != "the store is gone" {
+	if got := s.Task(0); got.State != v1.TaskFailed || got.Reason != v1.ReasonSystem || got.Error != "the store is gone" {
 		t.Errorf("task a is %s (%s): %s", got.State, got.Reason, got.Error)
 	}
-	if got := s.Task(1); got.State != StateSkipped || got.Reason != ReasonUpstream {
+	if got := s.Task(1); got.State != v1.TaskSkipped || got.Reason != v1.ReasonUpstream {
 		t.Errorf("task b is %s (%s)", got.State, got.Reason)
 	}
-	if d.End == nil || d.End.State != StateFailed || d.End.Task != 0 {
+	if d.End == nil || d.End.State != v1.TaskFailed || d.End.Task != 0 {
 		t.Errorf("the run ends as %+v, want failed because of a", d.End)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // maxErrorBytes bounds what the one line about a run takes over from a task:
@@ -14,13 +16,13 @@ const maxErrorBytes = 200
 func (g *Graph) ended(i int, rec Record) string {
 	phrase := "failed"
 	switch rec.State {
-	case StateKilledOOM:
+	case v1.TaskKilledOOM:
 		phrase = "ran out of memory"
-	case StateLost, StateKilled, StateRejected, StateCancelled:
+	case v1.TaskLost, v1.TaskKilled, v1.TaskRejected, v1.TaskCancelled:
 		phrase = "was " + rec.State
-	case StateSkipped:
+	case v1.TaskSkipped:
 		phrase = "was skipped by its condition"
-		if rec.Reason == ReasonWhen {
+		if rec.Reason == v1.ReasonWhen {
 			phrase = "was skipped by its `when`"
 		}
 	}
@@ -40,7 +42,7 @@ func (s *State) runError() string {
 	if detail != "" {
 		text += ": " + detail
 	}
-	if rec.Node != "" && rec.Reason != ReasonPlacementTimeout {
+	if rec.Node != "" && rec.Reason != v1.ReasonPlacementTimeout {
 		text += fmt.Sprintf(" (attempt %d on %s)", rec.Attempt, rec.Node)
 	}
 	if more := s.failures - 1; more > 0 {

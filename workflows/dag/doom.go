@@ -1,5 +1,7 @@
 package dag
 
+import v1 "switchyard/proto/switchyard/v1"
+
 // CancelTask cancels one task, with all its instances, or one instance, in any
 // state before its end. What a node has is stopped first, and is cancelled then
 // unless it completes. In a run that is cancelled it comes too late.
@@ -32,19 +34,19 @@ type Abort struct {
 
 func (e CancelTask) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: StateCancelled, Reason: ReasonTaskCancelled, Error: e.Reason})
+		s.doom(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
 	}
 }
 
 func (e Kill) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: StateKilled, Reason: ReasonKilled, Error: e.Reason})
+		s.doom(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
 	}
 }
 
 func (e Expire) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: StateFailed, Reason: ReasonDeadline, Error: e.Error})
+		s.doom(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
 }
 
@@ -59,7 +61,7 @@ func (e Abort) apply(s *State) {
 // node has when it has been stopped.
 func (s *State) doom(i int, end Failure) {
 	rec := s.tasks[i]
-	if Terminal(rec.State) || rec.Doomed {
+	if v1.IsTaskTerminal(rec.State) || rec.Doomed {
 		return
 	}
 	g := s.instances(i)

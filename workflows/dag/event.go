@@ -1,6 +1,10 @@
 package dag
 
-import "cmp"
+import (
+	"cmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // An Event is something that has happened to a run. An event that does not fit
 // the state (late, doubled, of an older claim, of no task) is ignored.
@@ -86,14 +90,14 @@ func (e Evaluated) apply(s *State) {
 	case !s.has(e.Task) || !s.isAsked(e.Task, condition):
 	case e.Broken:
 		rec := s.tasks[e.Task]
-		rec.State, rec.Reason, rec.Error = StateFailed, ReasonSystem, e.Err
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonSystem, e.Err
 		s.finish(e.Task, rec)
 	case e.Err != "":
-		s.skip(e.Task, ReasonConditionError, e.Err)
+		s.skip(e.Task, v1.ReasonConditionError, e.Err)
 	case e.Value:
 		s.begin(e.Task)
 	default:
-		s.skip(e.Task, ReasonCondition, "")
+		s.skip(e.Task, v1.ReasonCondition, "")
 	}
 }
 
@@ -102,7 +106,7 @@ func (e Placed) apply(s *State) {
 		return
 	}
 	rec := s.tasks[e.Task]
-	rec.State, rec.Node = StateAssigned, e.Node
+	rec.State, rec.Node = v1.TaskAssigned, e.Node
 	rec.Reason, rec.Error = "", ""
 	s.set(e.Task, rec)
 }
@@ -110,7 +114,7 @@ func (e Placed) apply(s *State) {
 func (e Running) apply(s *State) {
 	if s.dispatched(e.Task, e.Claim) {
 		rec := s.tasks[e.Task]
-		rec.State = StateRunning
+		rec.State = v1.TaskRunning
 		s.set(e.Task, rec)
 	}
 }
@@ -118,7 +122,7 @@ func (e Running) apply(s *State) {
 func (e GaveUp) apply(s *State) {
 	if s.requested(e.Task, e.Claim) {
 		rec := s.tasks[e.Task]
-		rec.State, rec.Reason, rec.Error = StateFailed, ReasonPlacementTimeout, e.Error
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonPlacementTimeout, e.Error
 		s.finish(e.Task, rec)
 	}
 }
@@ -126,7 +130,7 @@ func (e GaveUp) apply(s *State) {
 func (e Reused) apply(s *State) {
 	if s.requested(e.Task, e.Claim) {
 		rec := s.tasks[e.Task]
-		rec.State, rec.Reason, rec.Error = StateCompleted, "", ""
+		rec.State, rec.Reason, rec.Error = v1.TaskCompleted, "", ""
 		rec.ExitCode = e.ExitCode
 		s.finish(e.Task, rec)
 	}
@@ -139,7 +143,7 @@ func (e Ended) apply(s *State) {
 	rec := s.tasks[e.Task]
 	rec.Reason, rec.Error = e.Reason, e.Error
 	remote := s.isRemote(e.Task)
-	if e.State == StateMoved && !s.cancelled && !rec.Doomed && !remote {
+	if e.State == v1.AttemptMoved && !s.cancelled && !rec.Doomed && !remote {
 		if s.mayStart(e.Task) {
 			s.enqueue(e.Task, rec)
 		} else {
@@ -150,15 +154,15 @@ func (e Ended) apply(s *State) {
 	rec.ExitCode, rec.Node = e.ExitCode, cmp.Or(e.Node, rec.Node)
 	rec.State = endState(e.State)
 	switch {
-	case rec.State == StateCompleted:
+	case rec.State == v1.TaskCompleted:
 	case rec.Doomed:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case s.cancelled:
-		rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, cmp.Or(s.aborted.Error, rec.Error)
-	case remote && e.State == StateSkipped:
-		rec.State = StateSkipped
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(s.aborted.Error, rec.Error)
+	case remote && e.State == v1.TaskSkipped:
+		rec.State = v1.TaskSkipped
 	}
-	if IsFailedAttempt(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
+	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
 		s.repeat(e.Task, rec)
 	} else {
 		s.finish(e.Task, rec)

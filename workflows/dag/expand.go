@@ -1,6 +1,10 @@
 package dag
 
-import "slices"
+import (
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // Expanded is the answer to Decisions.Expand. Count instances are appended to the
 // state, numbered From, From+1, ..., and ask for a node each.
@@ -24,18 +28,18 @@ func (e Expanded) apply(s *State) {
 	rec := s.tasks[e.Task]
 	switch {
 	case e.Broken:
-		rec.State, rec.Reason, rec.Error = StateFailed, ReasonSystem, e.Err
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonSystem, e.Err
 		s.finish(e.Task, rec)
 	case e.Err != "":
-		rec.State, rec.Reason, rec.Error = StateFailed, ReasonFanOut, e.Err
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonFanOut, e.Err
 		s.finish(e.Task, rec)
 	case e.Count <= 0:
-		rec.State, rec.Reason, rec.Error, rec.ExitCode = StateCompleted, "", "", 0
+		rec.State, rec.Reason, rec.Error, rec.ExitCode = v1.TaskCompleted, "", "", 0
 		s.finish(e.Task, rec)
 	case e.Remote:
 		s.progress[e.Task].asked = nothing
 		s.addGroup(group{task: e.Task, from: e.From, count: e.Count, remote: true})
-		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
 		rec.Claim++
 		s.set(e.Task, rec)
 	default:
@@ -46,12 +50,12 @@ func (e Expanded) apply(s *State) {
 		// earlier expansion are never used again.
 		claim := rec.Claim
 		s.tasks = slices.Grow(s.tasks, g.count)
-		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
 		s.set(e.Task, rec)
-		s.counts[StatePending] += g.count
-		s.instances(e.Task).counts[StatePending] = g.count
+		s.counts[v1.TaskPending] += g.count
+		s.instances(e.Task).counts[v1.TaskPending] = g.count
 		for i := g.first; i < g.first+g.count; i++ {
-			s.tasks = append(s.tasks, Record{State: StatePending, Claim: claim, ExitCode: -1})
+			s.tasks = append(s.tasks, Record{State: v1.TaskPending, Claim: claim, ExitCode: -1})
 			s.enqueue(i, s.tasks[i])
 		}
 	}
@@ -68,7 +72,7 @@ func (s *State) begin(i int) {
 	default: // it was put back, and has its instances
 		s.progress[i].asked = nothing
 		rec := s.tasks[i]
-		rec.State, rec.Reason, rec.Error = StateRunning, "", ""
+		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
 		s.set(i, rec)
 		s.startInstances(i)
 	}
@@ -80,14 +84,14 @@ func (s *State) startInstances(task int) {
 	g := *s.instances(task)
 	for i := g.first; i < g.first+g.count; i++ {
 		switch {
-		case s.tasks[i].State != StatePending:
+		case s.tasks[i].State != v1.TaskPending:
 		case s.mayStart(i):
 			s.enqueue(i, s.tasks[i])
 		default:
 			s.abandon(i)
 		}
 	}
-	if g = *s.instances(task); g.open == 0 && !Terminal(s.tasks[task].State) {
+	if g = *s.instances(task); g.open == 0 && !v1.IsTaskTerminal(s.tasks[task].State) {
 		s.endGroup(task)
 	}
 }

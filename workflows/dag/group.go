@@ -1,6 +1,10 @@
 package dag
 
-import "fmt"
+import (
+	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // instanceEnded tells a group about one of its instances that has ended.
 func (s *State) instanceEnded(i int) {
@@ -13,13 +17,15 @@ func (s *State) instanceEnded(i int) {
 			s.stopGroup(task)
 		}
 	}
-	if s.instances(task).open == 0 && !Terminal(s.tasks[task].State) {
+	if s.instances(task).open == 0 && !v1.IsTaskTerminal(s.tasks[task].State) {
 		s.endGroup(task)
 	}
 }
 
 // failedInstance says whether an instance has ended as a failure of its task.
-func failedInstance(rec Record) bool { return isFailure(rec.State) || rec.State == StateCancelled }
+func failedInstance(rec Record) bool {
+	return v1.IsTaskFailure(rec.State) || rec.State == v1.TaskCancelled
+}
 
 // isStopped says whether more instances of a group have failed than may.
 func (s *State) isStopped(g *group) bool { return g.failed > s.graph.nodes[g.task].maxFailures }
@@ -44,9 +50,9 @@ func (s *State) endGroup(task int) {
 	for i := g.first; i < g.first+g.count; i++ {
 		one := &s.tasks[i]
 		switch {
-		case one.State == StateCompleted || one.State == StateStopped:
+		case v1.IsTaskSuccess(one.State):
 			succeeded++
-		case one.State == StateSkipped && skipped < 0:
+		case one.State == v1.TaskSkipped && skipped < 0:
 			skipped = i
 		case failedInstance(*one) && failed < 0:
 			failed = i
@@ -62,17 +68,17 @@ func (s *State) endGroup(task int) {
 	rec.Reason, rec.Error = "", ""
 	switch {
 	case succeeded == g.count:
-		rec.State = StateCompleted
+		rec.State = v1.TaskCompleted
 	case rec.Doomed:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case s.cancelled:
-		rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, s.aborted.Error
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, s.aborted.Error
 	case s.isStopped(&g):
-		rec.State, rec.Reason, rec.Error = StateFailed, ReasonInstances, s.instancesError(&g, failed)
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonInstances, s.instancesError(&g, failed)
 	case skipped >= 0:
-		rec.State, rec.Reason, rec.Error = StateSkipped, s.tasks[skipped].Reason, s.tasks[skipped].Error
+		rec.State, rec.Reason, rec.Error = v1.TaskSkipped, s.tasks[skipped].Reason, s.tasks[skipped].Error
 	default:
-		rec.State = StateCompleted
+		rec.State = v1.TaskCompleted
 	}
 	s.finish(task, rec)
 }
@@ -105,8 +111,8 @@ func (s *State) skipInstances(task int, reason, text string) {
 	g := s.instances(task)
 	g.open = 0
 	for i := g.first; i < g.first+g.count; i++ {
-		if rec := s.tasks[i]; !Terminal(rec.State) {
-			rec = Record{State: StateSkipped, Reason: reason, Error: text, Claim: rec.Claim, ExitCode: -1}
+		if rec := s.tasks[i]; !v1.IsTaskTerminal(rec.State) {
+			rec = Record{State: v1.TaskSkipped, Reason: reason, Error: text, Claim: rec.Claim, ExitCode: -1}
 			s.set(i, rec)
 		}
 	}

@@ -48,7 +48,7 @@ func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 		}
 		for _, i := range d.Place {
 			name, claim := s.Name(i), s.Task(i).Claim
-			end := dag.Ended{State: dag.StateCompleted}
+			end := dag.Ended{State: v1.TaskCompleted}
 			if n := played[name]; n < len(sc.attempts[name]) {
 				end = sc.attempts[name][n]
 			}

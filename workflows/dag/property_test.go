@@ -118,7 +118,7 @@ func noise(m *simulation, t *rapid.T) dag.Event {
 		}
 	}
 	i := rapid.IntRange(0, m.s.Len()-1).Draw(t, "task")
-	if state := m.s.Task(i).State; dag.Terminal(state) && state != "dead_letter" && chance(t, 10, "no dead letter") {
+	if state := m.s.Task(i).State; v1.IsTaskTerminal(state) && state != "dead_letter" && chance(t, 10, "no dead letter") {
 		return dag.Retry{Task: i}
 	}
 	claim := m.s.Task(i).Claim - rapid.Int32Range(0, 1).Draw(t, "behind")

@@ -1,23 +1,27 @@
 package dag
 
-import "slices"
+import (
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // retry puts a dead letter back. Where its task still runs, only that is touched.
 func (s *State) retry(i int) {
 	g := s.groupOf(i)
-	if g == nil || Terminal(s.tasks[g.task].State) {
+	if g == nil || v1.IsTaskTerminal(s.tasks[g.task].State) {
 		s.putBack([]int{i}, "", make([]bool, s.graph.Len()))
 		return
 	}
 	s.set(i, s.fresh(i, true))
 	g.open++
 	g.failed--
-	if s.tasks[g.task].State != StateRunning { // it begins later, with all of them
-		s.revive(g, ReasonMaxFailures)
+	if s.tasks[g.task].State != v1.TaskRunning { // it begins later, with all of them
+		s.revive(g, v1.ReasonMaxFailures)
 		return
 	}
 	s.enqueue(i, s.tasks[i])
-	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g, ReasonMaxFailures) { // one fewer, and they may start again
+	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g, v1.ReasonMaxFailures) { // one fewer, and they may start again
 		s.startInstances(g.task)
 	}
 }
@@ -36,9 +40,9 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 	again := slices.Clone(anew) // what is below these is decided anew
 	for i, rec := range s.tasks {
 		task := s.taskOf(i)
-		kept := what == "" || rec.State == StateCompleted || rec.State == StateStopped || task != i && !again[task]
+		kept := what == "" || rec.State == v1.TaskCompleted || rec.State == v1.TaskStopped || task != i && !again[task]
 		if what == skippedOnly {
-			kept = kept || task != i && rec.State != StateSkipped
+			kept = kept || task != i && rec.State != v1.TaskSkipped
 		}
 		if anew[task] || !kept {
 			again[task] = true
@@ -48,7 +52,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 	var resumed []int // tasks that go on without being decided about again
 	for _, i := range dead {
 		task := s.taskOf(i)
-		if again[task] && s.tasks[i].State == StatePending {
+		if again[task] && s.tasks[i].State == v1.TaskPending {
 			continue
 		}
 		resumed = append(resumed, task)
@@ -73,7 +77,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 		}
 	}
 	for i := range s.progress {
-		if s.hasOpen(i) && s.tasks[i].State == StateRunning {
+		if s.hasOpen(i) && s.tasks[i].State == v1.TaskRunning {
 			s.startInstances(i)
 		}
 	}
@@ -82,7 +86,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 
 // fresh is the record of something that is done again.
 func (s *State) fresh(i int, retried bool) Record {
-	return Record{State: StatePending, Claim: s.tasks[i].Claim, ExitCode: -1, Retried: retried}
+	return Record{State: v1.TaskPending, Claim: s.tasks[i].Claim, ExitCode: -1, Retried: retried}
 }
 
 // reset has something wait as if it had never begun. Instances that are elsewhere
@@ -97,13 +101,13 @@ func (s *State) reset(i int) {
 // revive has the instances wait again that were skipped for one of the reasons, if
 // nothing holds the group back any more. It says whether there were any.
 func (s *State) revive(g *group, reasons ...string) bool {
-	if s.heldBack(g) || g.counts[StateSkipped] == 0 {
+	if s.heldBack(g) || g.counts[v1.TaskSkipped] == 0 {
 		return false
 	}
 	revived := false
 	for i := g.first; i < g.first+g.count; i++ {
 		rec := s.tasks[i]
-		if rec.State != StateSkipped || !slices.Contains(reasons, rec.Reason) {
+		if rec.State != v1.TaskSkipped || !slices.Contains(reasons, rec.Reason) {
 			continue
 		}
 		if s.runAllows(i) {
@@ -138,7 +142,7 @@ func (s *State) wait(again []bool, lifted bool) {
 		again[i] = again[i] || slices.ContainsFunc(s.graph.nodes[i].parents, func(p int) bool { return again[p] })
 		rec := s.tasks[i]
 		g := s.instances(i)
-		skipped := rec.State == StateSkipped && (again[i] || lifted && rec.Reason == ReasonHalt)
+		skipped := rec.State == v1.TaskSkipped && (again[i] || lifted && rec.Reason == v1.ReasonHalt)
 		switch {
 		case skipped && s.mayStart(i):
 			again[i] = true
@@ -148,12 +152,12 @@ func (s *State) wait(again []bool, lifted bool) {
 			again[i] = true
 			rec.Reason, rec.Error = s.abandoned(i)
 			s.set(i, rec)
-		case lifted && s.isRemote(i) && rec.State == StateRunning:
+		case lifted && s.isRemote(i) && rec.State == v1.TaskRunning:
 			s.round.resume = append(s.round.resume, i)
-		case g != nil && !Terminal(rec.State):
-			s.revive(g, ReasonMaxFailures)
+		case g != nil && !v1.IsTaskTerminal(rec.State):
+			s.revive(g, v1.ReasonMaxFailures)
 			if lifted {
-				s.resetSkipped(i, ReasonHalt)
+				s.resetSkipped(i, v1.ReasonHalt)
 			}
 		}
 	}
@@ -164,7 +168,7 @@ func (s *State) wait(again []bool, lifted bool) {
 func (s *State) resetSkipped(task int, reason string) {
 	first, count := s.Instances(task)
 	for i := first; i < first+count; i++ {
-		if rec := &s.tasks[i]; rec.State == StateSkipped && (reason == "" || rec.Reason == reason) {
+		if rec := &s.tasks[i]; rec.State == v1.TaskSkipped && (reason == "" || rec.Reason == reason) {
 			s.reset(i)
 		}
 	}

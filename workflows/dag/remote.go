@@ -3,6 +3,8 @@ package dag
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // What becomes of instances that someone else carries through, and of those that are
@@ -12,7 +14,7 @@ import (
 var ErrNotRemote = errors.New("its instances are not elsewhere, or have not all ended")
 
 // HaltGroup lets no instance of a task start any more that has not: someone who sees
-// more than this state says so. Reason is ReasonHalt or ReasonMaxFailures.
+// more than this state says so. Reason is v1.ReasonHalt or v1.ReasonMaxFailures.
 type HaltGroup struct {
 	Task   int
 	Reason string
@@ -54,7 +56,7 @@ func (e HaltGroup) apply(s *State) {
 	}
 	if g := s.instances(e.Task); g != nil && g.halted == "" && !s.cancelled {
 		g.halted = e.Reason
-		if !Terminal(s.tasks[e.Task].State) {
+		if !v1.IsTaskTerminal(s.tasks[e.Task].State) {
 			s.stopGroup(e.Task)
 		}
 	}
@@ -69,7 +71,7 @@ func (e ResumeGroup) apply(s *State) {
 		return
 	}
 	g.halted = ""
-	if s.tasks[e.Task].State == StateRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g, ReasonMaxFailures, ReasonHalt) {
+	if s.tasks[e.Task].State == v1.TaskRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g, v1.ReasonMaxFailures, v1.ReasonHalt) {
 		s.startInstances(e.Task)
 	}
 }
@@ -88,7 +90,7 @@ func (s *State) MayPutBack(task int) error {
 		return ErrUnknownTask
 	case s.cancelled:
 		return ErrCancelled
-	case !s.isRemote(task) || !Terminal(s.tasks[task].State):
+	case !s.isRemote(task) || !v1.IsTaskTerminal(s.tasks[task].State):
 		return fmt.Errorf("task %q: %w", s.Name(task), ErrNotRemote)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Why a task cannot be put back.
@@ -100,7 +102,7 @@ func (s *State) MayRetry(i int) error {
 		return ErrUnknownTask
 	case s.cancelled:
 		return ErrCancelled
-	case s.tasks[i].State != StateDeadLetter:
+	case s.tasks[i].State != v1.TaskDeadLetter:
 		return fmt.Errorf("task %q is %s: %w", s.Name(i), s.tasks[i].State, ErrNotDeadLetter)
 	case s.tasks[s.taskOf(i)].Doomed:
 		return fmt.Errorf("instance %q: %w", s.Name(i), ErrStopping)

@@ -1,5 +1,7 @@
 package dag
 
+import v1 "switchyard/proto/switchyard/v1"
+
 // A RestoreOption tells Restore what the records do not hold.
 type RestoreOption func(*State)
 
@@ -80,10 +82,10 @@ func (s *State) derive() {
 		}
 		// What was asked for under parents that go on after all is asked for again when
 		// they have ended.
-		if p.open > 0 || s.tasks[i].State != StatePending {
+		if p.open > 0 || s.tasks[i].State != v1.TaskPending {
 			p.asked = nothing
 		}
-		if !Terminal(s.tasks[i].State) {
+		if !v1.IsTaskTerminal(s.tasks[i].State) {
 			continue
 		}
 		s.remaining--
@@ -110,7 +112,7 @@ func (s *State) deriveGroup(g *group) {
 	for i := g.first; i < g.first+g.count; i++ {
 		rec := &s.tasks[i]
 		g.counts[rec.State]++
-		if !Terminal(rec.State) {
+		if !v1.IsTaskTerminal(rec.State) {
 			g.open++
 		}
 		if failedInstance(*rec) {
@@ -121,29 +123,29 @@ func (s *State) deriveGroup(g *group) {
 
 // isSettled says whether a task and all its ancestors have ended.
 func (s *State) isSettled(i int) bool {
-	return s.progress[i].open == 0 && Terminal(s.tasks[i].State)
+	return s.progress[i].open == 0 && v1.IsTaskTerminal(s.tasks[i].State)
 }
 
 // complete returns the record of i with what it may leave out filled in.
 func (s *State) complete(i int) Record {
 	rec := s.tasks[i]
 	if rec.State == "" {
-		rec.State, rec.ExitCode = StatePending, -1
+		rec.State, rec.ExitCode = v1.TaskPending, -1
 	}
-	if rec.State != StateQueued {
+	if rec.State != v1.TaskQueued {
 		rec.Backoff = false
 	}
-	if rec.Attempt > 0 && rec.Failure.State == "" && !Terminal(rec.State) {
-		rec.Failure = Failure{State: StateFailed, Reason: rec.Reason, Error: rec.Error}
+	if rec.Attempt > 0 && rec.Failure.State == "" && !v1.IsTaskTerminal(rec.State) {
+		rec.Failure = Failure{State: v1.TaskFailed, Reason: rec.Reason, Error: rec.Error}
 	}
 	switch g := s.groupOf(i); {
 	case g == nil:
-		if s.graph.FansOut(i) && s.expansion(i) == nil && !Terminal(rec.State) {
-			rec.State = StatePending // its instances are not known any more
+		if s.graph.FansOut(i) && s.expansion(i) == nil && !v1.IsTaskTerminal(rec.State) {
+			rec.State = v1.TaskPending // its instances are not known any more
 		}
-	case Terminal(s.tasks[g.task].State) && !Terminal(rec.State):
+	case v1.IsTaskTerminal(s.tasks[g.task].State) && !v1.IsTaskTerminal(rec.State):
 		// Its task has ended without it.
-		rec.State, rec.Reason, rec.Backoff, rec.Doomed, rec.Failure = StateCancelled, ReasonRunCancelled, false, false, Failure{}
+		rec.State, rec.Reason, rec.Backoff, rec.Doomed, rec.Failure = v1.TaskCancelled, v1.ReasonRunCancelled, false, false, Failure{}
 	}
 	return rec
 }

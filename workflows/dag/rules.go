@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // settle tells children about parents that have settled, and what that settles
@@ -16,9 +18,9 @@ func (s *State) settle() {
 			s.progress[c].learn(effect)
 			switch {
 			case s.progress[c].open > 0:
-			case s.tasks[c].State == StatePending:
+			case s.tasks[c].State == v1.TaskPending:
 				s.ready(c)
-			case Terminal(s.tasks[c].State): // halt or Cancel ended it before its parents
+			case v1.IsTaskTerminal(s.tasks[c].State): // halt or Cancel ended it before its parents
 				s.settled = append(s.settled, c)
 			default: // it had begun when a parent was put back
 			}
@@ -46,22 +48,22 @@ func (s *State) ready(i int) {
 	holds := n.when.holds(succeeded, neutral, failed)
 	switch {
 	case n.when != "" && !holds:
-		s.skip(i, ReasonWhen, n.when.missed(succeeded, neutral, failed))
+		s.skip(i, v1.ReasonWhen, n.when.missed(succeeded, neutral, failed))
 	case n.conditional && n.when == "" && !n.always && s.failedGuard(i) >= 0:
-		s.skip(i, ReasonUpstream, s.upstream(i))
+		s.skip(i, v1.ReasonUpstream, s.upstream(i))
 	case n.conditional:
 		s.ask(i, condition)
 	case holds, n.always, len(n.parents) == 0:
 		s.begin(i)
 	default:
-		s.skip(i, ReasonUpstream, s.upstream(i))
+		s.skip(i, v1.ReasonUpstream, s.upstream(i))
 	}
 }
 
 // readyAll decides about all pending tasks that nothing has been decided about yet.
 func (s *State) readyAll() {
 	for i := range s.progress {
-		if s.tasks[i].State == StatePending && s.progress[i].open == 0 && s.progress[i].asked == nothing {
+		if s.tasks[i].State == v1.TaskPending && s.progress[i].open == 0 && s.progress[i].asked == nothing {
 			s.ready(i)
 			s.settle()
 		}
@@ -83,7 +85,7 @@ func (s *State) enqueue(i int, rec Record) {
 	if i < s.graph.Len() {
 		s.progress[i].asked = nothing
 	}
-	rec.State, rec.Backoff = StateQueued, false
+	rec.State, rec.Backoff = v1.TaskQueued, false
 	rec.Claim++
 	s.set(i, rec)
 	s.round.place = append(s.round.place, i)
@@ -100,11 +102,11 @@ func (s *State) repeat(i int, rec Record) {
 		if rec.Reason == "" {
 			rec.Reason = rec.State // dead_letter alone would not tell
 		}
-		rec.State = StateDeadLetter
+		rec.State = v1.TaskDeadLetter
 		s.finish(i, rec)
 	default:
 		rec.Failure = Failure{State: rec.State, Reason: rec.Reason, Error: rec.Error}
-		rec.State, rec.Backoff = StateQueued, true
+		rec.State, rec.Backoff = v1.TaskQueued, true
 		rec.Attempt++
 		s.set(i, rec)
 		s.round.backoff = append(s.round.backoff, i)
@@ -122,7 +124,7 @@ func (s *State) skip(i int, reason, text string) {
 		s.skipInstances(i, reason, text)
 	}
 	rec := s.tasks[i]
-	rec.State, rec.Reason, rec.Error = StateSkipped, reason, text
+	rec.State, rec.Reason, rec.Error = v1.TaskSkipped, reason, text
 	s.finish(i, rec)
 }
 
@@ -145,12 +147,12 @@ func (s *State) abandon(i int) {
 func (s *State) abandoned(i int) (reason, text string) {
 	if s.runAllows(i) {
 		g := s.groupOf(i)
-		if g.halted == ReasonHalt && !s.isStopped(g) {
-			return ReasonHalt, "the run of the task has halted"
+		if g.halted == v1.ReasonHalt && !s.isStopped(g) {
+			return v1.ReasonHalt, "the run of the task has halted"
 		}
-		return ReasonMaxFailures, s.stopped(g)
+		return v1.ReasonMaxFailures, s.stopped(g)
 	}
-	return ReasonHalt, s.graph.ended(s.first, s.tasks[s.first])
+	return v1.ReasonHalt, s.graph.ended(s.first, s.tasks[s.first])
 }
 
 // finish ends a task or instance, once and for all, in the state that rec says.
@@ -185,7 +187,7 @@ func (s *State) haltAll() {
 		switch {
 		case s.waits(i) && !s.mayStart(i):
 			s.abandon(i)
-		case s.isRemote(i) && s.tasks[i].State == StateRunning && !s.mayStart(i):
+		case s.isRemote(i) && s.tasks[i].State == v1.TaskRunning && !s.mayStart(i):
 			s.round.halt = append(s.round.halt, i)
 		}
 	}
@@ -195,13 +197,13 @@ func (s *State) haltAll() {
 func (s *State) cancelAll() {
 	for i, rec := range s.tasks {
 		switch {
-		case Terminal(rec.State), rec.Doomed:
+		case v1.IsTaskTerminal(rec.State), rec.Doomed:
 		case s.hasOpen(i): // it ends with its instances
 		case s.isDispatched(i):
 			s.round.stop = append(s.round.stop, i)
 		default:
 			s.withdraw(i)
-			rec.State, rec.Reason, rec.Error = StateCancelled, ReasonRunCancelled, s.aborted.Error
+			rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, s.aborted.Error
 			s.finish(i, rec)
 		}
 	}
@@ -210,12 +212,12 @@ func (s *State) cancelAll() {
 // effectOf says what a task that has ended counts as for its children.
 func (s *State) effectOf(i int) effect {
 	rec := s.tasks[i]
-	switch rec.State {
-	case StateCompleted, StateStopped:
+	switch {
+	case v1.IsTaskSuccess(rec.State):
 		return success
-	case StateSkipped:
-		own := rec.Reason == ReasonCondition || rec.Reason == ReasonConditionError || rec.Reason == ReasonWhen
-		if own || rec.Reason == ReasonUpstream && s.progress[i].failed == 0 {
+	case rec.State == v1.TaskSkipped:
+		own := rec.Reason == v1.ReasonCondition || rec.Reason == v1.ReasonConditionError || rec.Reason == v1.ReasonWhen
+		if own || rec.Reason == v1.ReasonUpstream && s.progress[i].failed == 0 {
 			return neutral
 		}
 		return failure
@@ -228,7 +230,7 @@ func (s *State) effectOf(i int) effect {
 
 // failsRun says whether a task has ended as a failure of the run.
 func (s *State) failsRun(i int) bool {
-	return isFailure(s.tasks[i].State) && !s.graph.nodes[i].excused
+	return v1.IsTaskFailure(s.tasks[i].State) && !s.graph.nodes[i].excused
 }
 
 // end says how the run ended.
@@ -237,11 +239,11 @@ func (s *State) end() *End {
 	case s.aborted.State != "":
 		return &End{State: s.aborted.State, Reason: s.aborted.Reason, Error: s.aborted.Error, Task: -1}
 	case s.cancelled:
-		return &End{State: StateCancelled, Reason: ReasonCancelled, Error: cmp.Or(s.aborted.Error, "the run was cancelled"), Task: -1}
+		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: cmp.Or(s.aborted.Error, "the run was cancelled"), Task: -1}
 	case s.failures > 0:
-		return &End{State: StateFailed, Reason: ReasonTaskFailed, Error: s.runError(), Task: s.first}
+		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: s.runError(), Task: s.first}
 	}
-	return &End{State: StateCompleted, Task: -1}
+	return &End{State: v1.RunCompleted, Task: -1}
 }
 
 // upstream says for people why a task is skipped whose parents have settled. It
@@ -255,7 +257,7 @@ func (s *State) upstream(i int) string {
 	}
 	parent := s.tasks[at]
 	text := parent.Error
-	if parent.State != StateSkipped || parent.Reason != ReasonUpstream && parent.Reason != ReasonHalt {
+	if parent.State != v1.TaskSkipped || parent.Reason != v1.ReasonUpstream && parent.Reason != v1.ReasonHalt {
 		text = s.graph.ended(at, parent)
 	}
 	if n.conditional {

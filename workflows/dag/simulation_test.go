@@ -218,7 +218,7 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 		}
 		old, ended := m.final[i]
 		m.check(!ended || rec == old, "task %d had ended as %+v and is now %+v", i, old, rec)
-		if dag.Terminal(rec.State) {
+		if v1.IsTaskTerminal(rec.State) {
 			m.final[i] = rec
 		}
 	}
@@ -232,7 +232,7 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 func (m *simulation) unsettled(i int) bool {
 	return slices.ContainsFunc(ancestors(m.def, m.s.Name(i)), func(a string) bool {
 		k, _ := m.g.Index(a)
-		return !dag.Terminal(m.s.Task(k).State)
+		return !v1.IsTaskTerminal(m.s.Task(k).State)
 	})
 }
 
@@ -243,7 +243,7 @@ func (m *simulation) checkState() {
 	over := true
 	for i, rec := range m.s.Records() {
 		counts[rec.State]++
-		over = over && dag.Terminal(rec.State)
+		over = over && v1.IsTaskTerminal(rec.State)
 		at, found := m.s.Index(m.s.Name(i))
 		m.check(found && at == i, "task %s is at %d, not at %d", m.s.Name(i), at, i)
 		switch {

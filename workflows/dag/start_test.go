@@ -194,11 +194,11 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"guarded":  `task "culprit" failed, and the condition of "guarded" does not mention "between"`,
 		"below":    `task "culprit" failed, and the condition of "guarded" does not mention "between"`,
 	} {
-		if rec := record(t, s, name); rec.State != dag.StateSkipped || rec.Error != want {
+		if rec := record(t, s, name); rec.State != v1.TaskSkipped || rec.Error != want {
 			t.Errorf("%s is %s: %s, want %s", name, rec.State, rec.Error, want)
 		}
 	}
-	if end.State != dag.StateFailed {
+	if end.State != v1.TaskFailed {
 		t.Errorf("the run ended %s", end.State)
 	}
 }

@@ -3,6 +3,8 @@ package dag
 import (
 	"maps"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // A State is one run of a graph. It is not safe for concurrent use.
@@ -68,7 +70,7 @@ func (s *State) Start(events ...Event) Decisions {
 	}
 	for k := range s.groups {
 		task := s.groups[k].task
-		if s.instances(task) != nil && s.tasks[task].State == StateRunning {
+		if s.instances(task) != nil && s.tasks[task].State == v1.TaskRunning {
 			s.startInstances(task)
 		}
 	}
@@ -83,7 +85,7 @@ func (s *State) Start(events ...Event) Decisions {
 			s.round.expand = append(s.round.expand, i)
 		case rec.Backoff:
 			s.round.backoff = append(s.round.backoff, i)
-		case rec.State == StateQueued:
+		case rec.State == v1.TaskQueued:
 			s.round.place = append(s.round.place, i)
 		case s.isDispatched(i) && (s.cancelled || rec.Doomed):
 			s.round.stop = append(s.round.stop, i)
@@ -158,7 +160,7 @@ func (s *State) has(i int) bool { return i >= 0 && i < len(s.tasks) }
 
 // isRequested says whether the task waits for a node.
 func (s *State) isRequested(i int) bool {
-	return s.tasks[i].State == StateQueued && !s.tasks[i].Backoff
+	return s.tasks[i].State == v1.TaskQueued && !s.tasks[i].Backoff
 }
 
 // isAsked says whether a question about i is open.
@@ -168,12 +170,12 @@ func (s *State) isAsked(i int, q question) bool {
 
 // waits says whether something has neither started nor ended.
 func (s *State) waits(i int) bool {
-	return s.tasks[i].State == StatePending || s.tasks[i].State == StateQueued
+	return v1.IsTaskWaiting(s.tasks[i].State)
 }
 
 // isDispatched says whether a node has the task, or someone else its instances.
 func (s *State) isDispatched(i int) bool {
-	if s.tasks[i].State != StateAssigned && s.tasks[i].State != StateRunning {
+	if !v1.IsTaskDispatched(s.tasks[i].State) {
 		return false
 	}
 	return s.instances(i) == nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // wordHint says which of the words that a field takes was probably meant.
@@ -22,17 +24,17 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 	case typeField, "switchyard.v1.TaskDefaults.type":
 		switch word {
 		case "bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python":
-			return "shell"
+			return v1.TypeShell
 		case "docker", "podman", "image", "oci":
-			return "container"
+			return v1.TypeContainer
 		case "kubernetes", "k8s", "job", "pod":
-			return "k8s_job"
+			return v1.TypeK8sJob
 		case "workflow", "subworkflow", "childworkflow", "dag", "pipeline":
-			return "run"
+			return v1.TypeRun
 		case "manual", "gate", "approve", "wait", "confirm":
-			return "approval"
+			return v1.TypeApproval
 		case "agent", "llm":
-			return "subagent"
+			return v1.TypeSubagent
 		}
 	case "switchyard.v1.InputDefinition.type":
 		switch word {

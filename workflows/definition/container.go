@@ -8,14 +8,11 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// containerType is the type of tasks whose spec is a v1.ContainerSpec.
-const containerType = "container"
-
 // ContainerNeeds returns what the container of a task needs its node to allow; nil:
 // nothing, or it is none. What templates give is not known yet and left out. The
 // definition is in canonical form.
 func ContainerNeeds(task *v1.TaskDefinition) *v1.ContainerNeeds {
-	if task.GetType() != containerType {
+	if task.GetType() != v1.TypeContainer {
 		return nil
 	}
 	fields := task.GetSpec().GetFields()

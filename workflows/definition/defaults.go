@@ -119,4 +119,4 @@ func (d *decoder) borrow(from, p *path) {
 }
 
 // placed says that tasks of a type run on a node.
-func placed(taskType string) bool { return taskType != "run" && taskType != "approval" }
+func placed(taskType string) bool { return taskType != v1.TypeRun && taskType != v1.TypeApproval }

@@ -13,7 +13,7 @@ const SandboxCapability = "sandbox"
 
 // Sandboxed tells whether a task asks for a sandbox.
 func Sandboxed(task *v1.TaskDefinition) bool {
-	return task.GetType() == "shell" && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
+	return task.GetType() == v1.TypeShell && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
 }
 
 // shellSpec checks the spec of a task of type shell.

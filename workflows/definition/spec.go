@@ -14,21 +14,21 @@ import (
 // newSpec returns an empty spec for a task type, nil for an unknown one.
 func newSpec(taskType string) proto.Message {
 	switch taskType {
-	case "shell":
+	case v1.TypeShell:
 		return &v1.ShellSpec{}
-	case "container":
+	case v1.TypeContainer:
 		return &v1.ContainerSpec{}
-	case "vps":
+	case v1.TypeVPS:
 		return &v1.VpsSpec{}
-	case "k8s_job":
+	case v1.TypeK8sJob:
 		return &v1.K8SJobSpec{}
-	case "subagent":
+	case v1.TypeSubagent:
 		return &v1.SubagentSpec{}
-	case "claude_relay":
+	case v1.TypeClaudeRelay:
 		return &v1.ClaudeRelaySpec{}
-	case "run":
+	case v1.TypeRun:
 		return &v1.RunSpec{}
-	case "approval":
+	case v1.TypeApproval:
 		return &v1.ApprovalSpec{}
 	}
 	return nil

@@ -28,7 +28,7 @@ func HasTemplates(task *v1.TaskDefinition) bool {
 // templates are those of the run that it starts.
 func TemplateSpec(task *v1.TaskDefinition) *structpb.Struct {
 	spec := task.GetSpec()
-	if task.GetType() != "run" || spec.GetFields()["definition"] == nil {
+	if task.GetType() != v1.TypeRun || spec.GetFields()["definition"] == nil {
 		return spec
 	}
 	part := &structpb.Struct{Fields: maps.Clone(spec.GetFields())}

@@ -163,7 +163,7 @@ func (d *decoder) taskType(n *node, message protoreflect.MessageDescriptor, task
 			return e.value.text
 		}
 	}
-	return "shell"
+	return v1.TypeShell
 }
 
 // fieldLike returns the field of a message that is spelled like name but for

@@ -8,7 +8,7 @@ import (
 )
 
 // withoutExecutor are the task types that no executor runs yet.
-var withoutExecutor = []string{"vps", "k8s_job", "subagent", "claude_relay"}
+var withoutExecutor = []string{v1.TypeVPS, v1.TypeK8sJob, v1.TypeSubagent, v1.TypeClaudeRelay}
 
 // Warnings returns what a checked definition may hold and will hardly do what its
 // author means. They have paths but no positions.

@@ -142,14 +142,6 @@ const (
 // its node: it has not heard yet that it has lost the name.
 const OtherIncarnationError = "OtherIncarnation"
 
-// States of a node. Stale is not kept: a reader sees it by the silence of the node.
-const (
-	NodeActive   = "active"
-	NodeStale    = "stale"
-	NodeDraining = "draining"
-	NodeOffline  = "offline"
-)
-
 // NodeLeft is why a node is offline whose worker has stopped in order.
 const NodeLeft = "left"
 
@@ -178,16 +170,6 @@ const (
 	TextAttribute        = "SwitchyardText"
 	SubmittedAttribute   = "SwitchyardSubmitted"
 	DeadLettersAttribute = "SwitchyardDeadLetters"
-)
-
-// What has started the newest generation of a run.
-const (
-	TriggerSubmit   = "submit"   // a person or a program, on a gateway
-	TriggerRerun    = "rerun"    // likewise, as a copy of another run
-	TriggerRetry    = "retry"    // likewise, after the run had ended
-	TriggerChild    = "child"    // a task of type run
-	TriggerSchedule = "schedule" // a schedule in Temporal
-	TriggerManual   = "manual"   // a person or a program, in Temporal
 )
 
 // ReportedProblemsAttribute is Temporal's own search attribute (a KeywordList) of a workflow whose workflow task fails

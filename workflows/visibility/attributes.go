@@ -57,9 +57,6 @@ const (
 // MaxBytes is what an update of all attributes takes at most, as JSON.
 const MaxBytes = 8 << 10
 
-// statePending is the state of a run that no control process has begun.
-const statePending = "pending"
-
 var (
 	workflowKey    = temporal.NewSearchAttributeKeyKeyword(names.WorkflowAttribute)
 	stateKey       = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
@@ -91,12 +88,12 @@ func Types() map[string]enumspb.IndexedValueType {
 
 // Started returns what is known of a run of a workflow that is about to be started.
 func Started(workflow, trigger string, at time.Time) Attributes {
-	return Attributes{Workflow: workflow, State: statePending, Trigger: trigger, Submitted: at.Truncate(time.Microsecond)}
+	return Attributes{Workflow: workflow, State: v1.RunPending, Trigger: trigger, Submitted: at.Truncate(time.Microsecond)}
 }
 
 // StartedBy returns what is known of a run that a task of another one is about to start.
 func StartedBy(parent, workflow string, at time.Time) Attributes {
-	a := Started(workflow, names.TriggerChild, at)
+	a := Started(workflow, v1.TriggerChild, at)
 	a.Parent = parent
 	return a
 }
@@ -108,7 +105,7 @@ func (a *Attributes) AddOrigin(owner, batch string) {
 
 // Reopened returns what is known of a run that is about to be started again.
 func (a Attributes) Reopened() Attributes {
-	a.State, a.Trigger, a.DeadLetters = statePending, names.TriggerRetry, 0
+	a.State, a.Trigger, a.DeadLetters = v1.RunPending, v1.TriggerRetry, 0
 	return a
 }
 

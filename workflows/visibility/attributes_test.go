@@ -10,7 +10,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // SQL stores hold 10 attributes of type Keyword in a namespace, and 3 of each other type; other programs use it, too.
@@ -58,7 +57,7 @@ func TestAttributesSurviveEncoding(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	again := got.Reopened()
-	if again.State != "pending" || again.Trigger != names.TriggerRetry || again.DeadLetters != 0 || again.Parent != "parent-1" || again.Owner != a.Owner || again.Batch != a.Batch || !again.Submitted.Equal(a.Submitted) {
+	if again.State != "pending" || again.Trigger != v1.TriggerRetry || again.DeadLetters != 0 || again.Parent != "parent-1" || again.Owner != a.Owner || again.Batch != a.Batch || !again.Submitted.Equal(a.Submitted) {
 		t.Errorf("started again: %+v", again)
 	}
 }
@@ -71,7 +70,7 @@ func TestAttributesAreBounded(t *testing.T) {
 			Type: "shell", Constraints: &v1.Constraints{NodeLabels: []string{fmt.Sprintf("%03d<%s>", i, strings.Repeat("\"", 100))}},
 		}
 	}
-	a := Started("large", names.TriggerSubmit, time.Now())
+	a := Started("large", v1.TriggerSubmit, time.Now())
 	a.Describe(def)
 	a.AddOrigin(strings.Repeat("<", 5000), strings.Repeat("<", 5000))
 	for i := range 500 {

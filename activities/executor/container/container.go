@@ -82,7 +82,7 @@ func New(o Options) (*Executor, error) {
 }
 
 // Type is "container".
-func (e *Executor) Type() string { return "container" }
+func (e *Executor) Type() string { return v1.TypeContainer }
 
 // Available says whether the engine answers.
 func (e *Executor) Available() error { return e.engine.available() }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Mechanism is a way to tell which processes belong to an attempt.
@@ -111,7 +112,7 @@ func New(o Options) (*Executor, error) {
 }
 
 // Type is "shell".
-func (e *Executor) Type() string { return "shell" }
+func (e *Executor) Type() string { return v1.TypeShell }
 
 // Mechanism is the one that is in use, never Auto.
 func (e *Executor) Mechanism() Mechanism { return e.trees.mechanism() }

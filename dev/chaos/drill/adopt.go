@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // adopt kills a worker with running containers and starts it again: soon, when they go on
@@ -117,7 +119,7 @@ func (y *Yard) adoptLate() error {
 	// Until the server knows that they have started, it does not count as an attempt.
 	err = y.eventually("the tasks run", func() (bool, error) {
 		r, err := y.get(id)
-		return err == nil && r.Tasks["t0"].State == "running" && r.Tasks["t1"].State == "running", err
+		return err == nil && r.Tasks["t0"].State == v1.TaskRunning && r.Tasks["t1"].State == v1.TaskRunning, err
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package drill
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // killRetry retries a run that has failed, and kills the gateway just then: at
@@ -29,7 +31,7 @@ func killRetry(y *Yard) error {
 		if err != nil {
 			return err
 		}
-		if r.State != "failed" || r.Tasks["last"].State != "skipped" {
+		if r.State != v1.RunFailed || r.Tasks["last"].State != v1.TaskSkipped {
 			return fmt.Errorf("run %s is %s, and its last task %s", id, r.State, r.Tasks["last"].State)
 		}
 		if err := ask(id); err != nil {

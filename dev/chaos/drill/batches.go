@@ -3,6 +3,8 @@ package drill
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // killBatch kills a worker in the middle of batches: first when it is known for
@@ -58,7 +60,7 @@ func (y *Yard) killHalfway() error {
 	err = y.eventually("half of each batch has ended, and the run knows", func() (bool, error) {
 		known, err := y.instances(id, "each")
 		for i := half; i < batches*size; i += size {
-			if err != nil || known[instance("each", i)].State != "running" {
+			if err != nil || known[instance("each", i)].State != v1.TaskRunning {
 				return false, err
 			}
 		}

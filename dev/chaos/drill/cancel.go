@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // races is how many runs are cancelled while their tasks complete.
@@ -27,7 +29,7 @@ func cancelRace(y *Yard) error {
 	for _, outcome := range outcomes {
 		counts[outcome]++
 	}
-	y.report("cancel against completion: %d completed, %d cancelled", counts["completed"], counts["cancelled"])
+	y.report("cancel against completion: %d completed, %d cancelled", counts[v1.RunCompleted], counts[v1.RunCancelled])
 	return errors.Join(errs...)
 }
 
@@ -54,13 +56,13 @@ func (y *Yard) race(i int) (outcome string, err error) {
 		return "", err
 	}
 	switch {
-	case r.State != "completed" && r.State != "cancelled":
+	case r.State != v1.RunCompleted && r.State != v1.RunCancelled:
 		err = fmt.Errorf("run %s is %s: %s", id, r.State, r.Error)
-	case r.State == "completed" && r.Tasks["t0"].State != r.State:
+	case r.State == v1.RunCompleted && r.Tasks["t0"].State != r.State:
 		err = fmt.Errorf("run %s is %s and its task %s", id, r.State, r.Tasks["t0"].State)
-	case (r.State == "completed") != (watched.code == 0):
+	case (r.State == v1.RunCompleted) != (watched.code == 0):
 		err = fmt.Errorf("run %s is %s and watch exits with %d", id, r.State, watched.code)
-	case r.State == "cancelled" && cancelled.code != 0:
+	case r.State == v1.RunCancelled && cancelled.code != 0:
 		err = fmt.Errorf("run %s was cancelled and cancel exits with %d: %s", id, cancelled.code, cancelled.stderr)
 	}
 	v, judgeErr := y.judge(r)

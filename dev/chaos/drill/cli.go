@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // answer is what a command printed, and its exit code.
@@ -93,15 +95,6 @@ type runTask struct {
 	Held     bool   `json:"held"`
 }
 
-// ended tells whether a run, or a task, is over.
-func ended(state string) bool {
-	switch state {
-	case "pending", "pending_approval", "queued", "assigned", "running", "paused":
-		return false
-	}
-	return true
-}
-
 // submit starts a run and returns its id.
 func (y *Yard) submit(d definition) (string, error) {
 	text, err := json.Marshal(d)
@@ -169,11 +162,11 @@ func instance(task string, number int) string { return fmt.Sprintf("%s[%d]", tas
 func (y *Yard) awaitEnd(id string) (r *run, err error) {
 	err = y.eventually("run "+id+" ends", func() (bool, error) {
 		r, err = y.get(id)
-		return err == nil && ended(r.State), err
+		return err == nil && v1.IsRunTerminal(r.State), err
 	})
 	if err != nil && r != nil {
 		for name, task := range r.Tasks {
-			if !ended(task.State) {
+			if !v1.IsTaskTerminal(task.State) {
 				err = fmt.Errorf("%w; task %s is %s on %q, attempt %d: %s", err, name, task.State, task.Node, task.Attempt, task.Error)
 			}
 		}

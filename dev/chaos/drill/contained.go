@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // containerScript is what a container task of a drill runs. It writes marks to a file of
@@ -154,7 +156,7 @@ func (y *Yard) containedFinished(id string) (r *run, repeated int, err error) {
 		return r, 0, err
 	}
 	var errs []error
-	if r.State != "completed" {
+	if r.State != v1.RunCompleted {
 		errs = append(errs, fmt.Errorf("run %s is %s: %s", id, r.State, r.Error))
 	}
 	for name, task := range r.Tasks {
@@ -193,7 +195,7 @@ func (y *Yard) containedFinished(id string) (r *run, repeated int, err error) {
 // that did its work, once: as its result, and in the log. What a container prints while
 // its engine is dead is lost with its end, which comes from the engine.
 func (y *Yard) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
-	if task.State != "completed" {
+	if task.State != v1.TaskCompleted {
 		return nil
 	}
 	log, err := y.must("runs", "logs", id, name, "--stdout")

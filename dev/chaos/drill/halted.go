@@ -3,6 +3,8 @@ package drill
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // retryHalted retries a run that has halted while most of the instances of its fan-outs had not started, one of which
@@ -33,13 +35,13 @@ func retryHalted(y *Yard) error {
 			return err
 		}
 		for _, i := range found {
-			if i.State == "skipped" {
+			if i.State == v1.TaskSkipped {
 				never++
 			}
 		}
 	}
 	y.report("%d instances never started", never)
-	if r.State != "failed" || never == 0 {
+	if r.State != v1.RunFailed || never == 0 {
 		return fmt.Errorf("run %s is %s, and %d of its instances never started", id, r.State, never)
 	}
 	if _, err := y.must("runs", "retry", id); err != nil {

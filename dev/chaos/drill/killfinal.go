@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // killFinal kills tasks whose node cannot be reached: it is cut off, and the control process dies when it has noted the
@@ -64,7 +66,7 @@ func killFinal(y *Yard) error {
 			return err
 		}
 		last := executions[len(executions)-1]
-		if t := r.Tasks[task]; t.State != "killed" || last.start.After(killed[task]) {
+		if t := r.Tasks[task]; t.State != v1.TaskKilled || last.start.After(killed[task]) {
 			return fmt.Errorf("task %s of %s is %s; its last execution started %s after it was killed", task, id, t.State, last.start.Sub(killed[task]))
 		}
 	}
@@ -84,7 +86,7 @@ func (y *Yard) killTask(id, task string) error {
 		return nil
 	}
 	r, getErr := y.get(id)
-	if getErr == nil && r.Tasks[task].State == "killed" {
+	if getErr == nil && r.Tasks[task].State == v1.TaskKilled {
 		return nil
 	}
 	return errors.Join(err, getErr)

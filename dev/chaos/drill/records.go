@@ -3,6 +3,8 @@ package drill
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // lostCompletion cuts a worker off from Temporal while its task ends, so that
@@ -76,7 +78,7 @@ func oldClaim(y *Yard) error {
 	if err := y.awaitNodes("a"); err != nil { // it has been heard
 		return err
 	}
-	if r, err := y.get(id); err != nil || ended(r.State) {
+	if r, err := y.get(id); err != nil || v1.IsRunTerminal(r.State) {
 		return errors.Join(err, fmt.Errorf("the run has ended although its tasks run"))
 	}
 	y.link("a", "gateway").Restore()
@@ -94,7 +96,7 @@ func oldClaim(y *Yard) error {
 		}
 		// The record of a, which is older, may have arrived before b could write one.
 		t, by := r.Tasks[task], executions[len(executions)-1]
-		if t.State != "completed" || len(executions) != 2 || t.Node != "a" && t.Node != by.node {
+		if t.State != v1.TaskCompleted || len(executions) != 2 || t.Node != "a" && t.Node != by.node {
 			return fmt.Errorf("task %s is %s on %q after %d executions", task, t.State, t.Node, len(executions))
 		}
 	}

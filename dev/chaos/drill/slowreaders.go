@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -37,7 +39,7 @@ func slowReaders(y *Yard) error {
 	}
 	if err := y.eventually("the log is written", func() (bool, error) {
 		r, err := y.get(id)
-		return err == nil && ended(r.Tasks["t0"].State), err
+		return err == nil && v1.IsTaskTerminal(r.Tasks["t0"].State), err
 	}); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Soak runs random runs under random faults and counts what is lost, doubled or stuck.
@@ -89,7 +91,7 @@ func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
 	}
 	r, err := y.awaitEnd(id)
 	retries := 0
-	for ; err == nil && r.State == "failed" && retries < soakRetries; retries++ {
+	for ; err == nil && r.State == v1.RunFailed && retries < soakRetries; retries++ {
 		if err := y.retry(r); err != nil {
 			return outcome{broken: err}
 		}
@@ -102,7 +104,7 @@ func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
 	if err != nil {
 		return outcome{broken: err}
 	}
-	if r.State != "completed" {
+	if r.State != v1.RunCompleted {
 		v.lost = append(v.lost, fmt.Errorf("run %s is %s: %s", id, r.State, r.Error))
 	}
 	if len(r.Tasks) != len(d.Tasks) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // storeAway takes the folder of the store away.
@@ -129,7 +131,7 @@ func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 			}
 		}
 	}
-	if r, err := y.awaitEnd(runs.failed); err != nil || r.State != "failed" {
+	if r, err := y.awaitEnd(runs.failed); err != nil || r.State != v1.RunFailed {
 		return nil, errors.Join(err, fmt.Errorf("run %s has not failed", runs.failed))
 	}
 	return &runs, y.eventually("the child runs, and what the condition and the fan-out read is there", func() (bool, error) {
@@ -147,7 +149,7 @@ func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
 		}
 		runs.child = r.Tasks["child"].ChildRun
 		n, err := y.started(runs.child, []string{"work"}, "")
-		return n == 1 && read.Tasks["t0"].State == "completed" && over.Tasks["items"].State == "completed", err
+		return n == 1 && read.Tasks["t0"].State == v1.TaskCompleted && over.Tasks["items"].State == v1.TaskCompleted, err
 	})
 }
 
@@ -163,7 +165,7 @@ func (y *Yard) awaitProblems(ids ...string) error {
 	err := y.eventually("runs say that they wait for the store", func() (bool, error) {
 		for _, id := range ids {
 			r, err := y.get(id)
-			if err != nil || ended(r.State) {
+			if err != nil || v1.IsRunTerminal(r.State) {
 				return false, errors.Join(err, fmt.Errorf("run %s is %s in the outage", id, r.State))
 			}
 			if !strings.HasPrefix(r.Problem, "waits to ") {

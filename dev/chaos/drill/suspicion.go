@@ -3,6 +3,8 @@ package drill
 import (
 	"fmt"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // neverStarts freezes a worker that has taken a task and not started it: the
@@ -33,7 +35,7 @@ func neverStarts(y *Yard) error {
 			return false, err
 		}
 		child := r.Tasks["child"]
-		return child.Node == "a" && (child.State == "assigned" || child.State == "running"), nil
+		return child.Node == "a" && v1.IsTaskDispatched(child.State), nil
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // verdict is what the marks of a run and its status say together.
@@ -69,7 +71,7 @@ func (y *Yard) judgeInstances(v *verdict, r *run, name string) error {
 		case !there:
 			v.lost = append(v.lost, fmt.Errorf("instance %s of %s is not listed", instance(name, i), r.ID))
 			continue
-		case task.State == "completed" && one.State != "completed":
+		case task.State == v1.TaskCompleted && one.State != v1.TaskCompleted:
 			v.lost = append(v.lost, fmt.Errorf("instance %s of %s is %s in a task that is completed", instance(name, i), r.ID, one.State))
 		}
 		if err := y.judgeTask(v, r, instance(name, i), one); err != nil {
@@ -88,7 +90,7 @@ func (y *Yard) judgeChild(v *verdict, name string, task runTask) error {
 	if err != nil {
 		return err
 	}
-	if ended(task.State) && (task.State == "completed") != (child.State == "completed") {
+	if v1.IsTaskTerminal(task.State) && (task.State == v1.TaskCompleted) != (child.State == v1.RunCompleted) {
 		v.lost = append(v.lost, fmt.Errorf("%s is %s and its run %s is %s", name, task.State, child.ID, child.State))
 	}
 	return y.judgeRun(v, child)
@@ -117,7 +119,7 @@ func (v *verdict) judge(name string, task runTask, executions []execution, diedW
 		ends := kept
 		v.doubled = append(v.doubled, fmt.Errorf("%s was done %d times, by claims %d (%s) and %d (%s)", name, len(ends), ends[0].claim, ends[0].node, ends[1].claim, ends[1].node))
 	}
-	if task.State != "completed" {
+	if task.State != v1.TaskCompleted {
 		return
 	}
 	// What the last of them printed is its claim and node.
@@ -134,7 +136,7 @@ func (y *Yard) finished(id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.State != "completed" {
+	if r.State != v1.RunCompleted {
 		err = fmt.Errorf("run %s is %s: %s", id, r.State, r.Error)
 	}
 	v, judgeErr := y.judge(r)

@@ -3,6 +3,8 @@ package drill
 import (
 	"errors"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // killWaiting kills everything while runs wait for people: one for an approval,
@@ -108,7 +110,7 @@ func (y *Yard) awaitWaiting(ids []string) error {
 			if after.Held {
 				is += " held"
 			}
-			if seen = append(seen, is); is != want || r.Tasks["before"].State != "completed" {
+			if seen = append(seen, is); is != want || r.Tasks["before"].State != v1.TaskCompleted {
 				return false, nil
 			}
 		}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 //go:embed task.sh
@@ -142,7 +144,7 @@ func (y *Yard) awaitNodes(names ...string) error {
 			if p := y.process(name); p.hasEnded() {
 				return false, fmt.Errorf("worker %s has ended with exit code %d: %s", name, p.cmd.ProcessState.ExitCode(), p.lastWords())
 			}
-			if states[name] != "active" {
+			if states[name] != v1.NodeActive {
 				return false, nil
 			}
 		}

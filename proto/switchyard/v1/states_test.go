@@ -1,0 +1,80 @@
+package switchyardv1
+
+import (
+	"slices"
+	"testing"
+
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// allowedWords returns the words that a field of a message accepts, without the empty one.
+func allowedWords(t *testing.T, m proto.Message, field string) []string {
+	t.Helper()
+	d := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
+	if d == nil {
+		t.Fatalf("%T has no field %s", m, field)
+	}
+	rules, _ := proto.GetExtension(d.Options(), validate.E_Field).(*validate.FieldRules)
+	return slices.DeleteFunc(slices.Clone(rules.GetString().GetIn()), func(word string) bool { return word == "" })
+}
+
+func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
+	for _, c := range []struct {
+		message proto.Message
+		field   string
+		words   []string
+	}{
+		{&Run{}, "state", RunStates()},
+		{&ListRunsRequest{}, "state", RunStates()},
+		{&ListRunsRequest{}, "trigger", Triggers()},
+		{&Task{}, "state", TaskStates()},
+		{&Event{}, "event", EventWords()},
+		{&ListRunEventsRequest{}, "event", EventWords()},
+		{&Node{}, "state", NodeStates()},
+		{&ListNodesRequest{}, "state", NodeStates()},
+		{&TaskDefinition{}, "type", TaskTypes()},
+		{&TaskDefaults{}, "type", TaskTypes()},
+	} {
+		if allowed := allowedWords(t, c.message, c.field); !slices.Equal(allowed, c.words) {
+			t.Errorf("%T.%s accepts %v; the list has %v", c.message, c.field, allowed, c.words)
+		}
+	}
+}
+
+func TestTerminalTaskStateIsSuccessFailureOrNeutral(t *testing.T) {
+	for _, state := range append(TaskStates(), "", AttemptMoved, "unknown") {
+		kinds := 0
+		for _, is := range []bool{IsTaskSuccess(state), IsTaskFailure(state), isTaskNeutral(state)} {
+			if is {
+				kinds++
+			}
+		}
+		terminal := slices.Contains(TaskEndStates(), state)
+		if want := map[bool]int{true: 1}[terminal]; kinds != want {
+			t.Errorf("state %q is of %d kinds of ends, want %d", state, kinds, want)
+		}
+		if IsTaskTerminal(state) != terminal {
+			t.Errorf("IsTaskTerminal(%q) = %v", state, !terminal)
+		}
+		if IsRetryableEnd(state) != slices.Contains(RetryableEndStates(), state) || IsRetryableEnd(state) && !IsTaskFailure(state) {
+			t.Errorf("IsRetryableEnd(%q) = %v", state, IsRetryableEnd(state))
+		}
+		if terminal && (IsTaskWaiting(state) || IsTaskDispatched(state)) {
+			t.Errorf("state %q is open and terminal", state)
+		}
+	}
+}
+
+func TestOpenRunStates(t *testing.T) {
+	var open []string
+	for _, state := range RunStates() {
+		if !IsRunTerminal(state) {
+			open = append(open, state)
+		}
+	}
+	if want := []string{RunPending, RunPendingApproval, RunRunning, RunPaused}; !slices.Equal(open, want) {
+		t.Errorf("open states of a run: %v, want %v", open, want)
+	}
+}
