@@ -183,7 +183,16 @@ func (r *reader) runningIn(ctx context.Context, workflow string) (map[string]run
 	return running, nil
 }
 
+// queryInstances asks a workflow for instances. A workflow that does not answer in time is asked again until patience is
+// over.
 func (r *reader) queryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-	answer := &v1.InstancesResponse{}
-	return answer, r.query(ctx, workflow, names.InstancesQuery, req, answer)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		answer := &v1.InstancesResponse{}
+		err := r.query(ctx, workflow, names.InstancesQuery, req, answer)
+		if err == nil || codeOf(err) != connect.CodeDeadlineExceeded || ctx.Err() != nil {
+			return answer, err
+		}
+	}
 }

@@ -9,15 +9,17 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
-// faultyClient fails the first queries.
+// faultyClient fails the first queries, and then answers them.
 type faultyClient struct {
 	client.Client
 	faults []error
+	answer proto.Message
 	asked  int
 }
 
@@ -26,7 +28,7 @@ func (c *faultyClient) QueryWorkflow(context.Context, string, string, string, ..
 	if c.asked <= len(c.faults) {
 		return nil, c.faults[c.asked-1]
 	}
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(&v1.EventsResponse{Parts: 7})
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(c.answer)
 	return client.NewValue(payloads), err
 }
 
@@ -52,7 +54,7 @@ func TestQueryIsSentAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &faultyClient{faults: test.faults}
+			c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Parts: 7}}
 			var answer v1.EventsResponse
 			err := (&reader{client: c}).query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
 			if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetParts() != 7 {
@@ -71,5 +73,14 @@ func TestQueryWithoutWorker(t *testing.T) {
 	err := (&reader{client: c}).query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
 	if codeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
 		t.Errorf("%v: %v", codeOf(err), err)
+	}
+}
+
+// Instances are asked for again when a busy machine does not answer in time.
+func TestInstancesOfASlowWorkflow(t *testing.T) {
+	t.Parallel()
+	c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
+	if _, err := (&reader{client: c}).queryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {
+		t.Errorf("asked %d times: %v", c.asked, err)
 	}
 }
