@@ -30,7 +30,7 @@ var (
 
 func TestMain(m *testing.M) {
 	// Most tests wait for Temporal.
-	testneeds.Parallel(8)
+	testneeds.Parallel(4)
 	os.Exit(runTests(m))
 }
 

@@ -317,10 +317,7 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 // awaits reports whether an activity of a type is pending.
 func (h *handle) awaits(activity string) bool {
 	h.t.Helper()
-	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	d := describe(h.t, h.conn, h.id, "")
 	return slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
 		return a.GetActivityType().GetName() == activity
 	})
@@ -354,10 +351,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 // spawned tells whether the server has heard from an attempt that its process runs.
 func (h *handle) spawned() bool {
 	h.t.Helper()
-	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	d := describe(h.t, h.conn, h.id, "")
 	for _, a := range d.GetPendingActivities() {
 		var p v1.ExecuteProgress
 		if a.GetHeartbeatDetails() != nil && NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil && p.GetSpawned() {

@@ -69,10 +69,7 @@ func TestCancel(t *testing.T) {
 			if took := time.Since(asked); took > soon {
 				t.Errorf("took %v", took)
 			}
-			d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := describe(c.t, c.conn, h.id, "")
 			if s := d.GetWorkflowExecutionInfo().GetStatus().String(); s != "Canceled" || run.GetReason() != "cancelled" {
 				t.Errorf("Temporal shows %s, the reason is %q", s, run.GetReason())
 			}

@@ -119,10 +119,7 @@ func (h *handle) closed() bool {
 // open tells whether the run has not ended.
 func (h *handle) open() bool {
 	h.t.Helper()
-	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	d := describe(h.t, h.conn, h.id, "")
 	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
@@ -147,6 +144,26 @@ func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
 	return &res
 }
 
+// isLate reports whether a call has failed because the machine is too busy to answer in time.
+func isLate(err error) bool {
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return late || errors.Is(err, context.DeadlineExceeded)
+}
+
+// describe returns what Temporal shows of a workflow, and waits for that on a slow machine.
+func describe(t *testing.T, conn client.Client, id, execution string) (d *workflowservice.DescribeWorkflowExecutionResponse) {
+	t.Helper()
+	eventually(t, "Temporal describes "+id, func() bool {
+		var err error
+		d, err = conn.DescribeWorkflowExecution(t.Context(), id, execution)
+		if err != nil && !isLate(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return d
+}
+
 // query asks an open workflow, and waits for its answer on a slow machine.
 func (h *handle) query(id, name string, req, res any) {
 	h.t.Helper()
@@ -154,8 +171,7 @@ func (h *handle) query(id, name string, req, res any) {
 	eventually(h.t, "workflow "+id+" answers "+name, func() bool {
 		var err error
 		value, err = h.conn.QueryWorkflow(h.t.Context(), id, "", name, req)
-		_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-		if err != nil && !late && !overtaken(err) {
+		if err != nil && !isLate(err) && !overtaken(err) {
 			h.t.Fatal(err)
 		}
 		return err == nil

@@ -161,10 +161,7 @@ func (h *holders) order() (ids []string) {
 func (h *holders) closedLock(lock string) {
 	h.t.Helper()
 	eventually(h.t, "the lock ends", func() bool {
-		d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), names.LockWorkflowID(lock), "")
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		d := describe(h.t, h.conn, names.LockWorkflowID(lock), "")
 		status := d.GetWorkflowExecutionInfo().GetStatus()
 		if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 			h.t.Fatalf("the lock is %s", status)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	// Otherwise the SDK reads and hashes the test's whole binary first.
 	worker.SetBinaryChecksum("test")
 	// Most tests wait: for heartbeats, leases and back-offs.
-	testneeds.Parallel(8)
+	testneeds.Parallel(4)
 	goleak.VerifyTestMain(stopping{m})
 }
 

@@ -324,9 +324,6 @@ func TestChildRunsAcrossContinueAsNew(t *testing.T) {
 
 func (h *handle) described() *workflowservice.DescribeWorkflowExecutionResponse {
 	h.t.Helper()
-	d, err := h.conn.DescribeWorkflowExecution(h.t.Context(), h.id, "")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	d := describe(h.t, h.conn, h.id, "")
 	return d
 }

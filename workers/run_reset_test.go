@@ -62,10 +62,7 @@ func (h *handle) startedChildren() int {
 // isOpen reports whether an execution is open.
 func (c *crew) isOpen(execution *commonpb.WorkflowExecution) bool {
 	c.t.Helper()
-	d, err := c.conn.DescribeWorkflowExecution(c.t.Context(), execution.GetWorkflowId(), execution.GetRunId())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	d := describe(c.t, c.conn, execution.GetWorkflowId(), execution.GetRunId())
 	return d.GetWorkflowExecutionInfo().GetCloseTime() == nil
 }
 
@@ -185,10 +182,7 @@ func (c *crew) awaitParentCheck(children []*commonpb.WorkflowExecution) {
 	c.t.Helper()
 	for _, child := range children {
 		eventually(c.t, "the child awaits its parent", func() bool {
-			d, err := c.conn.DescribeWorkflowExecution(c.t.Context(), child.GetWorkflowId(), child.GetRunId())
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			d := describe(c.t, c.conn, child.GetWorkflowId(), child.GetRunId())
 			for _, a := range d.GetPendingActivities() {
 				// It beats every 4 s, after it has looked several times.
 				if a.GetActivityType().GetName() == names.AwaitRunsActivity && a.GetLastHeartbeatTime() != nil {

@@ -105,10 +105,7 @@ func TestFailedRunNamesTheTask(t *testing.T) {
 		test: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}, deploy: {type: shell, spec: {command: x}, dependsOn: [test]}}}`))
 	run := h.wait()
 	want(t, run, "failed", map[string]string{"test": "failed exit_code", "deploy": "skipped upstream"})
-	d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := describe(c.t, c.conn, h.id, "")
 	events := h.history("")
 	message := events[len(events)-1].GetWorkflowExecutionFailedEventAttributes().GetFailure().GetMessage()
 	const want = `task "test" failed: exit code 1 (attempt 0 on `

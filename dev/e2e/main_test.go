@@ -26,7 +26,7 @@ var binary, repository string
 func TestMain(m *testing.M) {
 	drill.ServeIfAsked()
 	// Most tests wait for what they have started. Each has about 200 MiB of processes.
-	testneeds.Parallel(6)
+	testneeds.Parallel(4)
 	os.Exit(build(m))
 }
 

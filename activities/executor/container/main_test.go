@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
 		beWorker()
 	}
-	testneeds.Parallel(6)
+	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
