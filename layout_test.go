@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,19 @@ var arrows = []struct {
 	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
+	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
+	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},
+	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/definition"}},
+	{"gateway/edge", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/httpguard"}},
+	{"gateway/runindex", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
+	{"gateway/runevents", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store", "switchyard/workflows/names"}},
+	{"gateway/runlogs", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/activities/logs", "switchyard/activities/store", "switchyard/workflows/names"}},
+	{"cli/exit", []string{"switchyard/"}, nil},
+	{"cli/config", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
+	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
+	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/workflows/definition", "switchyard/workflows/names"}},
+	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui"}},
+	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 
@@ -63,7 +77,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// covers says whether a path is one of the prefixes or below it.
+// covers reports whether a path is one of the prefixes or below it.
 func covers(prefixes []string, path string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
@@ -134,4 +148,97 @@ func packages(t *testing.T) map[string][]string {
 		found[fields[0]] = fields[1:]
 	}
 	return found
+}
+
+// TestDocumentsNameWhatIsThere holds that each path in the documents for contributors exists, and that
+// ARCHITECTURE.md names every folder with Go code that is not a detail of another one.
+func TestDocumentsNameWhatIsThere(t *testing.T) {
+	path := regexp.MustCompile("`((?:activities|cli|dev|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
+	named := map[string]bool{}
+	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range path.FindAllStringSubmatch(string(text), -1) {
+			named[found[1]] = true
+			if _, err := os.Stat(found[1]); err != nil {
+				t.Errorf("%s: %v", document, err)
+			}
+		}
+	}
+	for pkg := range packages(t) {
+		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
+		inside := false
+		for at := dir; at != "."; at = filepath.Dir(at) {
+			// A part of an executor, of the client or of what tests use is described where that is.
+			inside = inside || named[at] && (at == dir || strings.Count(at, "/") > 0 || at == "gateway" || at == "cli")
+		}
+		if !inside && dir != "" && !strings.HasPrefix(dir, "proto") {
+			t.Errorf("ARCHITECTURE.md does not name %s", dir)
+		}
+	}
+}
+
+// TestExportedNamesHaveComments holds that each exported name of a package has a comment, its own or that of its group.
+func TestExportedNamesHaveComments(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil || ast.IsGenerated(file) {
+			return err
+		}
+		for _, decl := range file.Decls {
+			for _, name := range uncommented(decl) {
+				t.Errorf("%s: %s has no comment", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// uncommented returns the exported names of a declaration that have no comment. Methods of unexported types are none.
+func uncommented(decl ast.Decl) (names []string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Doc == nil && d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type))) {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if d.Doc == nil && s.Doc == nil && s.Name.IsExported() {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					if d.Doc == nil && s.Doc == nil && s.Comment == nil && name.IsExported() {
+						names = append(names, name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver returns the name of the type of a receiver.
+func receiver(expr ast.Expr) string {
+	switch e := expr.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
 }

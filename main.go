@@ -6,11 +6,12 @@ import (
 
 	"switchyard/activities/executor/shell"
 	"switchyard/cli"
+	"switchyard/cli/stack"
 )
 
 func main() {
 	// The shell executor starts this program again, as its watchdog and to build sandboxes, and the worker as the guard of its containers.
 	shell.ServeIfAsked()
-	cli.GuardIfAsked()
+	stack.ServeGuardIfAsked()
 	os.Exit(cli.Main(os.Args[1:]...))
 }

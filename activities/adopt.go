@@ -123,7 +123,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	return end
 }
 
-// recovering tells whether an executor has not yet said what is left of earlier attempts.
+// recovering reports whether an executor has not yet said what is left of earlier attempts.
 func (n *Node) recovering(taskType string) bool {
 	r := n.recovery.Load()
 	if r == nil || r.finds[taskType] == nil {
@@ -182,12 +182,12 @@ func (r *recovery) look(taskType string, f *finds, answered func()) {
 	}
 }
 
-// expects tells whether an earlier worker has left attempts of a type.
+// expects reports whether an earlier worker has left attempts of a type.
 func (r *recovery) expects(taskType string) bool {
 	return slices.ContainsFunc(r.left, func(l *legacy) bool { return l.req.GetType() == taskType })
 }
 
-// knows tells whether an attempt has a keepsake.
+// knows reports whether an attempt has a keepsake.
 func (r *recovery) knows(id string) bool {
 	return slices.ContainsFunc(r.left, func(l *legacy) bool { return l.kept.ID == id })
 }

@@ -176,7 +176,7 @@ func (a *attempt) prepares() {
 	a.startBy.Store(int64(executor.Now().Add(prepareSilence)))
 }
 
-// waiting tells whether no process has started yet.
+// waiting reports whether no process has started yet.
 func (a *attempt) waiting() bool { return !a.progress.Load().GetSpawned() }
 
 // confirm asks the server, with a heartbeat that it acknowledges, whether it still wants the

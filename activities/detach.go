@@ -81,7 +81,7 @@ func (a *attempt) detach(lease time.Duration) bool {
 	return true
 }
 
-// isOver tells whether the attempt has its answer.
+// isOver reports whether the attempt has its answer.
 func (a *attempt) isOver() bool {
 	select {
 	case <-a.done:

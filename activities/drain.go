@@ -51,7 +51,9 @@ func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-stopping:
-			return given("Stopping", "the worker stops", nil)
+			return temporal.NewApplicationErrorWithOptions("the worker stops", "Stopping", temporal.ApplicationErrorOptions{
+				Category: temporal.ApplicationErrorCategoryBenign, Cause: nil,
+			})
 		case <-beat.C:
 			if err := s.wanted(ctx, info.TaskToken); err != nil {
 				return err

@@ -120,7 +120,7 @@ func (p *Presence) Registered() {
 	p.heard = time.Now()
 }
 
-// Lost tells whether the node must register again, given how long it may be
+// Lost reports whether the node must register again, given how long it may be
 // silent: the server knows its Heartbeat no more, or never started one.
 func (p *Presence) Lost(offlineAfter time.Duration) bool {
 	p.mu.Lock()
@@ -129,7 +129,7 @@ func (p *Presence) Lost(offlineAfter time.Duration) bool {
 	return p.beating == 0 && time.Since(p.heard) > offlineAfter/snapshotShare
 }
 
-// Left tells whether the server is told that the node leaves, by the end of a Heartbeat.
+// Left reports whether the server is told that the node leaves, by the end of a Heartbeat.
 func (p *Presence) Left() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -91,7 +91,7 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 	return res, err
 }
 
-// gone tells whether a holder is closed, or another one has its id now.
+// gone reports whether a holder is closed, or another one has its id now.
 func (l *Locks) gone(ctx context.Context, a *v1.AcquireRequest) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()

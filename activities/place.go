@@ -61,7 +61,7 @@ type waiter struct {
 type PlacementOptions struct {
 	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
 	SweepInterval time.Duration
-	// Valid tells whether this is still the placement queue of the fleet; nil: always.
+	// Valid reports whether this is still the placement queue of the fleet; nil: always.
 	Valid  func() bool
 	Logger *slog.Logger
 }
@@ -164,7 +164,7 @@ func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRe
 	}
 }
 
-// wanted beats for an activity that waits and says whether anybody wants its answer still.
+// wanted beats for an activity that waits and reports whether anybody wants its answer still.
 func wanted(ctx context.Context, c client.Client, token []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
@@ -207,7 +207,7 @@ func (p *Placement) SetNodes(nodes []placement.Node) {
 	p.pass()
 }
 
-// ExpectNodes says whether nodes are about to register: while they are, nothing is
+// ExpectNodes reports whether nodes are about to register: while they are, nothing is
 // given up because no node could ever take it.
 func (p *Placement) ExpectNodes(are bool) {
 	p.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -94,7 +95,7 @@ func TestRunsCancel(t *testing.T) {
 	if !f.cancelled[1].GetForce() {
 		t.Errorf("asked for %v", f.cancelled[1])
 	}
-	if got := run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url); got.code != exitUsage || !strings.Contains(got.stderr, "runs kill night build") {
+	if got := run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "runs kill night build") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -146,79 +147,79 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"unknown command", []string{"rnu"}, exitUsage, "did you mean run"},
-		{"unknown subcommand", []string{"runs", "lits"}, exitUsage, `no command "runs lits"`},
-		{"unknown flag", []string{"run", "--frob"}, exitUsage, "see `switchyard run --help`"},
-		{"missing argument", []string{"run"}, exitUsage, "FILE is missing"},
-		{"one argument too many", []string{"runs", "get", "a", "b", "c"}, exitUsage, `"c" is one argument too many`},
-		{"a command one level up", []string{"logs", "last"}, exitUsage, "did you mean runs logs?"},
-		{"empty argument", []string{"runs", "get", ""}, exitUsage, "RUN must not be empty"},
-		{"task and definition", []string{"runs", "get", "r", "t", "--definition"}, exitUsage, "not both"},
-		{"logs without an end as a document", []string{"runs", "logs", "r", "-f", "-o", "json"}, exitUsage, "jsonl"},
-		{"raw JSON", []string{"runs", "logs", "r", "--raw", "-o", "json"}, exitUsage, "--raw"},
-		{"since", []string{"runs", "logs", "r", "--since", "yesterday"}, exitUsage, "10m"},
-		{"detached and local", []string{"run", good, "--detach"}, exitUsage, "--gateway"},
-		{"detached with logs", []string{"run", good, "--detach", "--logs", "--gateway", "h:1"}, exitUsage, "runs logs -f"},
-		{"format", []string{"run", good, "-o", "yaml"}, exitUsage, "text, json, jsonl"},
-		{"log level", []string{"dev", "--log-level", "loud"}, exitUsage, "debug, info, warn, error"},
-		{"input", []string{"run", good, "--input", "x"}, exitUsage, "key=value"},
-		{"input twice", []string{"run", good, "--input", "x=1", "--input", "x=2"}, exitUsage, "twice"},
-		{"no nodes", []string{"run", good, "--nodes", "0"}, exitUsage, "1 to 100"},
-		{"too many nodes", []string{"dev", "--nodes", "101"}, exitUsage, "0 to 100"},
-		{"node name", []string{"run", good, "--name", "My Node"}, exitUsage, "my-node"},
-		{"capability", []string{"worker", "--capability", "gpu"}, exitUsage, "key=value"},
-		{"max parallel", []string{"run", good, "--max-parallel", "-1"}, exitUsage, "at least 1"},
-		{"port", []string{"dev", "--port", "70000"}, exitUsage, "0 to 65535"},
-		{"placement time-out", []string{"run", good, "--placement-timeout", "-1s"}, exitUsage, "negative"},
-		{"heartbeat time-out", []string{"submit", good, "--heartbeat-timeout", "10ms"}, exitUsage, "at least 1s"},
-		{"offline after", []string{"worker", "--offline-after", "10ms"}, exitUsage, "at least 1s"},
-		{"drain time-out", []string{"worker", "--drain-timeout", "-1s"}, exitUsage, "negative"},
-		{"drain deadline", []string{"nodes", "drain", "a", "--deadline", "-1s"}, exitUsage, "negative"},
-		{"role", []string{"gateway", "--role", "boss"}, exitUsage, "auto, leader, worker, observer"},
-		{"gaming process", []string{"worker", "--gaming-process", "[a"}, exitUsage, "process"},
-		{"gaming load", []string{"worker", "--gaming-gpu-load", "101"}, exitUsage, "GPU load"},
-		{"node limit", []string{"nodes", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
-		{"event limit", []string{"runs", "events", "r", "--limit", "10001"}, exitUsage, "1 to 10000"},
-		{"event kind", []string{"runs", "events", "--event", "explode"}, exitUsage, "dead_lettered"},
-		{"events since", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exitUsage, "--since \"yesterday\": write how long ago"},
-		{"events until", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--until", "tomorrow"}, exitUsage, "--until \"tomorrow\": write how long ago"},
-		{"events of no time", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "5m", "--until", "10m"}, exitUsage, "--until 10m is not later than --since 5m"},
-		{"after an event of no run", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--after", "0-1"}, exitUsage, "--after 0-1: an event belongs to one run"},
-		{"dead letter limit", []string{"dlq", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
-		{"limit", []string{"runs", "list", "--limit", "0"}, exitUsage, "1 to 1000"},
-		{"since", []string{"runs", "list", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exitUsage, "such as 10m"},
-		{"trigger", []string{"runs", "list", "--trigger", "magic"}, exitUsage, "schedule"},
-		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exitUsage, "--nodes is for a run in this process"},
-		{"instance limit", []string{"runs", "instances", "r", "t", "--limit", "0"}, exitUsage, "1 to 10000"},
-		{"no file", []string{"submit"}, exitUsage, "--workflow NAME"},
-		{"file and workflow", []string{"submit", good, "--workflow", "w"}, exitUsage, "not both"},
-		{"dry run with a key", []string{"submit", good, "--dry-run", "--idempotency-key", "k"}, exitUsage, "--dry-run starts nothing"},
-		{"dry run, watched", []string{"submit", good, "--dry-run", "--watch"}, exitUsage, "--dry-run starts nothing"},
-		{"no such input file", []string{"submit", good, "--input-file", "/nowhere.yaml"}, exitUsage, "no such file"},
-		{"two things from stdin", []string{"run", "-", "--input-file", "-"}, exitUsage, "standard input"},
-		{"no run to draw", []string{"runs", "graph"}, exitUsage, "--file FILE"},
-		{"run and file", []string{"runs", "graph", "r", "--file", good}, exitUsage, "not both"},
-		{"chart width", []string{"runs", "timeline", "r", "--width", "5"}, exitUsage, "80 to 1000"},
-		{"chart limit", []string{"runs", "timeline", "r", "--limit", "-1"}, exitUsage, "negative"},
-		{"hold what", []string{"runs", "hold", "r"}, exitUsage, "RUN TASK is missing"},
-		{"workflow without a name", []string{"workflows", "get"}, exitUsage, "NAME is missing"},
-		{"both streams", []string{"runs", "logs", "r", "--stdout", "--stderr"}, exitUsage, "stderr"},
-		{"gateway URL", []string{"runs", "list", "--gateway", "ftp://x"}, exitUsage, "no URL of a gateway"},
-		{"no such file", []string{"run", "/nowhere.yaml"}, exitUsage, "no such file"},
-		{"a folder", []string{"run", "."}, exitUsage, "directory"},
-		{"bad definition, run", []string{"run", bad}, exitUsage, bad + ":3:14: "},
-		{"bad definition, submit", []string{"submit", bad}, exitUsage, bad + ":3:14: "},
-		{"bad definition, validate", []string{"validate", good, bad}, exitUsage, "did you mean shell?"},
-		{"nobody there", []string{"runs", "list", "--gateway", "127.0.0.1:1"}, exitSystem, "switchyard dev"},
-		{"store", []string{"run", good, "--store", "nfs://x"}, exitSystem, "unknown scheme"},
-		{"unknown run", []string{"runs", "get", "nope", "--gateway", fake(t).url}, exitUsage, `no run "nope"`},
-		{"it has ended", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodeFailedPrecondition).url}, exitNotDone, "shutting down"},
-		{"not allowed", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodePermissionDenied).url}, exitNotAllowed, "shutting down"},
-		{"not logged in", []string{"submit", good, "--gateway", refuse(connect.CodeUnauthenticated).url}, exitNotAllowed, "shutting down"},
-		{"broken gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeInternal).url}, exitSystem, "shutting down"},
-		{"gateway stopping", []string{"runs", "list", "--gateway", refuse(connect.CodeUnavailable).url}, exitSystem, "shutting down"},
-		{"no gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeUnimplemented).url}, exitSystem, "no gateway of this version"},
-		{"problems that the gateway finds", []string{"submit", good, "--gateway", withProblems.url}, exitUsage, "x.yaml:3:5: unknown field\n  did you mean tasks?\n"},
+		{"unknown command", []string{"rnu"}, exit.CodeUsage, "did you mean run"},
+		{"unknown subcommand", []string{"runs", "lits"}, exit.CodeUsage, `no command "runs lits"`},
+		{"unknown flag", []string{"run", "--frob"}, exit.CodeUsage, "see `switchyard run --help`"},
+		{"missing argument", []string{"run"}, exit.CodeUsage, "FILE is missing"},
+		{"one argument too many", []string{"runs", "get", "a", "b", "c"}, exit.CodeUsage, `"c" is one argument too many`},
+		{"a command one level up", []string{"logs", "last"}, exit.CodeUsage, "did you mean runs logs?"},
+		{"empty argument", []string{"runs", "get", ""}, exit.CodeUsage, "RUN must not be empty"},
+		{"task and definition", []string{"runs", "get", "r", "t", "--definition"}, exit.CodeUsage, "not both"},
+		{"logs without an end as a document", []string{"runs", "logs", "r", "-f", "-o", "json"}, exit.CodeUsage, "jsonl"},
+		{"raw JSON", []string{"runs", "logs", "r", "--raw", "-o", "json"}, exit.CodeUsage, "--raw"},
+		{"since", []string{"runs", "logs", "r", "--since", "yesterday"}, exit.CodeUsage, "10m"},
+		{"detached and local", []string{"run", good, "--detach"}, exit.CodeUsage, "--gateway"},
+		{"detached with logs", []string{"run", good, "--detach", "--logs", "--gateway", "h:1"}, exit.CodeUsage, "runs logs -f"},
+		{"format", []string{"run", good, "-o", "yaml"}, exit.CodeUsage, "text, json, jsonl"},
+		{"log level", []string{"dev", "--log-level", "loud"}, exit.CodeUsage, "debug, info, warn, error"},
+		{"input", []string{"run", good, "--input", "x"}, exit.CodeUsage, "key=value"},
+		{"input twice", []string{"run", good, "--input", "x=1", "--input", "x=2"}, exit.CodeUsage, "twice"},
+		{"no nodes", []string{"run", good, "--nodes", "0"}, exit.CodeUsage, "1 to 100"},
+		{"too many nodes", []string{"dev", "--nodes", "101"}, exit.CodeUsage, "0 to 100"},
+		{"node name", []string{"run", good, "--name", "My Node"}, exit.CodeUsage, "my-node"},
+		{"capability", []string{"worker", "--capability", "gpu"}, exit.CodeUsage, "key=value"},
+		{"max parallel", []string{"run", good, "--max-parallel", "-1"}, exit.CodeUsage, "at least 1"},
+		{"port", []string{"dev", "--port", "70000"}, exit.CodeUsage, "0 to 65535"},
+		{"placement time-out", []string{"run", good, "--placement-timeout", "-1s"}, exit.CodeUsage, "negative"},
+		{"heartbeat time-out", []string{"submit", good, "--heartbeat-timeout", "10ms"}, exit.CodeUsage, "at least 1s"},
+		{"offline after", []string{"worker", "--offline-after", "10ms"}, exit.CodeUsage, "at least 1s"},
+		{"drain time-out", []string{"worker", "--drain-timeout", "-1s"}, exit.CodeUsage, "negative"},
+		{"drain deadline", []string{"nodes", "drain", "a", "--deadline", "-1s"}, exit.CodeUsage, "negative"},
+		{"role", []string{"gateway", "--role", "boss"}, exit.CodeUsage, "auto, leader, worker, observer"},
+		{"gaming process", []string{"worker", "--gaming-process", "[a"}, exit.CodeUsage, "process"},
+		{"gaming load", []string{"worker", "--gaming-gpu-load", "101"}, exit.CodeUsage, "GPU load"},
+		{"node limit", []string{"nodes", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
+		{"event limit", []string{"runs", "events", "r", "--limit", "10001"}, exit.CodeUsage, "1 to 10000"},
+		{"event kind", []string{"runs", "events", "--event", "explode"}, exit.CodeUsage, "dead_lettered"},
+		{"events since", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exit.CodeUsage, "--since \"yesterday\": write how long ago"},
+		{"events until", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--until", "tomorrow"}, exit.CodeUsage, "--until \"tomorrow\": write how long ago"},
+		{"events of no time", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "5m", "--until", "10m"}, exit.CodeUsage, "--until 10m is not later than --since 5m"},
+		{"after an event of no run", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--after", "0-1"}, exit.CodeUsage, "--after 0-1: an event belongs to one run"},
+		{"dead letter limit", []string{"dlq", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
+		{"limit", []string{"runs", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
+		{"since", []string{"runs", "list", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exit.CodeUsage, "such as 10m"},
+		{"trigger", []string{"runs", "list", "--trigger", "magic"}, exit.CodeUsage, "schedule"},
+		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exit.CodeUsage, "--nodes is for a run in this process"},
+		{"instance limit", []string{"runs", "instances", "r", "t", "--limit", "0"}, exit.CodeUsage, "1 to 10000"},
+		{"no file", []string{"submit"}, exit.CodeUsage, "--workflow NAME"},
+		{"file and workflow", []string{"submit", good, "--workflow", "w"}, exit.CodeUsage, "not both"},
+		{"dry run with a key", []string{"submit", good, "--dry-run", "--idempotency-key", "k"}, exit.CodeUsage, "--dry-run starts nothing"},
+		{"dry run, watched", []string{"submit", good, "--dry-run", "--watch"}, exit.CodeUsage, "--dry-run starts nothing"},
+		{"no such input file", []string{"submit", good, "--input-file", "/nowhere.yaml"}, exit.CodeUsage, "no such file"},
+		{"two things from stdin", []string{"run", "-", "--input-file", "-"}, exit.CodeUsage, "standard input"},
+		{"no run to draw", []string{"runs", "graph"}, exit.CodeUsage, "--file FILE"},
+		{"run and file", []string{"runs", "graph", "r", "--file", good}, exit.CodeUsage, "not both"},
+		{"chart width", []string{"runs", "timeline", "r", "--width", "5"}, exit.CodeUsage, "80 to 1000"},
+		{"chart limit", []string{"runs", "timeline", "r", "--limit", "-1"}, exit.CodeUsage, "negative"},
+		{"hold what", []string{"runs", "hold", "r"}, exit.CodeUsage, "RUN TASK is missing"},
+		{"workflow without a name", []string{"workflows", "get"}, exit.CodeUsage, "NAME is missing"},
+		{"both streams", []string{"runs", "logs", "r", "--stdout", "--stderr"}, exit.CodeUsage, "stderr"},
+		{"gateway URL", []string{"runs", "list", "--gateway", "ftp://x"}, exit.CodeUsage, "no URL of a gateway"},
+		{"no such file", []string{"run", "/nowhere.yaml"}, exit.CodeUsage, "no such file"},
+		{"a folder", []string{"run", "."}, exit.CodeUsage, "directory"},
+		{"bad definition, run", []string{"run", bad}, exit.CodeUsage, bad + ":3:14: "},
+		{"bad definition, submit", []string{"submit", bad}, exit.CodeUsage, bad + ":3:14: "},
+		{"bad definition, validate", []string{"validate", good, bad}, exit.CodeUsage, "did you mean shell?"},
+		{"nobody there", []string{"runs", "list", "--gateway", "127.0.0.1:1"}, exit.CodeSystem, "switchyard dev"},
+		{"store", []string{"run", good, "--store", "nfs://x"}, exit.CodeSystem, "unknown scheme"},
+		{"unknown run", []string{"runs", "get", "nope", "--gateway", fake(t).url}, exit.CodeUsage, `no run "nope"`},
+		{"it has ended", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodeFailedPrecondition).url}, exit.CodeNotDone, "shutting down"},
+		{"not allowed", []string{"runs", "cancel", "r", "--gateway", refuse(connect.CodePermissionDenied).url}, exit.CodeNotAllowed, "shutting down"},
+		{"not logged in", []string{"submit", good, "--gateway", refuse(connect.CodeUnauthenticated).url}, exit.CodeNotAllowed, "shutting down"},
+		{"broken gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeInternal).url}, exit.CodeSystem, "shutting down"},
+		{"gateway stopping", []string{"runs", "list", "--gateway", refuse(connect.CodeUnavailable).url}, exit.CodeSystem, "shutting down"},
+		{"no gateway", []string{"runs", "list", "--gateway", refuse(connect.CodeUnimplemented).url}, exit.CodeSystem, "no gateway of this version"},
+		{"problems that the gateway finds", []string{"submit", good, "--gateway", withProblems.url}, exit.CodeUsage, "x.yaml:3:5: unknown field\n  did you mean tasks?\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := run(t, test.args...)
@@ -257,7 +258,7 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	bad := dir + "/bad.yaml"
 	must(t, os.WriteFile(bad, []byte("name: x\ntasks:\n  a: { type: shel }\n"), 0o600))
 	got := run(t, "validate", good, bad, dir+"/nowhere.yaml", "-o", "json")
-	if got.code != exitUsage {
+	if got.code != exit.CodeUsage {
 		t.Errorf("%+v", got)
 	}
 	golden(t, "validate-json", strings.NewReplacer(dir, "DIR", filepath.Dir(good), "DIR").Replace(got.stdout))
@@ -296,7 +297,7 @@ func TestNotFoundHint(t *testing.T) {
 		nightly(f)
 		f.fail = refused
 		got := run(t, "runs", "logs", "r", "x", "--gateway", f.url)
-		if got.code != exitUsage || strings.Contains(got.stderr, hint) != want {
+		if got.code != exit.CodeUsage || strings.Contains(got.stderr, hint) != want {
 			t.Errorf("exit code %d, told %s", got.code, got.stderr)
 		}
 	}

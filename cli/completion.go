@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchyard/cli/client"
+	"switchyard/cli/config"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,7 +25,7 @@ const (
 
 // completer lists what may stand in a place, each as "word\tdescription". args are
 // the arguments before it.
-type completer func(ctx context.Context, a *api, args []string) ([]string, error)
+type completer func(ctx context.Context, a *client.Client, args []string) ([]string, error)
 
 // completers are for the words of usage lines, and for flags by their names.
 var completers = map[string]completer{
@@ -54,9 +57,9 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 		}
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if words, ok := f.Value.(*choice); ok {
+		if words, ok := f.Value.(*output.Choice); ok {
 			// The error is that outputFlag has done so.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.allowed, cobra.ShellCompDirectiveNoFileComp))
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.Allowed, cobra.ShellCompDirectiveNoFileComp))
 		}
 		if c := completers["--"+f.Name]; c != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -69,14 +72,17 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 // complete asks the gateway of a command; without an answer nothing is offered.
 func complete(sys *system, cmd *cobra.Command, args []string, c completer) ([]string, cobra.ShellCompDirective) {
 	gateway := cmd.Flags().Lookup("gateway")
-	if gateway == nil || settle(cmd, sys) != nil {
+	if gateway == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a, err := connectTo(gateway.Value.String())
+	if _, err := config.Apply(cmd, sys.getenv); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a, err := client.New(gateway.Value.String())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer a.close()
+	defer a.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	words, err := c(ctx, a, args)
@@ -86,8 +92,8 @@ func complete(sys *system, cmd *cobra.Command, args []string, c completer) ([]st
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-func completeRuns(ctx context.Context, a *api, _ []string) ([]string, error) {
-	page, err := call(ctx, a, a.calls.ListRuns, &v1.ListRunsRequest{PageSize: maxCompletions})
+func completeRuns(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Runs.ListRuns, &v1.ListRunsRequest{PageSize: maxCompletions})
 	words := []string{lastRun}
 	for _, run := range page.GetItems() {
 		words = append(words, run.GetId()+"\t"+run.GetState())
@@ -95,11 +101,11 @@ func completeRuns(ctx context.Context, a *api, _ []string) ([]string, error) {
 	return words, err
 }
 
-func completeTasks(ctx context.Context, a *api, args []string) ([]string, error) {
+func completeTasks(ctx context.Context, a *client.Client, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: maxCompletions, Brief: true})
+	page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: maxCompletions, Brief: true})
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(page.GetRun().GetTasks())) {
 		words = append(words, name+"\t"+page.GetRun().GetTasks()[name].GetState())
@@ -107,8 +113,8 @@ func completeTasks(ctx context.Context, a *api, args []string) ([]string, error)
 	return words, err
 }
 
-func completeNodes(ctx context.Context, a *api, _ []string) ([]string, error) {
-	page, err := call(ctx, a, a.nodes.ListNodes, &v1.ListNodesRequest{PageSize: maxCompletions})
+func completeNodes(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Nodes.ListNodes, &v1.ListNodesRequest{PageSize: maxCompletions})
 	var words []string
 	for _, n := range page.GetItems() {
 		words = append(words, n.GetName()+"\t"+n.GetState())
@@ -116,8 +122,8 @@ func completeNodes(ctx context.Context, a *api, _ []string) ([]string, error) {
 	return words, err
 }
 
-func completeWorkflows(ctx context.Context, a *api, _ []string) ([]string, error) {
-	page, err := call(ctx, a, a.workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: maxCompletions})
+func completeWorkflows(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: maxCompletions})
 	var words []string
 	for _, w := range page.GetItems() {
 		words = append(words, w.GetName())

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -46,7 +47,7 @@ func TestCompletion(t *testing.T) {
 // Where no gateway answers, nothing is offered and nothing said.
 func TestCompletionWithoutAGatewayIsSilent(t *testing.T) {
 	got := runWith(t, map[string]string{"SWITCHYARD_GATEWAY": "127.0.0.1:1"}, "", "__complete", "runs", "get", "")
-	if got.code != exitDone || got.stdout != ":36\n" && got.stdout != ":4\n" || strings.Contains(got.stderr, "127.0.0.1") {
+	if got.code != exit.CodeDone || got.stdout != ":36\n" && got.stdout != ":4\n" || strings.Contains(got.stderr, "127.0.0.1") {
 		t.Errorf("%+v", got)
 	}
 }

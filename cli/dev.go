@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
 	"switchyard/dev/embedded"
 )
 
@@ -46,7 +49,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			store = db + ".store"
 		}
 		log := logger(sys, level)
-		cfg := stackConfig{
+		cfg := stack.Config{
 			Temporal: &embedded.Options{DBFile: db, Logger: log},
 			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
 			AllowedHosts: allowedHosts,
@@ -70,14 +73,14 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			{"ui-port", uiPort, &cfg.Temporal.UIAddress},
 		} {
 			if p.port < 0 || p.port > 65535 {
-				return usageError("--%s %d: it must be 0 to 65535", p.flag, p.port)
+				return exit.Usagef("--%s %d: it must be 0 to 65535", p.flag, p.port)
 			}
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
-		logSettings(log, cmd, sys, false)
-		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
+		sys.origins.Log(log, cmd, sys.getenv, false)
+		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n\nsubmit a run:  switchyard submit FILE%s\n",
-				s.temporal.Address(), s.temporal.UIURL(), s.gateway.URL(), s.store.Location(), gatewayHint(s.gateway.URL()))
+				s.Temporal().Address(), s.Temporal().UIURL(), s.Gateway().URL(), s.Store().Location(), gatewayHint(s.Gateway().URL()))
 			return err
 		})
 	}
@@ -86,7 +89,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 
 // gatewayHint is what has to be added to a command to reach a gateway.
 func gatewayHint(url string) string {
-	if url == defaultGateway {
+	if url == client.DefaultURL {
 		return ""
 	}
 	return " --gateway " + url

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -38,17 +36,6 @@ tasks:
 			t.Errorf("%+v", got)
 		}
 		golden(t, "graph-file-"+format, got.stdout)
-	}
-}
-
-func TestBrief(t *testing.T) {
-	list, err := structpb.NewValue([]any{"a", 1.0, strings.Repeat("x", 100)})
-	must(t, err)
-	if got, want := brief(list), `["a",1,"`+strings.Repeat("x", maxBrief-8)+"…"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := brief(structpb.NewStringValue("a\nb")); got != "a b" {
-		t.Errorf("%q", got)
 	}
 }
 

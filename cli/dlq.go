@@ -2,6 +2,8 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"switchyard/cli/exit"
 )
 
 func newDLQ(sys *system) *cobra.Command {
@@ -28,12 +30,12 @@ func oneOrAll(cmd *cobra.Command) func(args []string) (run, task string, err err
 	return func(args []string) (run, task string, err error) {
 		switch {
 		case len(args) == 2 && *every:
-			return "", "", usageError("name a task or --all, not both")
+			return "", "", exit.Usagef("name a task or --all, not both")
 		case len(args) == 2:
 			return args[0], args[1], nil
 		case *every:
 			return args[0], "", nil
 		}
-		return "", "", usageError("TASK is missing; --all means every dead letter of the run")
+		return "", "", exit.Usagef("TASK is missing; --all means every dead letter of the run")
 	}
 }

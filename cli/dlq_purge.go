@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,21 +18,21 @@ func newDLQPurge(sys *system) *cobra.Command {
 		Short: "Take dead letters off the list for good; the run stays as it ended",
 	}
 	chosen := oneOrAll(cmd)
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		run, task, err := chosen(args)
 		if err != nil {
 			return err
 		}
-		if run, err = sys.ownRun(a.url, run); err != nil {
+		if run, err = sys.resolveOwnRun(a.URL, run); err != nil {
 			return err
 		}
-		res, err := call(ctx, a, a.calls.PurgeDeadLetter, &v1.PurgeDeadLetterRequest{Run: run, Task: task})
+		res, err := client.Call(ctx, a, a.Runs.PurgeDeadLetter, &v1.PurgeDeadLetterRequest{Run: run, Task: task})
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res)
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res)
 		}
 		_, err = fmt.Fprintf(sys.screen, "purged %s of run %s\n", strings.Join(res.GetTasks(), ", "), res.GetRun())
 		return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,21 +18,21 @@ func newDLQRetry(sys *system) *cobra.Command {
 		Short: "Put dead letters back with their attempts at 0; the run goes on from there",
 	}
 	chosen := oneOrAll(cmd)
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		run, task, err := chosen(args)
 		if err != nil {
 			return err
 		}
-		if run, err = sys.ownRun(a.url, run); err != nil {
+		if run, err = sys.resolveOwnRun(a.URL, run); err != nil {
 			return err
 		}
-		res, err := call(ctx, a, a.calls.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: run, Task: task})
+		res, err := client.Call(ctx, a, a.Runs.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: run, Task: task})
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res)
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res)
 		}
 		_, err = fmt.Fprintf(sys.screen, "run %s goes on with %s\n", res.GetRun(), strings.Join(res.GetTasks(), ", "))
 		return err

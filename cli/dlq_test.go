@@ -6,6 +6,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -61,12 +62,12 @@ func TestDLQRetryAndPurge(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"retry", "night"}, {"purge", "night"}, {"retry", "night", "build", "--all"}, {"retry"}} {
-		if got := run(t, append([]string{"dlq"}, args...)...); got.code != exitUsage {
+		if got := run(t, append([]string{"dlq"}, args...)...); got.code != exit.CodeUsage {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
 	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
-	if got := run(t, "dlq", "retry", "night", "build", "--gateway", f.url); got.code != exitNotDone {
+	if got := run(t, "dlq", "retry", "night", "build", "--gateway", f.url); got.code != exit.CodeNotDone {
 		t.Errorf("%+v", got)
 	}
 }

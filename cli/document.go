@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
-	"switchyard/workflows/definition"
-
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 // maxDocument is one byte more than a definition may have, so that a longer one
@@ -44,7 +44,7 @@ func readDocument(sys *system, path string) (*document, error) {
 		return nil, fmt.Errorf("set up the rules of the model: %w", err)
 	}
 	if d.def, err = definition.Parse(d.file, d.text); err != nil {
-		return nil, &failure{code: exitUsage, err: err}
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: err}
 	}
 	return d, nil
 }
@@ -62,7 +62,7 @@ func (d *document) into(req *v1.SubmitRunRequest) {
 }
 
 func unreadable(err error) error {
-	return &failure{code: exitUsage, err: fmt.Errorf("read the definition: %w", err), hint: "give a file in YAML or JSON, or - for standard input"}
+	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the definition: %w", err), Hint: "give a file in YAML or JSON, or - for standard input"}
 }
 
 // isProblems says that an error lists the faults of a definition, which are

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/cli/tui"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -95,7 +94,7 @@ func TestRunsInstances(t *testing.T) {
 	fanned(f)
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "runs", "instances", "nightly", "each", "--limit", "2", "--page-token", "3", "-o", format, "--gateway", f.url)
-		if got.code != 0 || format == formatText && got.stderr != "there are more: --page-token 5\n" {
+		if got.code != 0 || format == output.Text && got.stderr != "there are more: --page-token 5\n" {
 			t.Errorf("%+v", got)
 		}
 		golden(t, "runs-instances-"+format, got.stdout)
@@ -140,72 +139,6 @@ func TestLogsOfInstancesSayWhose(t *testing.T) {
 	f.logs = f.logs[:1]
 	if got := run(t, "runs", "logs", "nightly", "each[0]", "--gateway", f.url); got.stdout != "zero\n" {
 		t.Errorf("%+v", got)
-	}
-}
-
-// A large fan-out must not print a line an instance.
-func TestProgressOfAHundredThousandInstances(t *testing.T) {
-	out, now := newBuffer(), begin
-	sys := &system{screen: tui.NewScreen(out, nil), getenv: func(string) string { return "" }, now: func() time.Time { return now }, zone: time.UTC}
-	p, b := newProgress(sys), tui.NewBoard("r-1")
-	count, done, seconds := int32(100_000), int32(0), 0
-	tell := func(state string, instances ...*v1.Instance) {
-		t.Helper()
-		counts := map[string]int32{"completed": done, "pending": count - done}
-		task := &v1.Task{State: state, Count: &count, Counts: counts, Instances: instances}
-		changes := b.Apply(&v1.WatchRunResponse{TaskCount: 1, Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{"each": task}}})
-		must(t, p.changed(b, changes))
-		must(t, p.tick(b))
-	}
-	tell("running")
-	for done < count {
-		var ends []*v1.Instance
-		for i := range int32(500) {
-			state := "completed"
-			if (done+i)%10 == 7 {
-				state = "failed"
-			}
-			ends = append(ends, &v1.Instance{Index: done + i, State: state, Node: "n", Error: "exit code 1"}, &v1.Instance{Index: count - 1 - i, State: "running"})
-		}
-		done += 500
-		if now = now.Add(100 * time.Millisecond); done%5000 == 0 {
-			seconds++
-		}
-		tell("running", ends...)
-	}
-	tell("completed")
-	text := out.String()
-	lines := strings.Count(text, "\n")
-	if most := 3 + maxEnds + maxFailedEnds + seconds + 1; lines > most || lines < maxEnds+maxFailedEnds+seconds {
-		t.Errorf("%d lines, want at most %d and not many less:\n%s", lines, most, text)
-	}
-	if last := text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]; !strings.Contains(last, "each") || !strings.Contains(last, "completed") || !strings.Contains(last, "100000/100000 done") {
-		t.Errorf("the end is %q", last)
-	}
-}
-
-// A tally that reads the same is not told again.
-func TestTallyIsToldOnce(t *testing.T) {
-	count, p := int32(100), fanProgress{}
-	tally := func(counts map[string]int32) tui.Change {
-		return tui.Change{Name: "each", TallyOnly: true, Task: &v1.Task{State: "running", Count: &count, Counts: counts}}
-	}
-	now := begin
-	for i, test := range []struct {
-		counts map[string]int32
-		due    int
-	}{
-		{map[string]int32{"completed": 1, "pending": 99}, 1},
-		{map[string]int32{"completed": 1, "pending": 98, "queued": 1}, 0},
-		{map[string]int32{"completed": 2, "pending": 97, "queued": 1}, 1},
-	} {
-		now = now.Add(tallyEvery)
-		if p.tell(tally(test.counts)) {
-			t.Error("a tally is told at once")
-		}
-		if due := p.due(now); len(due) != test.due {
-			t.Errorf("%d: %v are due", i, due)
-		}
 	}
 }
 

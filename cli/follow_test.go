@@ -9,6 +9,9 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 )
 
 func TestRunOnAGateway(t *testing.T) {
@@ -17,12 +20,12 @@ func TestRunOnAGateway(t *testing.T) {
 		f := fake(t)
 		nightly(f)
 		got := run(t, "run", file, "--gateway", f.url, "-o", format, "--input", "n=3", "--input", "who=me", "--placement-timeout", "90s")
-		if got.code != exitNotDone {
-			t.Errorf("-o %s: exit code %d, want %d", format, got.code, exitNotDone)
+		if got.code != exit.CodeNotDone {
+			t.Errorf("-o %s: exit code %d, want %d", format, got.code, exit.CodeNotDone)
 		}
 		golden(t, "run-"+format+"-stdout", got.stdout)
 		golden(t, "run-stderr", got.stderr)
-		if format == formatText && got.stdout != "" {
+		if format == output.Text && got.stdout != "" {
 			t.Errorf("standard output has %q", got.stdout)
 		}
 		req := f.submitted[0]
@@ -60,7 +63,7 @@ func TestRunWithLogs(t *testing.T) {
 	f := fake(t)
 	completed(f)
 	got := run(t, "run", write(t, "f.yaml", hello), "--gateway", f.url, "--logs")
-	if got.code != exitDone {
+	if got.code != exit.CodeDone {
 		t.Errorf("exit code %d", got.code)
 	}
 	for _, line := range []string{"fetch | <fetched>\n", "build | main.go:3: unused\n", "build | main.go:9: shadowed\n"} {
@@ -79,9 +82,9 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	f.untilCancel = true
 	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url, "-o", "json")
 	c.stderr.await(t, "running")
-	c.interrupt(errInterrupted)
-	if code := c.wait(t); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 	}
 	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
 		t.Errorf("cancelled %v", f.cancelled)
@@ -104,15 +107,15 @@ func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
 			f.untilCancel, f.onlyForced = true, true
 			c := startWith(t, func(sys *system) { sys.forceAfter = forceAfter }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
 			c.stderr.await(t, "running")
-			c.interrupt(errInterrupted)
+			c.interrupt(exit.ErrInterrupted)
 			if forceAfter == time.Hour {
 				c.stderr.await(t, "once more to end it by force")
-				if !c.sys.hurry.hurry() {
+				if !c.sys.secondSignal.fire() {
 					t.Error("a second signal does nothing")
 				}
 			}
-			if code := c.wait(t); code != exitInterrupted {
-				t.Errorf("exit code %d, want %d", code, exitInterrupted)
+			if code := c.wait(t); code != exit.CodeInterrupted {
+				t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 			}
 			if len(f.cancelled) != 2 || f.cancelled[0].GetForce() == f.cancelled[1].GetForce() {
 				t.Errorf("cancelled %v", f.cancelled)
@@ -126,15 +129,16 @@ func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
 
 // TestInterruptEndsThoughNothingAnswers has a gateway that takes every request and does nothing.
 func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
+	t.Parallel()
 	f := fake(t)
 	nightly(f)
 	f.untilCancel = true
 	f.deaf = true
 	c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
 	c.stderr.await(t, "running")
-	c.interrupt(errInterrupted)
-	if code := c.wait(t); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 	}
 }
 
@@ -156,9 +160,9 @@ func TestInterruptLeavesAWatchedRunAlone(t *testing.T) {
 	f.untilCancel = true
 	c := start(t, nil, "", "runs", "watch", "last", "--gateway", f.url)
 	c.stderr.await(t, "running")
-	c.interrupt(errInterrupted)
-	if code := c.wait(t); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 	}
 	if len(f.cancelled) != 0 {
 		t.Errorf("cancelled %v", f.cancelled)
@@ -173,7 +177,7 @@ func TestWatchOutlastsAGatewayThatRestarts(t *testing.T) {
 	completed(f)
 	f.breaks = 2
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
-	if got.code != exitDone {
+	if got.code != exit.CodeDone {
 		t.Errorf("exit code %d", got.code)
 	}
 	if n := strings.Count(got.stderr, "trying again"); n == 0 {
@@ -188,8 +192,8 @@ func TestWatchOfARunThatIsNeverToldToEnd(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.messages = f.messages[:2]
-	if got := run(t, "runs", "watch", "last", "--gateway", f.url); got.code != exitSystem {
-		t.Errorf("exit code %d, want %d:\n%s", got.code, exitSystem, got.stderr)
+	if got := run(t, "runs", "watch", "last", "--gateway", f.url); got.code != exit.CodeSystem {
+		t.Errorf("exit code %d, want %d:\n%s", got.code, exit.CodeSystem, got.stderr)
 	}
 }
 
@@ -202,8 +206,8 @@ func TestCancelThatFailsEndsTheRun(t *testing.T) {
 	f.mu.Lock()
 	f.fail = connect.NewError(connect.CodeInternal, errStopping)
 	f.mu.Unlock()
-	c.interrupt(errInterrupted)
-	if code := c.wait(t); code != exitInterrupted {
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -215,9 +219,9 @@ func TestHangUpLeavesARunOnAGatewayAlone(t *testing.T) {
 	f.untilCancel = true
 	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
 	c.stderr.await(t, "running")
-	c.interrupt(errHungUp)
-	if code := c.wait(t); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	c.interrupt(exit.ErrHungUp)
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 	}
 	if len(f.cancelled) != 0 || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm goes on") {
 		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
@@ -229,13 +233,13 @@ func TestRunDetached(t *testing.T) {
 	nightly(f)
 	f.untilCancel = true
 	file := write(t, "f.yaml", hello)
-	if got := run(t, "run", file, "--gateway", f.url, "--detach"); got.code != exitDone || got.stdout != "nightly-4g5h6jkm\n" || got.stderr != "" {
+	if got := run(t, "run", file, "--gateway", f.url, "--detach"); got.code != exit.CodeDone || got.stdout != "nightly-4g5h6jkm\n" || got.stderr != "" {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, "run", file, "--gateway", f.url, "--detach", "-o", "json"); got.stdout != "{\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, "run", file, "--detach"); got.code != exitUsage || !strings.Contains(got.stderr, "--gateway") {
+	if got := run(t, "run", file, "--detach"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--gateway") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,12 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/output"
+	"switchyard/cli/stack"
 	"switchyard/gateway"
 	"switchyard/workers"
 )
 
 func newGateway(sys *system) *cobra.Command {
-	cfg := stackConfig{Control: true, Metrics: true, GatewayFlag: "--address"}
+	cfg := stack.Config{Control: true, Metrics: true, GatewayFlag: "--address"}
 	cmd := &cobra.Command{
 		Use:   "gateway",
 		Short: "Serve the API and carry runs, on a Temporal that is there",
@@ -25,15 +27,15 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
 	fleet.add(cmd.Flags())
-	role := &choice{value: string(workers.RoleAuto)}
+	role := &output.Choice{Value: string(workers.RoleAuto)}
 	for _, r := range workers.Roles {
-		role.allowed = append(role.allowed, string(r))
+		role.Allowed = append(role.Allowed, string(r))
 	}
 	cmd.Flags().Var(role, "role", "auto: stand by to own the placement queue; leader: own it or do not start; worker: never own it; observer: only read")
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg.Logger = logger(sys, level)
-		cfg.Role = workers.Role(role.value)
+		cfg.Role = workers.Role(role.Value)
 		err := fleet.into(&cfg)
 		if err != nil {
 			return err
@@ -47,9 +49,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
 			return err
 		}
-		logSettings(cfg.Logger, cmd, sys, true)
-		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
-			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n", s.gateway.URL(), cfg.Store)
+		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
+		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
+			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n", s.Gateway().URL(), cfg.Store)
 			return err
 		})
 	}

@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 )
 
 // listing are the flags of a command that lists something page by page.
@@ -16,7 +18,7 @@ type listing struct {
 	limit  int32
 	most   int32 // that --limit may be
 	token  string
-	output *choice
+	format *output.Choice
 }
 
 // listFlags adds --limit, --page-token and -o.
@@ -24,83 +26,97 @@ func listFlags(cmd *cobra.Command, what string, limit, most int32) *listing {
 	l := &listing{most: most}
 	cmd.Flags().Int32Var(&l.limit, "limit", limit, fmt.Sprintf("most %s to list, up to %d", what, most))
 	cmd.Flags().StringVar(&l.token, "page-token", "", "go on from the nextPageToken of the list before")
-	l.output = outputFlag(cmd, formatText, formatJSON, formatJSONL)
+	l.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	return l
 }
 
 // check refuses a limit that the gateway would refuse.
 func (l *listing) check() error {
 	if l.limit < 1 || l.limit > l.most {
-		return usageError("--limit %d: it must be 1 to %d", l.limit, l.most)
+		return exit.Usagef("--limit %d: it must be 1 to %d", l.limit, l.most)
 	}
 	return nil
 }
 
-// writeList writes a page of a list: as one document, a line an item, or a table
-// for people. next is the token of the next page.
-func writeList[Item any](sys *system, l *listing, items []Item, next string, table func(io.Writer) error) error {
-	switch l.output.value {
-	case formatJSON:
-		if items == nil {
-			items = []Item{} // never null
+// listPage is the answer of a gateway to one request for a page.
+type listPage[M proto.Message] interface {
+	GetItems() []M
+	GetNextPageToken() string
+}
+
+// listCommand describes a command that prints one page of a list.
+type listCommand[M proto.Message] struct {
+	use, short string
+	// args checks the arguments, or is nil if the command takes none.
+	args cobra.PositionalArgs
+	// what names the items in the usage of --limit; limit is its default and most its highest value.
+	what        string
+	limit, most int32
+	// fetch asks the gateway for a page of at most size items that begins at token.
+	fetch func(ctx context.Context, a *client.Client, args []string, size int32, token string) (listPage[M], error)
+	// item returns an item as JSON prints it, or is nil if that is the whole message.
+	item func(M) (any, error)
+	// rows returns the table of a page for people; the first row is the header.
+	rows func([]M) [][]string
+}
+
+// command returns the command without the flags that select items.
+func (l listCommand[M]) command(sys *system) *cobra.Command {
+	cmd := &cobra.Command{Use: l.use, Short: l.short, Args: l.args}
+	if cmd.Args == nil {
+		cmd.Args = arguments(0, 0, "")
+	}
+	gateway, list := clientFlag(cmd), listFlags(cmd, l.what, l.limit, l.most)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		if err := list.check(); err != nil {
+			return err
 		}
-		return writeJSON(sys.stdout, struct {
-			Items         []Item `json:"items"`
-			NextPageToken string `json:"nextPageToken"`
-		}{items, next})
-	case formatJSONL:
-		for _, item := range items {
-			if err := writeLine(sys.stdout, item); err != nil {
-				return err
-			}
+		page, err := l.fetch(ctx, a, args, list.limit, list.token)
+		if err != nil {
+			return err
+		}
+		return l.write(sys, list.format.Value, page)
+	})
+	return cmd
+}
+
+// write writes a page as one document, as a line for each item, or as a table for people.
+func (l listCommand[M]) write(sys *system, format string, page listPage[M]) error {
+	if format == output.Text {
+		if err := output.WriteTable(sys.stdout, l.rows(page.GetItems())); err != nil {
+			return err
+		}
+		if next := page.GetNextPageToken(); next != "" {
+			fmt.Fprintf(sys.screen, "there are more: --page-token %s\n", next)
 		}
 		return nil
 	}
-	if err := table(sys.stdout); err != nil {
-		return err
-	}
-	if next != "" {
-		fmt.Fprintf(sys.screen, "there are more: --page-token %s\n", next)
-	}
-	return nil
-}
-
-// messages are messages in their JSON form with zero values printed; never nil.
-func messages[M proto.Message](all []M) ([]json.RawMessage, error) {
-	items := make([]json.RawMessage, 0, len(all))
-	for _, m := range all {
-		text, err := compactJSON(m)
+	items := make([]any, 0, len(page.GetItems())) // never null in JSON
+	for _, m := range page.GetItems() {
+		item, err := l.itemOf(m)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		items = append(items, text)
+		items = append(items, item)
 	}
-	return items, nil
-}
-
-// writeMessage writes a message as one indented document, zero values printed.
-func writeMessage(w io.Writer, m proto.Message) error {
-	text, err := compactJSON(m)
-	if err != nil {
-		return err
+	if format == output.JSON {
+		return output.WriteJSON(sys.stdout, struct {
+			Items         []any  `json:"items"`
+			NextPageToken string `json:"nextPageToken"`
+		}{items, page.GetNextPageToken()})
 	}
-	return writeJSON(w, json.RawMessage(text))
-}
-
-// writeTable writes rows in columns for people; the first is the header.
-func writeTable(w io.Writer, rows [][]string) error {
-	var text strings.Builder
-	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+	for _, item := range items {
+		if err := output.WriteLine(sys.stdout, item); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (l listCommand[M]) itemOf(m M) (any, error) {
+	if l.item != nil {
+		return l.item(m)
+	}
+	text, err := output.CompactJSON(m)
+	return json.RawMessage(text), err
 }

@@ -42,7 +42,7 @@ func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 	return onTerminals(t, stdout, env, args...)
 }
 
-// onTerminals is onTerminal with a standard output; nil: the terminal, too.
+// onTerminals is onTerminal with a standard output, which is the terminal, too, if nil.
 func onTerminals(t *testing.T, stdout *os.File, env map[string]string, args ...string) string {
 	t.Helper()
 	keyboard, terminal := openTerminal(t)

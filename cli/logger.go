@@ -4,19 +4,21 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"switchyard/cli/output"
 )
 
 // logFlag adds --log-level to a command that runs parts of the system.
-func logFlag(cmd *cobra.Command, level string) *choice {
-	c := &choice{value: level, allowed: []string{"debug", "info", "warn", "error"}}
+func logFlag(cmd *cobra.Command, level string) *output.Choice {
+	c := &output.Choice{Value: level, Allowed: []string{"debug", "info", "warn", "error"}}
 	cmd.Flags().Var(c, "log-level", "what to log on standard error")
 	return c
 }
 
 // logger logs as text on standard error.
-func logger(sys *system, level *choice) *slog.Logger {
+func logger(sys *system, level *output.Choice) *slog.Logger {
 	var least slog.Level
 	// A word that is allowed is a level.
-	_ = least.UnmarshalText([]byte(level.value))
+	_ = least.UnmarshalText([]byte(level.Value))
 	return slog.New(slog.NewTextHandler(sys.screen, &slog.HandlerOptions{Level: least}))
 }

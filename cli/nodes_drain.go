@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,38 +37,38 @@ Ctrl-C ends the waiting of --wait and not the drain.`,
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may go on, such as 10m; 0: until it has ended")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return only when nothing of the node is left")
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		if deadline < 0 {
-			return usageError("--deadline %s: it must not be negative", deadline)
+			return exit.Usagef("--deadline %s: it must not be negative", deadline)
 		}
 		if req.Name = args[0]; deadline > 0 {
 			req.Deadline = durationpb.New(deadline)
 		}
-		res, err := call(ctx, a, a.nodes.DrainNode, req)
+		res, err := client.Call(ctx, a, a.Nodes.DrainNode, req)
 		if err != nil {
 			return err
 		}
 		n := res.GetNode()
 		fmt.Fprintf(sys.screen, "node %s drains\n", n.GetName())
 		if wait {
-			if n, err = a.awaitDrained(ctx, sys, n); err != nil {
+			if n, err = awaitDrained(ctx, sys, a, n); err != nil {
 				return err
 			}
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, n)
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, n)
 		}
 		return nil
 	})
 	return cmd
 }
 
-// awaitDrained waits until nothing of a draining node is left. It outlasts a
-// gateway that goes away for a while.
-func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.Node, error) {
+// awaitDrained waits until a draining node has no attempts. The gateway may be away
+// for a while.
+func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node) (*v1.Node, error) {
 	name := n.GetName()
-	var lostAt time.Time // zero: the gateway answers
+	var lostAt time.Time // zero while the gateway answers
 	for told := int32(-1); ; {
 		switch {
 		case n.GetDrained(), n.GetState() == v1.NodeOffline:
@@ -73,7 +76,7 @@ func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.No
 			fmt.Fprintf(sys.screen, "nothing of node %s is left\n", name)
 			return n, nil
 		case n.GetState() == v1.NodeActive:
-			return nil, &failure{code: exitNotDone, err: fmt.Errorf("node %s was put back into service before it had drained", name)}
+			return nil, &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("node %s was put back into service before it had drained", name)}
 		case n.GetRunning() != told:
 			told = n.GetRunning()
 			fmt.Fprintf(sys.screen, "node %s: %d running\n", name, told)
@@ -84,17 +87,17 @@ func (a *api) awaitDrained(ctx context.Context, sys *system, n *v1.Node) (*v1.No
 			return nil, ctx.Err()
 		case <-time.After(drainPause):
 		}
-		res, err := a.nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
+		res, err := a.Nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
 		switch {
 		case err == nil:
 			n, lostAt = res.Msg.GetNode(), time.Time{}
 		case ctx.Err() != nil:
-		case !isAway(err):
-			return nil, a.failed(err)
+		case !client.IsAway(err):
+			return nil, a.Failure(err)
 		case lostAt.IsZero():
 			lostAt = time.Now()
-		case time.Since(lostAt) > streamPatience:
-			return nil, a.failed(err)
+		case time.Since(lostAt) > client.Patience:
+			return nil, a.Failure(err)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,14 +22,14 @@ func newNodesGet(sys *system) *cobra.Command {
 		Short: "Show a node, what is free of it, and what runs there",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		res, err := call(ctx, a, a.nodes.GetNode, &v1.GetNodeRequest{Name: args[0]})
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Nodes.GetNode, &v1.GetNodeRequest{Name: args[0]})
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res.GetNode())
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res.GetNode())
 		}
 		return sys.describeNode(sys.stdout, res.GetNode())
 	})
@@ -44,9 +46,9 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	rows := [][]string{
 		{"name", n.GetName()},
 		{"state", state},
-		{"since", s.at(n.GetStateSince())},
-		{"last beat", s.ago(n.GetLastBeatAt())},
-		{"registered", s.at(n.GetRegisteredAt())},
+		{"since", s.formatTime(n.GetStateSince())},
+		{"last beat", s.formatAge(n.GetLastBeatAt())},
+		{"registered", s.formatTime(n.GetRegisteredAt())},
 		{"machine", n.GetMachine()},
 		{"labels", strings.Join(n.GetLabels(), ", ")},
 		{"capabilities", pairs(n.GetCapabilities())},
@@ -70,7 +72,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	if slices.Contains(n.GetExecutors(), v1.TypeContainer) {
 		rows = append(rows, []string{"containers may", allowed(snapshot.GetContainers())})
 	}
-	if err := writeTable(w, rows); err != nil {
+	if err := output.WriteTable(w, rows); err != nil {
 		return err
 	}
 	running := snapshot.GetRunning()
@@ -95,7 +97,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 			fmt.Sprintf("%.0f MiB", r.GetMemoryMb()), strings.Join(gpus, ","), numa,
 		})
 	}
-	return writeTable(w, rows)
+	return output.WriteTable(w, rows)
 }
 
 // traffic is that of a node's network, and the speed of its link where that is known.

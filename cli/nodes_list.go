@@ -3,54 +3,43 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newNodesList(sys *system) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the nodes by name",
-		Args:  arguments(0, 0, ""),
-	}
-	state := &choice{allowed: v1.NodeStates()}
-	cmd.Flags().Var(state, "state", "only nodes in this state")
-	gateway, list := clientFlag(cmd), listFlags(cmd, "nodes", 1000, 1000)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
-		if err := list.check(); err != nil {
-			return err
-		}
-		page, err := call(ctx, a, a.nodes.ListNodes, &v1.ListNodesRequest{State: state.value, PageSize: list.limit, PageToken: list.token})
-		if err != nil {
-			return err
-		}
-		items, err := messages(page.GetItems())
-		if err != nil {
-			return err
-		}
-		return writeList(sys, list, items, page.GetNextPageToken(), func(w io.Writer) error {
+	state := &output.Choice{Allowed: v1.NodeStates()}
+	cmd := listCommand[*v1.Node]{
+		use: "list", short: "List the nodes by name",
+		what: "nodes", limit: 1000, most: 1000,
+		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.Node], error) {
+			return client.Call(ctx, a, a.Nodes.ListNodes, &v1.ListNodesRequest{State: state.Value, PageSize: size, PageToken: token})
+		},
+		rows: func(nodes []*v1.Node) [][]string {
 			rows := [][]string{{"NAME", "STATE", "RUNNING", "CORES", "MEMORY", "DISK", "GPUS", "BEAT", "LABELS", "NOTE"}}
-			for _, n := range page.GetItems() {
+			for _, n := range nodes {
 				rows = append(rows, []string{
 					n.GetName(), n.GetState(), fmt.Sprintf("%d/%d", n.GetRunning(), n.GetMaxParallel()),
 					share(n.GetCores(), 1, ""), share(n.GetMemoryMb(), 1024, " GiB"), share(n.GetDiskGb(), 1, " GiB"), share(n.GetGpus(), 1, ""),
-					sys.ago(n.GetLastBeatAt()), strings.Join(n.GetLabels(), ","), sys.nodeNote(n),
+					sys.formatAge(n.GetLastBeatAt()), strings.Join(n.GetLabels(), ","), sys.nodeNote(n),
 				})
 			}
-			return writeTable(w, rows)
-		})
-	})
+			return rows
+		},
+	}.command(sys)
+	cmd.Flags().Var(state, "state", "only nodes in this state")
 	return cmd
 }
 
-// share is what is free of an amount and all of it, in units of so many; "" where
-// it is not known.
+// share returns the free part of an amount and the whole, in units of the given size,
+// or "" if the amount is not known.
 func share(a *v1.NodeAmount, size float64, unit string) string {
 	if a == nil {
 		return ""
@@ -64,7 +53,7 @@ func share(a *v1.NodeAmount, size float64, unit string) string {
 	return figure(a.GetFree()) + "/" + figure(a.GetTotal()) + unit
 }
 
-// nodeNote is what there is to say about a node beyond its state, in one line.
+// nodeNote returns one line about a node beyond its state.
 func (s *system) nodeNote(n *v1.Node) string {
 	var notes []string
 	if n.GetReason() != "" {
@@ -75,11 +64,11 @@ func (s *system) nodeNote(n *v1.Node) string {
 		case n.GetDrained():
 			notes = append(notes, "nothing is left on it")
 		case n.GetDrainDeadline() != nil:
-			notes = append(notes, "until "+s.at(n.GetDrainDeadline()))
+			notes = append(notes, "until "+s.formatTime(n.GetDrainDeadline()))
 		}
 	}
 	if until := n.GetBenchedUntil(); until != nil && until.AsTime().After(s.now()) {
-		notes = append(notes, "benched until "+s.at(until))
+		notes = append(notes, "benched until "+s.formatTime(until))
 	}
 	return strings.Join(notes, "; ")
 }

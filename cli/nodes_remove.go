@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,13 +17,13 @@ func newNodesRemove(sys *system) *cobra.Command {
 		Short: "Forget a node that is offline",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		if _, err := call(ctx, a, a.nodes.RemoveNode, &v1.RemoveNodeRequest{Name: args[0]}); err != nil {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		if _, err := client.Call(ctx, a, a.Nodes.RemoveNode, &v1.RemoveNodeRequest{Name: args[0]}); err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeJSON(sys.stdout, map[string]string{"name": args[0]})
+		if format.Value == output.JSON {
+			return output.WriteJSON(sys.stdout, map[string]string{"name": args[0]})
 		}
 		_, err := fmt.Fprintf(sys.screen, "node %s is forgotten\n", args[0])
 		return err

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -108,7 +109,7 @@ func TestNodesChange(t *testing.T) {
 	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"name\": \"a\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
-	for code, want := range map[connect.Code]int{connect.CodeFailedPrecondition: exitNotDone, connect.CodePermissionDenied: exitNotAllowed, connect.CodeUnavailable: exitSystem} {
+	for code, want := range map[connect.Code]int{connect.CodeFailedPrecondition: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {
 		f.fleet.fail = connect.NewError(code, errors.New("no"))
 		if got := run(t, "nodes", "drain", "a", "--gateway", f.url); got.code != want {
 			t.Errorf("%v gives %+v", code, got)
@@ -118,6 +119,7 @@ func TestNodesChange(t *testing.T) {
 
 // TestDrainWait waits until the node is empty, over a gateway that goes away.
 func TestDrainWait(t *testing.T) {
+	t.Parallel()
 	f := fake(t)
 	node := func(running int32, drained bool) *v1.Node {
 		return &v1.Node{Name: "a", State: "draining", Running: running, Drained: drained}
@@ -130,7 +132,7 @@ func TestDrainWait(t *testing.T) {
 
 	f.fleet.looks = []*v1.Node{node(1, false), {Name: "a", State: "active"}}
 	got = run(t, "nodes", "drain", "a", "--wait", "--gateway", f.url)
-	if got.code != exitNotDone || !strings.Contains(got.stderr, "put back into service") {
+	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "put back into service") {
 		t.Errorf("%+v", got)
 	}
 
@@ -145,8 +147,8 @@ func TestDrainWait(t *testing.T) {
 	f.fleet.mu.Lock()
 	f.fleet.fail = connect.NewError(connect.CodeUnavailable, errStopping)
 	f.fleet.mu.Unlock()
-	c.interrupt(errInterrupted)
-	if code := c.wait(t); code != exitInterrupted || !strings.Contains(c.stderr.String(), "nodes undrain a") {
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted || !strings.Contains(c.stderr.String(), "nodes undrain a") {
 		t.Errorf("exit code %d, told %s", code, c.stderr)
 	}
 	f.fleet.mu.Lock()
@@ -158,9 +160,10 @@ func TestDrainWait(t *testing.T) {
 	}
 }
 
-// TestDrainWaitOutlastsTheGateway goes on when a look fails, and ends when the
+// TestDrainWaitOutlastsTheGateway continues when a check fails, and ends when the
 // node has gone.
 func TestDrainWaitOutlastsTheGateway(t *testing.T) {
+	t.Parallel()
 	f := fake(t)
 	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 3}}
 	c := start(t, nil, "", "nodes", "drain", "a", "--wait", "--gateway", f.url)
@@ -173,7 +176,7 @@ func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 	f.fleet.mu.Lock()
 	f.fleet.fail = connect.NewError(connect.CodeNotFound, errors.New(`there is no node "a"`))
 	f.fleet.mu.Unlock()
-	if code := c.wait(t); code != exitUsage {
+	if code := c.wait(t); code != exit.CodeUsage {
 		t.Errorf("exit code %d, told %s", code, c.stderr)
 	}
 }

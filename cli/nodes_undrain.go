@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,14 +17,14 @@ func newNodesUndrain(sys *system) *cobra.Command {
 		Short: "Put a draining node back into service",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		res, err := call(ctx, a, a.nodes.UndrainNode, &v1.UndrainNodeRequest{Name: args[0]})
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Nodes.UndrainNode, &v1.UndrainNodeRequest{Name: args[0]})
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res.GetNode())
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res.GetNode())
 		}
 		_, err = fmt.Fprintf(sys.screen, "node %s is %s\n", res.GetNode().GetName(), res.GetNode().GetState())
 		return err

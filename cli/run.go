@@ -8,11 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/follow"
+	"switchyard/cli/output"
+	"switchyard/cli/stack"
 	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// submitGrace is how long a submit may go on after an interrupt.
+// submitGrace is how long a submit may continue after an interrupt.
 const submitGrace = 2 * time.Second
 
 // runFlags are the flags of `run`.
@@ -25,8 +30,8 @@ type runFlags struct {
 	logQuota *int64
 	gateway  *string
 	settings runOptions
-	output   *choice
-	logLevel *choice
+	format   *output.Choice
+	logLevel *output.Choice
 }
 
 func newRun(sys *system) *cobra.Command {
@@ -43,7 +48,7 @@ the third one quits at once. A run that has not ended 11 s after the first one i
 by force, too. A run on a gateway goes on when its terminal goes away; with --detach it
 is only started, and its id is printed.
 
-` + fanRule,
+` + follow.FanOutRule,
 		Args: arguments(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args[0]) },
 	}
@@ -56,7 +61,7 @@ is only started, and its id is printed.
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
 	f.nodes.addSome(flags)
-	f.output = outputFlag(cmd, formatText, formatJSON, formatJSONL)
+	f.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	f.logLevel = logFlag(cmd, "warn")
 	return cmd
 }
@@ -81,11 +86,11 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	local, unless := *f.gateway == "", time.Duration(0)
 	switch {
 	case f.detach && local:
-		return usageError("--detach is for a run on a gateway (--gateway, SWITCHYARD_GATEWAY); a run in this process ends with it")
+		return exit.Usagef("--detach is for a run on a gateway (--gateway, SWITCHYARD_GATEWAY); a run in this process ends with it")
 	case f.detach && f.logs:
-		return usageError("--detach follows nothing that --logs could show; `switchyard runs logs -f RUN` does")
-	case f.detach && f.output.value == formatJSONL:
-		return usageError("--detach follows nothing that -o jsonl could tell; -o json prints the id")
+		return exit.Usagef("--detach follows nothing that --logs could show; `switchyard runs logs -f RUN` does")
+	case f.detach && f.format.Value == output.JSONL:
+		return exit.Usagef("--detach follows nothing that -o jsonl could tell; -o json prints the id")
 	}
 	if local {
 		unless = localPlacementTimeout
@@ -109,8 +114,8 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	url, stopWithin := *f.gateway, (func(time.Duration))(nil)
 	if local {
 		log := logger(sys, f.logLevel)
-		cfg := stackConfig{
-			Store: f.store, LogQuota: quota, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Logger: log, Leftovers: &sys.leftovers,
+		cfg := stack.Config{
+			Store: f.store, LogQuota: quota, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Version: version(), Logger: log, ExitFolders: &sys.exitFolders,
 		}
 		if sys.getenv("TEMPORAL_ADDRESS") == "" {
 			cfg.Temporal = &embedded.Options{Logger: log}
@@ -120,43 +125,43 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 				nodes[i].Name = fmt.Sprintf("%s-%d", nodes[i].Name, os.Getpid())
 			}
 		}
-		s, err := startStack(cmd.Context(), cfg)
+		s, err := stack.Start(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
 		defer func() {
-			if stopped := s.stop(); stopped != nil {
+			if stopped := s.Stop(); stopped != nil {
 				log.Warn("not everything has stopped as it should", "error", stopped)
 			}
 		}()
-		url, stopWithin = s.gateway.URL(), s.StopWithin
+		url, stopWithin = s.Gateway().URL(), s.StopWithin
 	}
-	a, err := connectTo(url)
+	a, err := client.New(url)
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer a.Close()
 	// Whether an interrupted submit has started a run would not be known, so it gets
 	// some time; the run is cancelled instead.
-	submitting, cancel := lingering(cmd.Context(), submitGrace)
+	submitting, cancel := withGrace(cmd.Context(), submitGrace)
 	defer cancel()
-	res, err := call(submitting, a, a.calls.SubmitRun, req)
+	res, err := client.Call(submitting, a, a.Runs.SubmitRun, req)
 	if err != nil {
 		return err
 	}
 	printWarnings(sys, res.GetName(), res.GetWarnings())
 	if !local {
-		sys.noteRun(a.url, res.GetId())
+		sys.rememberRun(a.URL, res.GetId())
 	}
 	if f.detach {
-		return startedRun(cmd.Context(), sys, a, res, f.output, false, map[string]any{"id": res.GetId(), "name": res.GetName()})
+		return startedRun(cmd.Context(), sys, a, res, f.format, false, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	}
-	w := &watching{sys: sys, api: a, id: res.GetId(), output: f.output.value, logs: f.logs, own: true, local: local, stopWithin: stopWithin}
-	return w.watch(cmd.Context())
+	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: local, StopWithin: stopWithin}
+	return w.Watch(cmd.Context())
 }
 
-// lingering returns a context that is done a while after ctx is.
-func lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+// withGrace returns a context that is done a while after ctx is.
+func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {

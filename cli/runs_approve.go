@@ -6,16 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsApprove(sys *system) *cobra.Command {
-	return action{
+	return runAction{
 		use: "approve RUN TASK", short: "Approve a task that waits for approval", least: 2, most: 2, reason: true,
-		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
-			return answered(ctx, a, a.calls.ApproveTask, &v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})
+		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
+			return idOf(ctx, a, a.Runs.ApproveTask, &v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})
 		},
-		said:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is approved", task, run) },
+		done:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is approved", task, run) },
 		remedy: waitingForApproval,
 	}.command(sys)
 }

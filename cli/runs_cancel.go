@@ -7,13 +7,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/follow"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsCancel(sys *system) *cobra.Command {
 	var force bool
 	var forced *v1.CancelRunResponse
-	return action{
+	return runAction{
 		use: "cancel RUN [TASK]", short: "Cancel a run, or one task of it: what waits is cancelled, what runs is stopped",
 		long: `Cancels a run, or one task of it in any state before its end: what waits is
 cancelled, what runs is stopped. TASK may be an instance, such as "each[3]"; a
@@ -27,23 +31,23 @@ run of them. Such a run has failed with the reason "terminated"; it can be retri
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&force, "force", false, "end the run at once, whatever its state")
 		},
-		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
+		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task != "" {
 				if force {
-					return "", usageError("--force ends whole runs; leave TASK out, or kill the task with `switchyard runs kill %s %s`", run, shellWord(task))
+					return "", exit.Usagef("--force ends whole runs; leave TASK out, or kill the task with `switchyard runs kill %s %s`", run, output.ShellWord(task))
 				}
-				return answered(ctx, a, a.calls.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
+				return idOf(ctx, a, a.Runs.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
 			}
-			res, err := call(ctx, a, a.calls.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason, Force: force})
+			res, err := client.Call(ctx, a, a.Runs.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason, Force: force})
 			if force {
 				forced = res
 			}
 			return res.GetId(), err
 		},
-		said: func(run, task string) string {
+		done: func(run, task string) string {
 			switch {
 			case forced != nil:
-				return saidForced(forced)
+				return follow.ForcedText(forced)
 			case task == "":
 				return fmt.Sprintf("run %s is being cancelled", run)
 			}
@@ -53,10 +57,4 @@ run of them. Such a run has failed with the reason "terminated"; it can be retri
 			return fmt.Sprintf("what has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)
 		},
 	}.command(sys)
-}
-
-// saidForced is what the end of a run by force has done.
-func saidForced(res *v1.CancelRunResponse) string {
-	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes stop %d attempts",
-		res.GetId(), res.GetChildren(), res.GetAttempts())
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -80,7 +81,7 @@ func TestRunsExplain(t *testing.T) {
 	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, "runs", "explain", "nightly"); got.code != exitUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
+	if got := run(t, "runs", "explain", "nightly"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
 		t.Errorf("%+v", got)
 	}
 }

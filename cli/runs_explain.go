@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -19,18 +21,18 @@ func newRunsExplain(sys *system) *cobra.Command {
 		Short: "Say why a task went where it went, or what each node lacks while it waits",
 		Args:  arguments(2, 2, "RUN TASK"),
 	}
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		run, err := sys.shownRun(ctx, a, args[0])
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		run, err := sys.resolveRun(ctx, a, args[0])
 		if err != nil {
 			return err
 		}
-		res, err := call(ctx, a, a.calls.ExplainTask, &v1.ExplainTaskRequest{Id: run, Task: args[1]})
+		res, err := client.Call(ctx, a, a.Runs.ExplainTask, &v1.ExplainTaskRequest{Id: run, Task: args[1]})
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res)
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res)
 		}
 		return describeExplanation(sys.stdout, res)
 	})
@@ -62,5 +64,5 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 		}
 		rows = append(rows, []string{n.GetName(), now, score, tui.OneLine(because)})
 	}
-	return writeTable(w, rows)
+	return output.WriteTable(w, rows)
 }

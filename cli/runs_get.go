@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -26,27 +29,27 @@ reads it.`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	cmd.Flags().BoolVar(&definition, "definition", false, "print the definition that the run was started with")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		switch {
 		case definition && len(args) > 1:
-			return usageError("name a TASK or --definition, not both")
+			return exit.Usagef("name a TASK or --definition, not both")
 		case definition:
-			res, err := call(ctx, a, a.calls.GetRunDefinition, &v1.GetRunDefinitionRequest{Id: args[0]})
+			res, err := client.Call(ctx, a, a.Runs.GetRunDefinition, &v1.GetRunDefinitionRequest{Id: args[0]})
 			if err != nil {
 				return err
 			}
 			return writeDefinition(sys.stdout, res.GetDefinition())
 		case len(args) > 1:
-			return a.getTask(ctx, sys, args[0], args[1], output.value)
+			return showTask(ctx, sys, a, args[0], args[1], format.Value)
 		}
-		switch output.value {
-		case formatJSON:
-			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout})
-		case formatJSONL:
-			return a.writeRun(ctx, args[0], &runWriter{w: sys.stdout, line: true})
+		switch format.Value {
+		case output.JSON:
+			return a.WriteRun(ctx, args[0], &output.RunWriter{Out: sys.stdout})
+		case output.JSONL:
+			return a.WriteRun(ctx, args[0], &output.RunWriter{Out: sys.stdout, OneLine: true})
 		}
-		run, err := a.brief(ctx, args[0])
+		run, err := a.RunWithoutOutput(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -57,7 +60,7 @@ reads it.`,
 
 // describeRun writes a run and its tasks for people.
 func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error {
-	b := tui.BoardOf(run)
+	b := tui.StatusOf(run)
 	lines := []string{tui.Summary(b, now, style)}
 	if run.GetError() != "" {
 		lines = append(lines, "  "+tui.OneLine(run.GetError()))

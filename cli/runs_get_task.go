@@ -12,55 +12,58 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
-// getTask shows one task or instance of a run.
-func (a *api) getTask(ctx context.Context, sys *system, run, name, format string) error {
-	id, task, item, err := a.task(ctx, run, name)
+// showTask shows one task or instance of a run.
+func showTask(ctx context.Context, sys *system, a *client.Client, run, name, format string) error {
+	id, task, item, err := readTask(ctx, a, run, name)
 	if err != nil {
 		return err
 	}
-	if format == formatText {
+	if format == output.Text {
 		return describeTask(sys.stdout, id, name, item, task, sys)
 	}
-	text, err := taskJSON(task)
+	text, err := output.TaskJSON(task)
 	if err != nil {
 		return err
 	}
-	if format == formatJSON {
-		text = indented(text, "")
+	if format == output.JSON {
+		text = output.Indented(text, "")
 	}
 	_, err = sys.stdout.Write(append(text, '\n'))
 	return err
 }
 
-// task returns a task of a run, or an instance as the task that it would be by
-// itself, and the id of the run.
-func (a *api) task(ctx context.Context, run, name string) (id string, task *v1.Task, item string, err error) {
+// readTask returns a task of a run, or an instance in the form of a task with its
+// item, and the id of the run.
+func readTask(ctx context.Context, a *client.Client, run, name string) (id string, task *v1.Task, item string, err error) {
 	of, index, instance := names.ParseInstanceName(name)
 	if !instance {
 		of = name
 	}
-	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{of}, Brief: instance})
+	page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{of}, Brief: instance})
 	if err != nil {
 		return "", nil, "", err
 	}
 	id, task = page.GetRun().GetId(), page.GetRun().GetTasks()[of]
 	switch {
 	case task == nil:
-		return "", nil, "", &failure{code: exitUsage, err: fmt.Errorf("run %s has no task %q", id, of), hint: "`switchyard runs get " + id + "` shows its tasks"}
+		return "", nil, "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("run %s has no task %q", id, of), Hint: "`switchyard runs get " + id + "` shows its tasks"}
 	case !instance:
 		return id, task, "", nil
 	}
-	list, err := call(ctx, a, a.calls.ListInstances, &v1.ListInstancesRequest{Id: id, Task: of, PageSize: 1, First: int32(index)})
+	list, err := client.Call(ctx, a, a.Runs.ListInstances, &v1.ListInstancesRequest{Id: id, Task: of, PageSize: 1, First: int32(index)})
 	if err != nil {
 		return "", nil, "", err
 	}
 	if len(list.GetItems()) == 0 {
-		return "", nil, "", &failure{code: exitUsage, err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
+		return "", nil, "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
 	}
 	one := list.GetItems()[0]
 	return id, tui.InstanceTask(task, one), one.GetItem(), nil
@@ -71,7 +74,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	tried, took, about := tui.Columns(t, sys.now())
 	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
 		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
-		{"created", sys.at(t.GetCreatedAt())}, {"queued", sys.at(t.GetQueuedAt())}, {"assigned", sys.at(t.GetAssignedAt())}, {"started", sys.at(t.GetStartedAt())}, {"ended", sys.at(t.GetCompletedAt())}, {"dead letter", sys.at(t.GetDeadLetteredAt())}, {"elapsed", took}}
+		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {"ended", sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
 	r := t.GetResult()
 	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {
 		rows = append(rows, []string{"exit code", strings.TrimSpace(strconv.Itoa(int(r.GetExitCode())) + " " + r.GetSignal())})
@@ -85,7 +88,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 			said = append(said, row)
 		}
 	}
-	if err := writeTable(w, said); err != nil {
+	if err := output.WriteTable(w, said); err != nil {
 		return err
 	}
 	if err := describeAttempts(w, t.GetAttempts(), sys); err != nil {
@@ -114,7 +117,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 		}
 		heading := stream.name
 		if stream.cut {
-			heading = "end of " + heading + fmt.Sprintf(" (all of it: switchyard runs logs %s %s)", run, shellWord(name))
+			heading = "end of " + heading + fmt.Sprintf(" (all of it: switchyard runs logs %s %s)", run, output.ShellWord(name))
 		}
 		lines = append(lines, "", heading)
 		for line := range strings.Lines(stream.text) {
@@ -151,13 +154,13 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 		if about == "" {
 			about = a.GetReason()
 		}
-		row := []string{strconv.Itoa(int(a.GetAttempt())), a.GetState(), a.GetNode(), sys.at(a.GetStartedAt()), took, exit, about}
+		row := []string{strconv.Itoa(int(a.GetAttempt())), a.GetState(), a.GetNode(), sys.formatTime(a.GetStartedAt()), took, exit, about}
 		if withPlace {
 			row = slices.Insert(row, 3, placeOf(a))
 		}
 		rows = append(rows, row)
 	}
-	return writeTable(w, rows)
+	return output.WriteTable(w, rows)
 }
 
 // placeOf is what an attempt had of its node, such as "GPU 0 1, NUMA 0, container 3f2a9c0d1e4b".

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -39,13 +40,13 @@ func TestRunsGetTask(t *testing.T) {
 		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-definition": {"--definition"},
 	} {
 		got := run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, args...)...)
-		if got.code != exitDone || got.stderr != "" {
+		if got.code != exit.CodeDone || got.stderr != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 		golden(t, name, got.stdout)
 	}
 	for _, name := range []string{"nope", "each[2]"} {
-		if got := run(t, "runs", "get", "nightly", name, "--gateway", f.url); got.code != exitUsage || !strings.Contains(got.stderr, "has no") {
+		if got := run(t, "runs", "get", "nightly", name, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "has no") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -39,16 +42,16 @@ Graphviz.
 	}
 	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
 	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatMermaid, formatDOT)
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT)
 	draw := func(name, heading string, nodes []tui.Node) error {
 		var lines []string
-		switch output.value {
-		case formatJSON:
-			return writeJSON(sys.stdout, graphItem{name, graphNodes(nodes)})
+		switch format.Value {
+		case output.JSON:
+			return output.WriteJSON(sys.stdout, graphItem{name, graphNodes(nodes)})
 		case formatMermaid:
-			lines = mermaid(nodes)
+			lines = output.Mermaid(nodes)
 		case formatDOT:
-			lines = dot(name, nodes)
+			lines = output.DOT(name, nodes)
 		default:
 			drawn, whole := tui.Graph(nodes, everything, sys.dataStyle())
 			lines = append([]string{heading, ""}, drawn...)
@@ -59,19 +62,19 @@ Graphviz.
 		_, err := io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")
 		return err
 	}
-	ofRun := onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		run, err := a.brief(ctx, args[0])
+	ofRun := onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		run, err := a.RunWithoutOutput(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return draw(run.GetId(), tui.Summary(tui.BoardOf(run), sys.now(), sys.dataStyle()), tui.NodesOf(run, sys.now()))
+		return draw(run.GetId(), tui.Summary(tui.StatusOf(run), sys.now(), sys.dataStyle()), tui.NodesOf(run, sys.now()))
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0 && file == "":
-			return usageError("RUN is missing; --file FILE draws a definition")
+			return exit.Usagef("RUN is missing; --file FILE draws a definition")
 		case len(args) == 1 && file != "":
-			return usageError("name a RUN or --file, not both")
+			return exit.Usagef("name a RUN or --file, not both")
 		case len(args) == 1:
 			return ofRun(cmd, args)
 		}
@@ -80,7 +83,7 @@ Graphviz.
 			return err
 		}
 		nodes := definedNodes(d.def)
-		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), count(len(nodes), "task")), nodes)
+		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), output.Count(len(nodes), "task")), nodes)
 	}
 	return cmd
 }
@@ -129,10 +132,10 @@ func definedNotes(t *v1.TaskDefinition) []string {
 		}
 	}
 	if v := t.GetForeach(); v != nil {
-		note("foreach", brief(v))
+		note("foreach", output.ShortText(v))
 	}
 	if v := t.GetParallel(); v != nil {
-		note("parallel", brief(v))
+		note("parallel", output.ShortText(v))
 	}
 	note("when", t.GetWhen())
 	note("if", t.GetCondition())

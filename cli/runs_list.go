@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -25,14 +26,26 @@ type runItem struct {
 
 func newRunsList(sys *system) *cobra.Command {
 	req := &v1.ListRunsRequest{}
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List runs, newest first",
-		Args:  arguments(0, 0, ""),
-	}
-	state := &choice{allowed: v1.RunStates()}
+	state := &output.Choice{Allowed: v1.RunStates()}
+	trigger := &output.Choice{Allowed: []string{"submit", "rerun", "retry", "child", "schedule", "manual"}}
+	var since string
+	cmd := listCommand[*v1.Run]{
+		use: "list", short: "List runs, newest first",
+		what: "runs", limit: 100, most: 1000,
+		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.Run], error) {
+			req.State, req.Trigger, req.PageSize, req.PageToken = state.Value, trigger.Value, size, token
+			if since != "" {
+				var err error
+				if req.Since, err = parseTime("since", since, sys.now()); err != nil {
+					return nil, err
+				}
+			}
+			return client.Call(ctx, a, a.Runs.ListRuns, req)
+		},
+		item: func(run *v1.Run) (any, error) { return newRunItem(run), nil },
+		rows: sys.runRows,
+	}.command(sys)
 	cmd.Flags().Var(state, "state", "only runs in this state")
-	trigger := &choice{allowed: []string{"submit", "rerun", "retry", "child", "schedule", "manual"}}
 	cmd.Flags().Var(trigger, "trigger", "only runs that were started so; manual means in Temporal")
 	cmd.Flags().StringVar(&req.Name, "workflow", "", "only runs of this workflow")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only runs that sent a task to this node")
@@ -42,51 +55,31 @@ func newRunsList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs that this user submitted, such as ann@laptop, and those that their tasks have started")
 	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs that were submitted with this --batch")
 	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, the names of tasks or the error")
-	var since string
 	cmd.Flags().StringVar(&since, "since", "", "only runs submitted within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
-	gateway, list := clientFlag(cmd), listFlags(cmd, "runs", 100, 1000)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, _ []string) error {
-		if err := list.check(); err != nil {
-			return err
-		}
-		req.State, req.Trigger, req.PageSize, req.PageToken = state.value, trigger.value, list.limit, list.token
-		if since != "" {
-			var err error
-			if req.Since, err = parseTime("since", since, sys.now()); err != nil {
-				return err
-			}
-		}
-		page, err := call(ctx, a, a.calls.ListRuns, req)
-		if err != nil {
-			return err
-		}
-		return writeList(sys, list, runItems(page), page.GetNextPageToken(), func(w io.Writer) error {
-			rows := [][]string{{"ID", "WORKFLOW", "STATE", "CREATED"}}
-			stuck := slices.ContainsFunc(page.GetItems(), func(run *v1.Run) bool { return run.GetProblem() != "" })
-			if stuck {
-				rows[0] = append(rows[0], "PROBLEM")
-			}
-			for _, run := range page.GetItems() {
-				row := []string{run.GetId(), run.GetName(), run.GetState(), sys.at(run.GetCreatedAt())}
-				if stuck {
-					row = append(row, run.GetProblem())
-				}
-				rows = append(rows, row)
-			}
-			return writeTable(w, rows)
-		})
-	})
 	return cmd
 }
 
-func runItems(page *v1.ListRunsResponse) []runItem {
-	items := make([]runItem, 0, len(page.GetItems()))
-	for _, run := range page.GetItems() {
-		items = append(items, runItem{
-			ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
-			CreatedAt: timestamp(run.GetCreatedAt()), CompletedAt: timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
-			SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
-		})
+// runRows returns the table of runs, with a column for problems if there are any.
+func (s *system) runRows(runs []*v1.Run) [][]string {
+	rows := [][]string{{"ID", "WORKFLOW", "STATE", "CREATED"}}
+	hasProblem := slices.ContainsFunc(runs, func(run *v1.Run) bool { return run.GetProblem() != "" })
+	if hasProblem {
+		rows[0] = append(rows[0], "PROBLEM")
 	}
-	return items
+	for _, run := range runs {
+		row := []string{run.GetId(), run.GetName(), run.GetState(), s.formatTime(run.GetCreatedAt())}
+		if hasProblem {
+			row = append(row, run.GetProblem())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func newRunItem(run *v1.Run) runItem {
+	return runItem{
+		ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
+		CreatedAt: output.Timestamp(run.GetCreatedAt()), CompletedAt: output.Timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
+		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
+	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -20,7 +23,7 @@ type logFlags struct {
 	tail                                    int
 	since                                   string
 	gateway                                 *string
-	output                                  *choice
+	format                                  *output.Choice
 }
 
 func newRunsLogs(sys *system) *cobra.Command {
@@ -45,8 +48,8 @@ or worse.`,
 	flags.IntVar(&f.tail, "tail", -1, "only so many of the last lines of each task, and what follows (default all)")
 	flags.StringVar(&f.since, "since", "", "only what was printed within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "begin each line with the time at which its node read it")
-	f.gateway, f.output = clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = onGateway(f.gateway, func(ctx context.Context, a *api, args []string) error { return f.run(ctx, sys, a, args) })
+	f.gateway, f.format = clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(f.gateway, func(ctx context.Context, a *client.Client, args []string) error { return f.run(ctx, sys, a, args) })
 	return cmd
 }
 
@@ -55,11 +58,11 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	req := &v1.StreamRunLogsRequest{}
 	switch {
 	case f.stdout && f.stderr:
-		return nil, usageError("--stdout and --stderr exclude each other; without them both are printed")
-	case f.follow && f.output.value == formatJSON:
-		return nil, usageError("-o json is one document, which --follow has no end for; use -o jsonl")
-	case f.raw && f.output.value != formatText:
-		return nil, usageError("--raw is for -o text; JSON holds only text")
+		return nil, exit.Usagef("--stdout and --stderr exclude each other; without them both are printed")
+	case f.follow && f.format.Value == output.JSON:
+		return nil, exit.Usagef("-o json is one document, which --follow has no end for; use -o jsonl")
+	case f.raw && f.format.Value != output.Text:
+		return nil, exit.Usagef("--raw is for -o text; JSON holds only text")
 	case f.stdout:
 		req.Stream = "stdout"
 	case f.stderr:
@@ -82,7 +85,7 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	if err != nil {
 		within, err := time.ParseDuration(text)
 		if err != nil || within < 0 {
-			return nil, usageError("--%s %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", flag, text)
+			return nil, exit.Usagef("--%s %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", flag, text)
 		}
 		at = now.Add(-within)
 	}
@@ -90,65 +93,65 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 }
 
 // printer is where the flags want the lines.
-func (f *logFlags) printer(sys *system) *logPrinter {
-	p := &logPrinter{stdout: sys.stdout, stderr: sys.screen, stdoutPlain: sys.stdoutPlain, stderrPlain: sys.stderrPlain, tail: f.tail, gathering: f.tail >= 0}
+func (f *logFlags) printer(sys *system) *output.LogPrinter {
+	p := &output.LogPrinter{Stdout: sys.stdout, Stderr: sys.screen, StdoutPlain: sys.stdoutPlain, StderrPlain: sys.stderrPlain, Tail: f.tail, Gathering: f.tail >= 0}
 	if f.raw {
-		p.stdout, p.stderr, p.stdoutPlain, p.stderrPlain = sys.rawStdout, sys.rawStderr, false, false
+		p.Stdout, p.Stderr, p.StdoutPlain, p.StderrPlain = sys.rawStdout, sys.rawStderr, false, false
 	}
 	if f.timestamps {
-		p.zone = sys.zone
+		p.Zone = sys.zone
 	}
-	if f.output.value != formatText {
-		p.document = &logDocument{w: sys.stdout, lines: f.output.value == formatJSONL}
+	if f.format.Value != output.Text {
+		p.Document = &output.LogDocument{Out: sys.stdout, Lines: f.format.Value == output.JSONL}
 	}
 	return p
 }
 
-func (f *logFlags) run(ctx context.Context, sys *system, a *api, args []string) error {
+func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args []string) error {
 	req, err := f.request(sys.now())
 	if err != nil {
 		return err
 	}
-	page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 2, Brief: true})
+	page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 2, Brief: true})
 	if err != nil {
 		return err
 	}
 	// A prefix, or "last", must not become another run from here on.
 	req.Id = page.GetRun().GetId()
-	sys.sayWhich(args[0], req.GetId())
+	sys.printResolved(args[0], req.GetId())
 	p := f.printer(sys)
 	if len(args) == 2 {
-		req.Task, p.only = args[1], args[1]
+		req.Task, p.Only = args[1], args[1]
 	} else {
-		p.prefix = len(page.GetRun().GetTasks()) > 1 || page.GetNextPageToken() != ""
+		p.Prefix = len(page.GetRun().GetTasks()) > 1 || page.GetNextPageToken() != ""
 		for name := range page.GetRun().GetTasks() {
-			p.only = name
+			p.Only = name
 		}
 	}
-	logs := &logStream{api: a, req: req, lost: func(err error) {
+	logs := &client.LogStream{Client: a, Request: req, OnLost: func(err error) {
 		fmt.Fprintf(sys.screen, "the gateway does not answer, trying again: %s\n", tui.OneLine(err.Error()))
 	}}
 	err = f.read(ctx, logs, p)
-	err = errors.Join(err, p.flush())
-	if err == nil && p.document != nil {
-		err = p.document.end()
+	err = errors.Join(err, p.Flush())
+	if err == nil && p.Document != nil {
+		err = p.Document.End()
 	}
 	if err != nil {
 		return err
 	}
-	return logs.complete()
+	return logs.Missing()
 }
 
 // read prints the last lines first, if only they are wanted, and then what follows.
-func (f *logFlags) read(ctx context.Context, logs *logStream, p *logPrinter) error {
-	if p.gathering {
-		if err := logs.read(ctx, p); err != nil || !f.follow {
+func (f *logFlags) read(ctx context.Context, logs *client.LogStream, p *output.LogPrinter) error {
+	if p.Gathering {
+		if err := logs.Read(ctx, p); err != nil || !f.follow {
 			return err
 		}
-		if err := p.release(); err != nil {
+		if err := p.Release(); err != nil {
 			return err
 		}
 	}
-	logs.req.Follow = f.follow
-	return logs.read(ctx, p)
+	logs.Request.Follow = f.follow
+	return logs.Read(ctx, p)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -32,7 +33,7 @@ func TestRunsLogsFormats(t *testing.T) {
 		"one":        {"fetch", "--tail", "3", "--timestamps"},
 	} {
 		got := run(t, append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
-		if got.code != exitDone {
+		if got.code != exit.CodeDone {
 			t.Errorf("%s: %+v", name, got)
 		}
 		golden(t, "runs-logs-"+name, got.stdout+"--- standard error\n"+got.stderr)
@@ -56,6 +57,7 @@ func TestRunsLogsSince(t *testing.T) {
 
 // A gateway that goes away costs no line and doubles none, wherever it goes.
 func TestRunsLogsOutlastTheGateway(t *testing.T) {
+	t.Parallel()
 	for i, args := range [][]string{{"-f"}, {}, {"-f"}, {"-f", "--tail", "9"}} {
 		f := fake(t)
 		talk(f)
@@ -73,7 +75,7 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 			}
 			said = append(said, line)
 		}
-		if got.code != exitDone || again == 0 || len(args) < 2 && (got.stdout != want.stdout || strings.Join(said, "") != want.stderr) {
+		if got.code != exit.CodeDone || again == 0 || len(args) < 2 && (got.stdout != want.stdout || strings.Join(said, "") != want.stderr) {
 			t.Errorf("%v: %d times lost, %+v\nwant %+v", args, again, got, want)
 		}
 		if n := strings.Count(got.stdout+got.stderr, " | "); n != 5 {
@@ -88,7 +90,7 @@ func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
 	talk(f)
 	f.missing = []*v1.MissingLog{{Task: "build", Attempt: 1, Node: "far-1"}}
 	got := run(t, "runs", "logs", "nightly", "--gateway", f.url)
-	if got.code != exitSystem || !strings.Contains(got.stdout, "fetch | one\n") {
+	if got.code != exit.CodeSystem || !strings.Contains(got.stdout, "fetch | one\n") {
 		t.Errorf("%+v", got)
 	}
 	golden(t, "runs-logs-missing", got.stderr)

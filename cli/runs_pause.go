@@ -6,33 +6,35 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsPause(sys *system) *cobra.Command {
-	return action{
+	return runAction{
 		use: "pause RUN [TASK]", short: "Let nothing new start in a run, or suspend a task that runs", least: 1, most: 2, reason: true,
 		long: `Lets nothing new start in a run; what runs goes on. With TASK, suspends that task,
 which must be running: none of its processes goes on until it is resumed, and the
 time does not count against its timeout (it does against its deadline). TASK may be
 an instance, such as "each[3]".`,
-		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
+		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task == "" {
-				return answered(ctx, a, a.calls.PauseRun, &v1.PauseRunRequest{Id: run, Reason: reason})
+				return idOf(ctx, a, a.Runs.PauseRun, &v1.PauseRunRequest{Id: run, Reason: reason})
 			}
-			return answered(ctx, a, a.calls.PauseTask, &v1.PauseTaskRequest{Id: run, Task: task, Reason: reason})
+			return idOf(ctx, a, a.Runs.PauseTask, &v1.PauseTaskRequest{Id: run, Task: task, Reason: reason})
 		},
-		said: func(run, task string) string {
+		done: func(run, task string) string {
 			if task == "" {
 				return fmt.Sprintf("run %s is paused; `switchyard runs resume %s` goes on with it", run, run)
 			}
-			return fmt.Sprintf("task %s of run %s is paused; `switchyard runs resume %s %s` goes on with it", task, run, run, shellWord(task))
+			return fmt.Sprintf("task %s of run %s is paused; `switchyard runs resume %s %s` goes on with it", task, run, run, output.ShellWord(task))
 		},
 		remedy: func(run, task string) string {
 			if task == "" {
 				return fmt.Sprintf("only a run that goes on can be paused; `switchyard runs get %s` shows how it stands", run)
 			}
-			return fmt.Sprintf("only a task that runs can be paused; `switchyard runs hold %s %s` keeps one from starting", run, shellWord(task))
+			return fmt.Sprintf("only a task that runs can be paused; `switchyard runs hold %s %s` keeps one from starting", run, output.ShellWord(task))
 		},
 	}.command(sys)
 }

@@ -6,16 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsReject(sys *system) *cobra.Command {
-	return action{
+	return runAction{
 		use: "reject RUN TASK", short: "Reject a task that waits for approval, which fails it", least: 2, most: 2, reason: true,
-		ask: func(ctx context.Context, a *api, run, task, reason string) (string, error) {
-			return answered(ctx, a, a.calls.RejectTask, &v1.RejectTaskRequest{Id: run, Task: task, Reason: reason})
+		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
+			return idOf(ctx, a, a.Runs.RejectTask, &v1.RejectTaskRequest{Id: run, Task: task, Reason: reason})
 		},
-		said:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is rejected", task, run) },
+		done:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is rejected", task, run) },
 		remedy: waitingForApproval,
 	}.command(sys)
 }

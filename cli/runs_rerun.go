@@ -7,6 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/cli/client"
+	"switchyard/cli/follow"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -24,20 +27,20 @@ id. The input is that of the other run, but for the values that are given here.`
 	}
 	input.add(cmd.Flags())
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		given, err := input.read(sys)
 		if err != nil {
 			return err
 		}
-		run, err := sys.ownRun(a.url, args[0])
+		run, err := sys.resolveOwnRun(a.URL, args[0])
 		if err != nil {
 			return err
 		}
 		req := &v1.RerunRunRequest{Id: run}
 		if given != nil {
 			// What the other run had under a name says how a value is read.
-			page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: run, PageSize: 1})
+			page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, PageSize: 1})
 			if err != nil {
 				return err
 			}
@@ -46,12 +49,12 @@ id. The input is that of the other run, but for the values that are given here.`
 				return err
 			}
 		}
-		res, err := call(ctx, a, a.calls.RerunRun, req)
+		res, err := client.Call(ctx, a, a.Runs.RerunRun, req)
 		if err != nil {
 			return err
 		}
-		sys.noteRun(a.url, res.GetId())
-		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: res.GetId()}, output, watch, map[string]any{"id": res.GetId(), "name": res.GetName()})
+		sys.rememberRun(a.URL, res.GetId())
+		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: res.GetId()}, format, watch, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	})
 	return cmd
 }
@@ -69,15 +72,15 @@ func inputsLike(values *structpb.Struct) *v1.Definition {
 }
 
 // startedRun tells that a run has been started, and follows it if that is wanted.
-func startedRun(ctx context.Context, sys *system, a *api, res *v1.SubmitRunResponse, output *choice, watch bool, document map[string]any) error {
+func startedRun(ctx context.Context, sys *system, a *client.Client, res *v1.SubmitRunResponse, format *output.Choice, watch bool, document map[string]any) error {
 	var err error
-	if output.value == formatJSON {
-		err = writeJSON(sys.stdout, document)
+	if format.Value == output.JSON {
+		err = output.WriteJSON(sys.stdout, document)
 	} else {
 		_, err = fmt.Fprintln(sys.stdout, res.GetId())
 	}
 	if err != nil || !watch {
 		return err
 	}
-	return (&watching{sys: sys, api: a, id: res.GetId(), output: formatText}).watch(ctx)
+	return (&follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: output.Text}).Watch(ctx)
 }

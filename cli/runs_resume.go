@@ -6,19 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsResume(sys *system) *cobra.Command {
-	return action{
+	return runAction{
 		use: "resume RUN [TASK]", short: "Go on with a paused run or task", least: 1, most: 2,
-		ask: func(ctx context.Context, a *api, run, task, _ string) (string, error) {
+		send: func(ctx context.Context, a *client.Client, run, task, _ string) (string, error) {
 			if task == "" {
-				return answered(ctx, a, a.calls.ResumeRun, &v1.ResumeRunRequest{Id: run})
+				return idOf(ctx, a, a.Runs.ResumeRun, &v1.ResumeRunRequest{Id: run})
 			}
-			return answered(ctx, a, a.calls.ResumeTask, &v1.ResumeTaskRequest{Id: run, Task: task})
+			return idOf(ctx, a, a.Runs.ResumeTask, &v1.ResumeTaskRequest{Id: run, Task: task})
 		},
-		said: func(run, task string) string {
+		done: func(run, task string) string {
 			if task == "" {
 				return fmt.Sprintf("run %s goes on", run)
 			}
@@ -28,7 +30,7 @@ func newRunsResume(sys *system) *cobra.Command {
 			if task == "" {
 				return fmt.Sprintf("only a paused run can be resumed; one that has ended goes on with `switchyard runs retry %s`", run)
 			}
-			return fmt.Sprintf("only a task that `switchyard runs pause %[1]s %[2]s` has paused can be resumed; `switchyard runs release %[1]s %[2]s` lets a held one start", run, shellWord(task))
+			return fmt.Sprintf("only a task that `switchyard runs pause %[1]s %[2]s` has paused can be resumed; `switchyard runs release %[1]s %[2]s` lets a held one start", run, output.ShellWord(task))
 		},
 	}.command(sys)
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/follow"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,23 +29,23 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		run, err := sys.ownRun(a.url, args[0])
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		run, err := sys.resolveOwnRun(a.URL, args[0])
 		if err != nil {
 			return err
 		}
-		res, err := call(ctx, a, a.calls.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
+		res, err := client.Call(ctx, a, a.Runs.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
 		if err != nil {
 			return withRemedy(err, func() string {
-				if a.hasEnded(ctx, run) {
+				if a.HasEnded(ctx, run) {
 					return fmt.Sprintf("--from TASK does that task and all below it again; `switchyard runs rerun %s` starts a new run", run)
 				}
 				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", run)
 			})
 		}
-		if output.value == formatJSON {
-			if err := writeMessage(sys.stdout, res); err != nil {
+		if format.Value == output.JSON {
+			if err := output.WriteMessage(sys.stdout, res); err != nil {
 				return err
 			}
 		} else {
@@ -55,7 +58,7 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 		if !watch {
 			return nil
 		}
-		return (&watching{sys: sys, api: a, id: res.GetId(), output: formatText}).watch(ctx)
+		return (&follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: output.Text}).Watch(ctx)
 	})
 	return cmd
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/tui"
 )
 
@@ -30,28 +33,28 @@ took longest are drawn; -o json has them all, with times.`,
 	}
 	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default that of the terminal, else 110)")
 	cmd.Flags().IntVar(&limit, "limit", 200, "most rows to draw; 0: all")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		switch {
 		case cmd.Flags().Changed("width") && (width < minChartWidth || width > 1000):
-			return usageError("--width %d: it must be %d to 1000", width, minChartWidth)
+			return exit.Usagef("--width %d: it must be %d to 1000", width, minChartWidth)
 		case limit < 0:
-			return usageError("--limit %d: it must not be negative", limit)
+			return exit.Usagef("--limit %d: it must not be negative", limit)
 		case width == 0 && sys.stdoutTerminal:
 			width, _ = sys.screen.Size()
 			width = max(width, minChartWidth)
 		case width == 0:
 			width = chartWidth
 		}
-		t, err := a.timeline(ctx, args[0], tui.LaneWidth(width), sys.now())
+		t, err := readTimeline(ctx, a, args[0], tui.LaneWidth(width), sys.now())
 		if err != nil {
 			return err
 		}
-		if output.value == formatJSON {
-			return writeJSON(sys.stdout, t.document())
+		if format.Value == output.JSON {
+			return output.WriteJSON(sys.stdout, t.document())
 		}
 		style := sys.dataStyle()
-		lines := append([]string{tui.Summary(t.board, sys.now(), style), ""}, tui.Gantt(t.rows, t.scale, limit, style)...)
+		lines := append([]string{tui.Summary(t.status, sys.now(), style), ""}, tui.Gantt(t.rows, t.scale, limit, style)...)
 		_, err = io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")
 		return err
 	})

@@ -5,6 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/follow"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -13,19 +16,19 @@ func newRunsWatch(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end; the exit code tells how it ended",
-		Long:  "Follows a run to its end; the exit code tells how it ended.\n\n" + fanRule,
+		Long:  "Follows a run to its end; the exit code tells how it ended.\n\n" + follow.FanOutRule,
 		Args:  arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON, formatJSONL)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		// The id once and for all: "last" may be another run in a moment.
-		page, err := call(ctx, a, a.calls.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
+		page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
 		if err != nil {
 			return err
 		}
-		w := &watching{sys: sys, api: a, id: page.GetRun().GetId(), output: output.value, logs: logs}
-		return w.watch(ctx)
+		w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: page.GetRun().GetId(), Format: format.Value, Logs: logs}
+		return w.Watch(ctx)
 	})
 	return cmd
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -10,6 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"switchyard/cli/config"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
+	"switchyard/cli/stack"
 )
 
 func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
@@ -38,15 +41,16 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got string
 			cmd := &cobra.Command{PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-				return settle(cmd, &system{getenv: func(name string) string { return test.env[name] }})
+				_, err := config.Apply(cmd, func(name string) string { return test.env[name] })
+				return err
 			}}
 			nodes, logs := nodeFlags{}, false
 			nodes.addSome(cmd.Flags())
 			cmd.Flags().BoolVar(&logs, "logs", false, "")
 			cmd.Flags().StringArray("input", nil, "")
-			output := outputFlag(cmd, formatText, formatJSON)
+			format := output.FormatFlag(cmd, output.Text, output.JSON)
 			cmd.RunE = func(*cobra.Command, []string) error {
-				got = fmt.Sprintf("nodes %d, labels %v, logs %t, output %s", nodes.count, nodes.labels, logs, output.value)
+				got = fmt.Sprintf("nodes %d, labels %v, logs %t, output %s", nodes.count, nodes.labels, logs, format.Value)
 				return nil
 			}
 			cmd.SetArgs(append([]string{}, test.args...))
@@ -60,7 +64,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 
 func TestBadEnvironment(t *testing.T) {
 	got := runWith(t, map[string]string{"SWITCHYARD_NODES": "many"}, hello, "run", "-")
-	if got.code != exitUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is no value for --nodes`) {
+	if got.code != exit.CodeUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is no value for --nodes`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -75,8 +79,8 @@ func TestVariables(t *testing.T) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if owned[variable(f.Name)] {
-				t.Errorf("--%s of %s is read from %s, which tasks find with another meaning", f.Name, cmd.CommandPath(), variable(f.Name))
+			if owned[config.Variable(f.Name)] {
+				t.Errorf("--%s of %s is read from %s, which tasks find with another meaning", f.Name, cmd.CommandPath(), config.Variable(f.Name))
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -84,28 +88,6 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	walk(newRoot(&system{}))
-}
-
-func TestCodeOf(t *testing.T) {
-	interrupted, interrupt := context.WithCancelCause(t.Context())
-	interrupt(errInterrupted)
-	for _, test := range []struct {
-		ctx  context.Context
-		err  error
-		want int
-	}{
-		{t.Context(), nil, 0},
-		{t.Context(), errors.New("x"), exitSystem},
-		{t.Context(), fmt.Errorf("more: %w", usageError("x")), exitUsage},
-		{t.Context(), silent(exitNotDone), exitNotDone},
-		{interrupted, nil, 0},
-		{interrupted, context.Canceled, exitInterrupted},
-		{interrupted, silent(exitNotDone), exitNotDone},
-	} {
-		if got := codeOf(test.ctx, test.err); got != test.want {
-			t.Errorf("%v gives %d, want %d", test.err, got, test.want)
-		}
-	}
 }
 
 func TestNodeNames(t *testing.T) {
@@ -132,7 +114,7 @@ func TestNodeNames(t *testing.T) {
 }
 
 func TestPassEnvIsRepeatedAndSplit(t *testing.T) {
-	parse := func(args ...string) ([]nodeConfig, error) {
+	parse := func(args ...string) ([]stack.NodeConfig, error) {
 		nodes, flags := nodeFlags{}, pflag.NewFlagSet("worker", pflag.ContinueOnError)
 		nodes.addSome(flags)
 		must(t, flags.Parse(args))
@@ -143,7 +125,7 @@ func TestPassEnvIsRepeatedAndSplit(t *testing.T) {
 	if got := fmt.Sprint(nodes[0].PassEnv); got != "[SSH_AUTH_SOCK AWS_* CI]" {
 		t.Errorf("it passes on %s", got)
 	}
-	if _, err := parse("--pass-env", "SWITCHYARD_TOKEN"); codeOf(t.Context(), err) != exitUsage || !strings.Contains(err.Error(), "set it in the task's env") {
+	if _, err := parse("--pass-env", "SWITCHYARD_TOKEN"); exit.CodeOf(t.Context(), err) != exit.CodeUsage || !strings.Contains(err.Error(), "set it in the task's env") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"switchyard/cli/exit"
 )
 
 // catchSignals returns a context that is done, because of errInterrupted, at the
@@ -29,9 +31,9 @@ func catchSignals(parent context.Context, quit func()) (ctx context.Context, rel
 				case !first:
 					quit()
 				case sig == syscall.SIGHUP:
-					interrupt(errHungUp)
+					interrupt(exit.ErrHungUp)
 				default:
-					interrupt(errInterrupted)
+					interrupt(exit.ErrInterrupted)
 				}
 				first = false
 			case <-released:

@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
 )
 
 func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
@@ -23,7 +26,7 @@ func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
 		case <-time.After(2 * time.Minute):
 			t.Fatalf("%v does not interrupt", number)
 		}
-		if !errors.Is(context.Cause(ctx), errInterrupted) || errors.Is(context.Cause(ctx), errHungUp) != (number == syscall.SIGHUP) {
+		if !errors.Is(context.Cause(ctx), exit.ErrInterrupted) || errors.Is(context.Cause(ctx), exit.ErrHungUp) != (number == syscall.SIGHUP) {
 			t.Errorf("after %v the cause is %v", number, context.Cause(ctx))
 		}
 		select {
@@ -44,9 +47,9 @@ func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
 func TestLeftoversAreRemoved(t *testing.T) {
 	dir := t.TempDir() + "/private"
 	must(t, os.MkdirAll(dir+"/store/logs", 0o700))
-	var l leftovers
-	l.add(dir)
-	l.remove()
+	var l stack.ExitFolders
+	l.Add(dir)
+	l.Remove()
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}

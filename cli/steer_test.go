@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -81,14 +82,14 @@ func TestSteering(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
-			if got := run(t, args...); got.code != exitNotDone || !strings.Contains(got.stderr, test.remedy) {
+			if got := run(t, args...); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, test.remedy) {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 }
 
-// TestRemedyOfARunThatHasEnded holds that nobody is sent to do what a run that has
+// TestRemedyOfARunThatHasEnded holds that no error suggests what a run that has
 // ended refuses, too.
 func TestRemedyOfARunThatHasEnded(t *testing.T) {
 	f := fake(t)
@@ -99,7 +100,7 @@ func TestRemedyOfARunThatHasEnded(t *testing.T) {
 		if command == "retry" {
 			args = append(args[:3:3], args[4:]...)
 		}
-		if got := run(t, args...); got.code != exitNotDone || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "runs cancel") {
+		if got := run(t, args...); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "runs cancel") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
@@ -108,7 +109,7 @@ func TestRemedyOfARunThatHasEnded(t *testing.T) {
 func TestRetryIsWatched(t *testing.T) {
 	f := fake(t)
 	nightly(f)
-	if got := run(t, "runs", "retry", "night", "--watch", "--gateway", f.url); got.code != exitNotDone || !strings.Contains(got.stderr, "run nightly-4g5h6jkm failed") {
+	if got := run(t, "runs", "retry", "night", "--watch", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "run nightly-4g5h6jkm failed") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -138,7 +139,7 @@ func TestRejectedRun(t *testing.T) {
 	last := f.messages[len(f.messages)-1].Run
 	last.State, last.Reason, last.Error = "rejected", "concurrency", "1 run of nightly is open, and there may be no more"
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
-	if got.code != exitNotDone || !strings.Contains(got.stderr, "there may be no more\nrun nightly-4g5h6jkm rejected") {
+	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "there may be no more\nrun nightly-4g5h6jkm rejected") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -178,12 +179,12 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("put %v", req)
 	}
 	f.shelf.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
-	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exitNotDone || !strings.Contains(got.stderr, "--replace puts this definition in its place") {
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "--replace puts this definition in its place") {
 		t.Errorf("%+v", got)
 	}
 	f.shelf.fail = connect.NewError(connect.CodeNotFound, errNoRun)
 	for _, command := range []string{"get", "delete"} {
-		if got := run(t, "workflows", command, "hello", "--gateway", f.url); got.code != exitUsage {
+		if got := run(t, "workflows", command, "hello", "--gateway", f.url); got.code != exit.CodeUsage {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -18,7 +21,7 @@ type submitFlags struct {
 	watch    bool
 	settings runOptions
 	gateway  *string
-	output   *choice
+	format   *output.Choice
 }
 
 func newSubmit(sys *system) *cobra.Command {
@@ -43,20 +46,20 @@ which condition, and where each task could run now.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "start nothing, print the plan")
 	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
 	f.settings.add(flags, "default 0")
-	f.gateway, f.output = clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
+	f.gateway, f.format = clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	return cmd
 }
 
 func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error {
 	switch {
 	case len(args) == 0 && f.workflow == "":
-		return usageError("FILE is missing; --workflow NAME runs a stored definition")
+		return exit.Usagef("FILE is missing; --workflow NAME runs a stored definition")
 	case len(args) == 1 && f.workflow != "":
-		return usageError("name a FILE or --workflow, not both")
+		return exit.Usagef("name a FILE or --workflow, not both")
 	case f.dryRun && f.watch:
-		return usageError("--dry-run starts nothing that --watch could follow")
+		return exit.Usagef("--dry-run starts nothing that --watch could follow")
 	case f.dryRun && f.key != "":
-		return usageError("--dry-run starts nothing that --idempotency-key could be of")
+		return exit.Usagef("--dry-run starts nothing that --idempotency-key could be of")
 	}
 	options, err := f.settings.options(0)
 	if err != nil {
@@ -66,31 +69,31 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 	if err != nil {
 		return err
 	}
-	a, err := connectTo(*f.gateway)
+	a, err := client.New(*f.gateway)
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer a.Close()
 	req := &v1.SubmitRunRequest{Options: options, IdempotencyKey: f.key, Batch: f.settings.batch}
 	if err := f.source(ctx, sys, a, args, given, req); err != nil {
 		return err
 	}
 	if f.dryRun {
-		plan, err := call(ctx, a, a.calls.PlanRun, &v1.PlanRunRequest{Submit: req})
+		plan, err := client.Call(ctx, a, a.Runs.PlanRun, &v1.PlanRunRequest{Submit: req})
 		if err != nil {
 			return err
 		}
-		if f.output.value == formatJSON {
-			return writeMessage(sys.stdout, plan)
+		if f.format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, plan)
 		}
 		printWarnings(sys, plan.GetName(), plan.GetWarnings())
-		return describePlan(sys.stdout, plan)
+		return output.WritePlan(sys.stdout, plan)
 	}
-	res, err := call(ctx, a, a.calls.SubmitRun, req)
+	res, err := client.Call(ctx, a, a.Runs.SubmitRun, req)
 	if err != nil {
 		return withRemedy(err, func() string { return "submit another definition or input under a key of its own" })
 	}
-	sys.noteRun(a.url, res.GetId())
+	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetName(), res.GetWarnings())
 	document := map[string]any{"id": res.GetId(), "name": res.GetName()}
 	if len(res.GetWarnings()) > 0 {
@@ -102,11 +105,11 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 	if res.GetExisted() {
 		fmt.Fprintf(sys.screen, "run %s was started by an earlier request with this key\n", res.GetId())
 	}
-	return startedRun(ctx, sys, a, res, f.output, f.watch, document)
+	return startedRun(ctx, sys, a, res, f.format, f.watch, document)
 }
 
 // source puts the definition and the input into a request.
-func (f *submitFlags) source(ctx context.Context, sys *system, a *api, args []string, given *givenInput, req *v1.SubmitRunRequest) error {
+func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client, args []string, given *givenInput, req *v1.SubmitRunRequest) error {
 	var def *v1.Definition
 	if f.workflow != "" {
 		req.Source = &v1.SubmitRunRequest_Workflow{Workflow: f.workflow}
@@ -114,7 +117,7 @@ func (f *submitFlags) source(ctx context.Context, sys *system, a *api, args []st
 			return nil
 		}
 		// Its types say how the input is to be read.
-		stored, err := call(ctx, a, a.workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
+		stored, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/term"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/cli/config"
+	"switchyard/cli/follow"
+	"switchyard/cli/stack"
 	"switchyard/cli/tui"
 )
 
@@ -20,23 +23,22 @@ type system struct {
 	// rawStdout and rawStderr take every byte as it is. On a terminal stdout and
 	// screen let only through what shows as text.
 	rawStdout, rawStderr io.Writer
-	// stderrTerminal and stdoutTerminal say where people watch, on a terminal that
-	// can move its cursor and colour.
+	// stderrTerminal and stdoutTerminal are set if the stream is a terminal that can
+	// move its cursor and colour.
 	stderrTerminal, stdoutTerminal bool
-	// stderrPlain and stdoutPlain say where only what shows as text is let through.
+	// stderrPlain and stdoutPlain are set if the stream shows only text.
 	stderrPlain, stdoutPlain bool
 	getenv                   func(string) string
 	now                      func() time.Time
-	zone                     *time.Location // of the times that are told
-	// origins say where the flags of the command come from that are not their
-	// defaults, by name: a flag, a variable, or a line of a file.
-	origins map[string]string
+	zone                     *time.Location // of the times in texts
+	// origins are those of the flags of the command, once they are set.
+	origins config.Origins
 	// forceAfter is how long an interrupted run may take to end.
 	forceAfter time.Duration
-	// hurry is what the second signal does, if anything, before the third one ends the process.
-	hurry hurrying
-	// leftovers are removed when the process has to end at once.
-	leftovers leftovers
+	// secondSignal is what the second signal does, if anything, before the third one ends the process.
+	secondSignal secondSignal
+	// exitFolders are removed when the process has to end at once.
+	exitFolders stack.ExitFolders
 }
 
 // newSystem is the system of a process with these streams.
@@ -52,7 +54,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 		now:    time.Now,
 		zone:   time.Local,
 
-		forceAfter: forceAfter,
+		forceAfter: follow.ForceAfter,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
@@ -83,16 +85,24 @@ func (s *system) dataStyle() tui.Style {
 	return tui.Style{Color: s.stdoutTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
 }
 
-// at is a time as people read it; "" where there is none.
-func (s *system) at(t *timestamppb.Timestamp) string {
+// terminal returns the system as the follower of a run uses it.
+func (s *system) terminal() *follow.Terminal {
+	return &follow.Terminal{
+		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
+		Now: s.now, ForceAfter: s.forceAfter, OnSecondSignal: s.secondSignal.set,
+	}
+}
+
+// formatTime returns a time for people, or "" if t is nil.
+func (s *system) formatTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
 	}
 	return t.AsTime().In(s.zone).Format(time.DateTime)
 }
 
-// ago is how long ago a time was; "" where there is none.
-func (s *system) ago(t *timestamppb.Timestamp) string {
+// formatAge returns how long ago a time was, or "" if t is nil.
+func (s *system) formatAge(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/cli/client"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -17,28 +18,28 @@ const maxInstanceRows = 20
 
 // timeline is the life of a run.
 type timeline struct {
-	board *tui.Board
-	run   *v1.Run
-	scale tui.Scale
-	rows  []tui.Row
-	bars  [][]tui.Span // of the rows; nil for one of many instances
+	status *tui.Status
+	run    *v1.Run
+	scale  tui.Scale
+	rows   []tui.Row
+	bars   [][]tui.Span // of the rows; nil for one of many instances
 }
 
-// timeline reads the life of a run. It holds the tasks, and of a large fan-out
+// readTimeline reads the life of a run. It holds the tasks, and of a large fan-out
 // only sums.
-func (a *api) timeline(ctx context.Context, id string, cells int, now time.Time) (*timeline, error) {
-	run, err := a.brief(ctx, id)
+func readTimeline(ctx context.Context, a *client.Client, id string, cells int, now time.Time) (*timeline, error) {
+	run, err := a.RunWithoutOutput(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if run.GetCompletedAt() != nil {
 		now = run.GetCompletedAt().AsTime()
 	}
-	t := &timeline{board: tui.BoardOf(run), run: run, scale: tui.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: cells}}
+	t := &timeline{status: tui.StatusOf(run), run: run, scale: tui.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: cells}}
 	for _, name := range slices.Sorted(maps.Keys(run.GetTasks())) {
 		task := run.GetTasks()[name]
 		ready := tui.ReadyAt(run, task)
-		if !tui.FansOut(task) {
+		if !tui.IsFannedOut(task) {
 			t.single(tui.BarOf(name, task, ready, now))
 			continue
 		}
@@ -57,7 +58,7 @@ func (a *api) timeline(ctx context.Context, id string, cells int, now time.Time)
 			}
 		}
 		if task.GetCount() > 0 {
-			err := a.instances(ctx, run.GetId(), name, func(page []*v1.Instance) error {
+			err := a.InstancePages(ctx, run.GetId(), name, func(page []*v1.Instance) error {
 				for _, i := range page {
 					add(tui.BarOf(names.InstanceName(name, int(i.GetIndex())), tui.InstanceTask(task, i), ready, now))
 				}
@@ -85,7 +86,7 @@ func (t *timeline) single(bar tui.Bar) {
 	t.bars = append(t.bars, bar.Spans)
 }
 
-// timelineJSON is a timeline as -o json tells it.
+// timelineJSON is a timeline in the form of -o json.
 type timelineJSON struct {
 	ID   string    `json:"id"`
 	From string    `json:"from"`

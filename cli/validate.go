@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/workflows/definition"
 )
 
@@ -15,7 +17,7 @@ func newValidate(sys *system) *cobra.Command {
 		Short: "Check definitions and list every problem",
 		Args:  arguments(1, -1, "FILE"),
 	}
-	output := outputFlag(cmd, formatText, formatJSON)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = func(_ *cobra.Command, files []string) error {
 		bad, items := false, make([]validated, 0, len(files))
 		for _, file := range files {
@@ -30,20 +32,20 @@ func newValidate(sys *system) *cobra.Command {
 			warnings := definition.Warnings(d.def)
 			items[len(items)-1].Warnings = problemItems(warnings)
 			printWarnings(sys, file, warnings)
-			if output.value == formatJSON {
+			if format.Value == output.JSON {
 				continue
 			}
-			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, count(len(d.def.GetTasks()), "task")); err != nil {
+			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, output.Count(len(d.def.GetTasks()), "task")); err != nil {
 				return err
 			}
 		}
-		if output.value == formatJSON {
-			if err := writeJSON(sys.stdout, map[string]any{"items": items, "nextPageToken": ""}); err != nil {
+		if format.Value == output.JSON {
+			if err := output.WriteJSON(sys.stdout, map[string]any{"items": items, "nextPageToken": ""}); err != nil {
 				return err
 			}
 		}
 		if bad {
-			return silent(exitUsage)
+			return exit.Silent(exit.CodeUsage)
 		}
 		return nil
 	}
@@ -80,12 +82,4 @@ func problemItems(err error) []problemItem {
 		items = append(items, problemItem{p.GetLine(), p.GetColumn(), p.GetPath(), p.GetMessage(), p.GetHint()})
 	}
 	return items
-}
-
-// count is a number of things in words: "1 task", "3 tasks".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"switchyard/cli/output"
 )
 
 func newVersion(sys *system) *cobra.Command {
@@ -15,14 +17,14 @@ func newVersion(sys *system) *cobra.Command {
 		Short: "Print the versions of this program and of what it is built on",
 		Args:  arguments(0, 0, ""),
 	}
-	output := outputFlag(cmd, formatText, formatJSON)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		info, ok := debug.ReadBuildInfo()
 		if !ok {
 			info = &debug.BuildInfo{}
 		}
-		if output.value == formatJSON {
-			return writeJSON(sys.stdout, map[string]string{
+		if format.Value == output.JSON {
+			return output.WriteJSON(sys.stdout, map[string]string{
 				"switchyard": versionOf(info), "go": goVersion(info), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"temporalSdk": dependency(info, "go.temporal.io/sdk"), "temporalServer": dependency(info, "go.temporal.io/server"),
 			})

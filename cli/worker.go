@@ -7,12 +7,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
 	"switchyard/workers/node"
 )
 
 // workerDrainTimeout is how long the tasks of a worker that is told to stop may go
 // on by default.
 const workerDrainTimeout = 30 * time.Second
+
+const (
+	// defaultMetricsAddress is where a worker serves its figures.
+	defaultMetricsAddress = "127.0.0.1:7281"
+	// noMetrics is the address of a worker that serves none.
+	noMetrics = "none"
+)
 
 func newWorker(sys *system) *cobra.Command {
 	nodes := nodeFlags{count: 1, drainTimeout: workerDrainTimeout}
@@ -43,13 +52,13 @@ short, a third one quits at once.`,
 		if nodes.name == "" {
 			hostname, err := os.Hostname()
 			if err != nil {
-				return usageError("this machine has no name; give the node one with --name: %w", err)
+				return exit.Usagef("this machine has no name; give the node one with --name: %w", err)
 			}
 			nodes.name = node.Name(hostname)
 		}
 		store = workerStore(store, *gateway) // as it is logged
 		spool = spoolOr(spool, store, nodes.name)
-		cfg := stackConfig{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
+		cfg := stack.Config{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
 		if metricsAddress == noMetrics {
 			cfg.MetricsAddress = ""
 		}
@@ -60,11 +69,11 @@ short, a third one quits at once.`,
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}
-		logSettings(cfg.Logger, cmd, sys, true)
-		return serve(cmd.Context(), sys, cfg, func(s *stack) error {
+		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
+		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Node       %s\nStore      %s\n", nodes.name, cfg.Store)
-			if err == nil && s.metrics != nil {
-				_, err = fmt.Fprintf(sys.stdout, "Metrics    %s\n", s.metrics.URL())
+			if url := s.MetricsURL(); err == nil && url != "" {
+				_, err = fmt.Fprintf(sys.stdout, "Metrics    %s\n", url)
 			}
 			return err
 		})

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -17,9 +19,9 @@ func newWorkflowsGet(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "NAME"),
 	}
 	gateway := clientFlag(cmd)
-	outputFlag(cmd, formatJSON) // the one form that there is
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
-		res, err := call(ctx, a, a.workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: args[0]})
+	output.FormatFlag(cmd, output.JSON) // the one form that there is
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: args[0]})
 		if err != nil {
 			return err
 		}
@@ -34,6 +36,6 @@ func writeDefinition(w io.Writer, d *v1.Definition) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(indented(text, ""), '\n'))
+	_, err = w.Write(append(output.Indented(text, ""), '\n'))
 	return err
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
+	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -17,20 +19,20 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "FILE"),
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of an older definition of the name")
-	gateway, output := clientFlag(cmd), outputFlag(cmd, formatText, formatJSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *api, args []string) error {
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		d, err := readDocument(sys, args[0])
 		if err != nil {
 			return err
 		}
-		res, err := call(ctx, a, a.workflows.PutWorkflow, &v1.PutWorkflowRequest{
+		res, err := client.Call(ctx, a, a.Workflows.PutWorkflow, &v1.PutWorkflowRequest{
 			Source: &v1.PutWorkflowRequest_Document{Document: string(d.text)}, File: d.file, Replace: replace,
 		})
 		if err != nil {
 			return withRemedy(err, func() string { return "--replace puts this definition in its place" })
 		}
-		if output.value == formatJSON {
-			return writeMessage(sys.stdout, res)
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res)
 		}
 		what := "stored"
 		if res.GetReplaced() {

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Writes the Go code of proto/ again. Works offline: buf and its plugins are built from
+# Generates the Go code of proto/. Works offline: buf and its plugins are built from
 # the Go module cache, and protovalidate's proto files come out of its Go module.
-#   dev/generate.sh        generate
-#   dev/generate.sh lint   only lint
+#   dev/generate.sh             generate
+#   dev/generate.sh lint        only lint
+#   dev/generate.sh breaking    compare with the last release: fail if a client or a history of that one would break.
+#                               Before the first release, compare with the previous commit, and only report
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS= PATH="$PWD/.bin:$PATH" GOBIN="$PWD/.bin"
@@ -15,20 +17,42 @@ need protoc-gen-connect-go connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.2
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 validate=$(go mod download -json github.com/bufbuild/protovalidate@v1.2.2 | sed -n 's/.*"Dir": "\(.*\)",*/\1/p')
-cp -r proto "$work/proto"
-cp -r "$validate/proto/protovalidate" "$work/protovalidate"
-chmod -R u+w "$work"
-rm -f "$work/proto/buf.yaml" "$work/protovalidate/buf.yaml" "$work/protovalidate/buf.lock"
-# One workspace: our module with the rules of proto/buf.yaml, and protovalidate beside it.
-sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\nbreaking:/' proto/buf.yaml >"$work/buf.yaml"
-cd "$work"
+
+# workspace PROTO FOLDER writes a buf workspace: the module PROTO with the rules of its buf.yaml, and protovalidate.
+workspace() {
+	mkdir -p "$2"
+	cp -r "$1" "$2/proto"
+	cp -r "$validate/proto/protovalidate" "$2/protovalidate"
+	chmod -R u+w "$2"
+	rm -f "$2/proto/buf.yaml" "$2/protovalidate/buf.yaml" "$2/protovalidate/buf.lock"
+	sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\nbreaking:/' "$1/buf.yaml" >"$2/buf.yaml"
+}
+workspace proto "$work/new"
+
+if [ "${1:-}" = breaking ]; then
+	release=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
+	before=${release:-$(git rev-parse --verify --quiet HEAD~1 || true)}
+	[ -n "$before" ] || { echo "this clone has no earlier revision to compare with" >&2; exit 0; }
+	mkdir "$work/tree"
+	git archive "$before" proto | tar -x -C "$work/tree"
+	workspace "$work/tree/proto" "$work/old"
+	(cd "$work/old" && buf build proto -o "$work/old.binpb")
+	(cd "$work/new" && buf build proto -o "$work/new.binpb")
+	if ! buf breaking "$work/new.binpb" --against "$work/old.binpb" --config "$work/new/buf.yaml" --exclude-imports; then
+		[ -z "$release" ] || { echo "these changes break what $release has promised" >&2; exit 1; }
+		echo "no release has been made yet, so these changes since ${before:0:12} break no promise" >&2
+	fi
+	exit 0
+fi
+
+cd "$work/new"
 buf lint proto
 [ "${1:-}" = lint ] && exit 0
 cp proto/buf.gen.yaml .
-buf generate proto --template buf.gen.yaml -o out
+buf generate proto --template buf.gen.yaml -o "$work/out"
 # The JSON Schema takes its texts from the comments, which the Go code does not hold.
 buf build proto --path proto/switchyard/v1/definition.proto --path proto/switchyard/v1/spec.proto \
-	--exclude-imports --as-file-descriptor-set -o descriptors.binpb
+	--exclude-imports --as-file-descriptor-set -o "$work/descriptors.binpb"
 cd - >/dev/null
 find proto -name '*.go' -path '*/v1/*' \( -name '*.pb.go' -o -name '*.connect.go' \) -delete
 cp -r "$work"/out/. proto/

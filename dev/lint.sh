@@ -15,7 +15,7 @@ fi
 words='pending|pending_approval|queued|assigned|running|paused|completed|stopped|skipped|failed|killed|killed_oom|lost'
 words="$words|dead_letter|rejected|cancelled|stale|draining|offline|dead_lettered|reassigned|node_lost|exit_code|no_room"
 words="$words|no_executor|not_picked_up|not_started|lease_lost|start_failed|bad_spec|k8s_job|subagent|claude_relay"
-allowed='^[^:]*:[0-9]+:[[:space:]]*//|by\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
+allowed='^[^:]*:[0-9]+:[[:space:]]*//|By\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
 allowed="$allowed|^cli/tui/(instances|lane)\.go:.*, \"[a-z]+\"},\$|^cli/runs_get_task\.go:.*\{\"created\", "
 allowed="$allowed|^workflows/dag/describe\.go:.*phrase := |^activities/placement/filter\.go:.*\{\"offline\",\$"
 literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto' ':!workflows/condition' ':!activities/metrics' \
@@ -25,9 +25,16 @@ if [ -n "$literals" ]; then
 	printf 'these words are constants of proto/switchyard/v1/states.go:\n%s\n' "$literals" >&2
 	exit 1
 fi
+# Comments begin with a verb.
+unclear=$(git grep -nE '//.*(says|tells) whether' -- '*.go' ':!*.pb.go' ':!*.connect.go' || true)
+if [ -n "$unclear" ]; then
+	printf 'a predicate "reports whether":\n%s\n' "$unclear" >&2
+	exit 1
+fi
 go vet ./...
 # What is different on another system is in these; the whole binary would take minutes more.
 GOOS=windows GOARCH=amd64 go build ./activities/... ./workers/node/...
+GOOS=darwin GOARCH=arm64 go build ./activities/... ./workers/node/...
 [ -x .bin/workflowcheck ] || GOBIN="$PWD/.bin" go install go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 .bin/workflowcheck ./workflows/...
 # The binary builds without cgo as long as only the standard library uses it.
@@ -37,6 +44,7 @@ if [ -n "$cgo" ]; then
 	exit 1
 fi
 
+dev/generate.sh breaking
 before=$(git status --porcelain)
 go mod tidy
 dev/generate.sh

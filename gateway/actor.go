@@ -7,14 +7,12 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/gateway/runindex"
 	"switchyard/workflows/names"
 )
 
 // maxActor bounds the name of an actor, in characters.
 const maxActor = 80
-
-// unverified marks a name that a client says of itself.
-const unverified = " (unverified)"
 
 // actor returns who sends the request that ctx is of, as runs and events show it, or "" if
 // that is not known. Clients are not authenticated: what one says of itself is marked as
@@ -28,7 +26,7 @@ func actor(ctx context.Context) string {
 	if len(claimed) == 0 {
 		return ""
 	}
-	return string(claimed[:min(len(claimed), maxActor)]) + unverified
+	return string(claimed[:min(len(claimed), maxActor)]) + runindex.Unverified
 }
 
 // printable drops what is no character to print, parentheses included: those are the gateway's own.

@@ -28,7 +28,7 @@ func TestActorOfARequestIsAClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := res.Msg.GetId()
-		in, err := f.reader.input(t.Context(), &commonpb.WorkflowExecution{WorkflowId: id})
+		in, err := f.reader.Input(t.Context(), &commonpb.WorkflowExecution{WorkflowId: id})
 		if err != nil || in.GetBy() != want {
 			t.Errorf("%q submits as %q, %v", claim, in.GetBy(), err)
 		}

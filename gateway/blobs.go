@@ -12,6 +12,8 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -39,10 +41,10 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	if len(data) > store.MaxValueBytes {
-		return nil, invalid("the value of %s has %d bytes; at most %d are taken", key, len(data), store.MaxValueBytes)
+		return nil, rpcerror.Invalid("the value of %s has %d bytes; at most %d are taken", key, len(data), store.MaxValueBytes)
 	}
 	if err := checkNodeValue(kind, data); err != nil {
-		return nil, invalid("the value of %s cannot be read again: %w", key, err)
+		return nil, rpcerror.Invalid("the value of %s cannot be read again: %w", key, err)
 	}
 	if req.Msg.GetIfAbsent() {
 		exists, err := b.store.PutIfAbsent(ctx, key, data)
@@ -146,11 +148,11 @@ func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsR
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	pages, err := listOf(req.Msg)
+	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
 		return nil, err
 	}
-	after, err := pages.decodeKey(req.Msg.GetPageToken())
+	after, err := pages.DecodeKey(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +169,7 @@ func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsR
 			continue
 		}
 		if len(page.Keys) == size {
-			page.NextPageToken = pages.encodeKey(page.Keys[size-1])
+			page.NextPageToken = pages.EncodeKey(page.Keys[size-1])
 			break
 		}
 		page.Keys = append(page.Keys, key)

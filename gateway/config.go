@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	"switchyard/gateway/edge"
 	"switchyard/workflows/definition"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	// Defaults are what runs are given that do not say otherwise.
 	Defaults definition.RunDefaults
 	// Limits bound what clients make the gateway hold.
-	Limits Limits
+	Limits edge.Limits
 	// PollInterval is the shortest time between two looks at a watched run.
 	// Default: 100 ms.
 	PollInterval time.Duration
@@ -62,7 +63,7 @@ func (c Config) WithDefaults() Config {
 		}
 		c.Nodes = nodes
 	}
-	c.Limits = c.Limits.withDefaults()
+	c.Limits = c.Limits.WithDefaults()
 	if c.Version == "" {
 		c.Version = "dev"
 	}
@@ -84,7 +85,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("gateway: Store is missing"))
 	}
-	errs = append(errs, c.Limits.validate())
+	errs = append(errs, c.Limits.Validate())
 	if err := c.Defaults.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("gateway: %w", err))
 	}

@@ -19,6 +19,10 @@
 //	            ListRunEvents ──────────────┼──> store, and a query while open; of all runs: visibility
 //	            StreamRunLogs ──────────────┴──> log store
 //
+// Package edge is what calls pass before they get here. Package runview reads runs, package paging makes page tokens,
+// package runindex finds runs, package runevents lists their events, package runlogs
+// sends their logs, and package rpcerror gives errors their codes.
+//
 // It may import proto, workflows/definition, workflows/names, activities/store,
 // activities/logs, activities/library, activities/registry, and of Temporal the client side of the SDK and its API.
 package gateway

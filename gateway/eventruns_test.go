@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/gateway/runevents"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -149,7 +150,7 @@ func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 func TestPageOfEventsReadsFewRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	const node, runs = "events-many", maxEventRuns + 3
+	const node, runs = "events-many", runevents.MaxRuns + 3
 	oldest := ""
 	for range runs {
 		id := startedOn(t, node, time.Now())

@@ -1,15 +1,12 @@
 package gateway
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	"pgregory.net/rapid"
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -166,56 +163,4 @@ func TestEventsOfTerminated(t *testing.T) {
 	if got := f.events(t, id, "", 0, nil); !slices.Equal(got, []string{" submitted", "build queued"}) {
 		t.Errorf("got %v", got)
 	}
-}
-
-// TestStartedEvents has the heartbeat of an attempt tell that it has started,
-// until the workflow knows.
-func TestStartedEvents(t *testing.T) {
-	v := newView("w-1")
-	v.update([]*v1.StatusResponse{{
-		Run: &v1.Run{Tasks: map[string]*v1.Task{
-			"a": {State: "assigned", Node: "n", Attempt: 1}, "b": {State: "assigned"}, "c": {State: "assigned"}, "d": {State: "completed"},
-		}},
-		Claims: map[string]int32{"a": 2, "b": 1, "c": 1, "d": 1},
-	}}, map[string]runningAttempt{
-		"a#2": {started: event(5, "", "").GetAt()}, "b#1": {started: event(6, "", "").GetAt()}, "d#1": {started: event(7, "", "").GetAt()},
-	})
-	known := []*v1.Event{event(1, "a", "started"), {Task: "b", Event: "started", Claim: 1}}
-	got := startedEvents(v, "", known)
-	if len(got) != 1 || got[0].GetTask() != "a" || got[0].GetNode() != "n" || got[0].GetAttempt() != 1 || got[0].GetClaim() != 2 || got[0].GetAt().AsTime() != event(5, "", "").GetAt().AsTime() {
-		t.Errorf("got %v", got)
-	}
-	if got := startedEvents(v, "b", nil); len(got) != 1 || got[0].GetTask() != "b" {
-		t.Errorf("got %v of one task", got)
-	}
-}
-
-// TestEventOrder sorts by time, keeps the order of each task whatever the clocks
-// say, and has nothing pass an event of the run.
-func TestEventOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := []*v1.Event{}
-		for i := range rapid.IntRange(0, 20).Draw(t, "events") {
-			e := event(rapid.Int64Range(0, 9).Draw(t, "at"), rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "task"), "queued")
-			e.Claim = int32(i)
-			events = append(events, e)
-		}
-		got := inOrder(events)
-		if len(got) != len(events) {
-			t.Fatalf("%d events became %d", len(events), len(got))
-		}
-		for i, e := range got {
-			for _, later := range got[i+1:] {
-				if (e.GetTask() == later.GetTask() || e.GetTask() == "" || later.GetTask() == "") && e.GetClaim() > later.GetClaim() {
-					t.Fatalf("%v comes before %v", e, later)
-				}
-			}
-		}
-		byTime := slices.SortedStableFunc(slices.Values(events), func(a, b *v1.Event) int {
-			return cmp.Compare(a.GetAt().GetSeconds(), b.GetAt().GetSeconds())
-		})
-		if again := inOrder(byTime); fmt.Sprint(again) != fmt.Sprint(byTime) {
-			t.Fatalf("%v became %v", byTime, again)
-		}
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/store"
+	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -32,11 +33,11 @@ func start(t *testing.T) *fixture {
 // startIn starts a gateway with the store of a location.
 func startIn(t *testing.T, location string) *fixture {
 	t.Helper()
-	return startWith(t, location, Limits{})
+	return startWith(t, location, edge.Limits{})
 }
 
 // startWith starts a gateway with a store and limits.
-func startWith(t *testing.T, location string, limits Limits) *fixture {
+func startWith(t *testing.T, location string, limits edge.Limits) *fixture {
 	t.Helper()
 	kept, err := store.Open(t.Context(), location)
 	if err != nil {

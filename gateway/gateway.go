@@ -8,6 +8,10 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/activities/store"
+	"switchyard/gateway/edge"
+	"switchyard/gateway/runevents"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -20,11 +24,12 @@ type Gateway struct {
 	nodes   Nodes
 	library *library.Library
 	log     *slog.Logger
-	reader  *reader
-	pollers *pollers
-	recent  *recentRuns
+	reader  *runview.Reader
+	pollers *runview.Pollers
+	index   *runindex.Index
+	events  *runevents.Reader
 	updates turns
-	bounds  *bounds
+	bounds  *edge.Bounds
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -38,7 +43,8 @@ func New(config Config) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	read := &reader{client: config.Client, namespace: config.Namespace, store: config.Store, log: config.Logger}
+	read := runview.NewReader(config.Client, config.Namespace, config.Store, config.Logger)
+	index := runindex.New(config.Client, read, config.Now)
 	return &Gateway{
 		config:   config,
 		client:   config.Client,
@@ -47,9 +53,10 @@ func New(config Config) (*Gateway, error) {
 		library:  library.New(config.Client),
 		log:      config.Logger,
 		reader:   read,
-		pollers:  newPollers(read, config.PollInterval, config.Logger),
-		recent:   &recentRuns{},
-		bounds:   newBounds(config.Limits),
+		pollers:  runview.NewPollers(read, config.PollInterval, config.Logger),
+		index:    index,
+		events:   runevents.New(read, index, config.Store, config.Logger),
+		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
 		stopping: make(chan struct{}),
 	}, nil
 }
@@ -58,5 +65,5 @@ func New(config Config) (*Gateway, error) {
 // until nothing of the gateway runs any more. A second Close does nothing.
 func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
-	g.pollers.close()
+	g.pollers.Close()
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/gateway/edge"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -26,8 +28,8 @@ const maxMessageBytes = 4 << 20
 // gRPC-Web clients, with the gRPC services for health and reflection, GET /healthz
 // (the process lives) and GET /readyz (it can answer calls) beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
-	options := append(strictJSONs(),
-		connect.WithInterceptors(edge{g.log, g.bounds.streams}, observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+	options := append(edge.StrictJSONs(),
+		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
@@ -39,16 +41,16 @@ func (g *Gateway) Handler() http.Handler {
 	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
 	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
-	streams := connect.WithInterceptors(edge{g.log, g.bounds.streams})
+	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
 	rpc.Handle(grpcreflect.NewHandlerV1(reflector, streams))
 	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
 	// Probes get an answer even while the bounds are reached.
 	mux := http.NewServeMux()
-	mux.Handle("/", g.bounds.protect(rpc))
+	mux.Handle("/", g.bounds.Protect(rpc))
 	mux.HandleFunc("GET /healthz", g.healthz)
 	mux.HandleFunc("GET /readyz", g.readyz)
 	g.serveMetrics(mux)
-	return g.protect(mux)
+	return edge.GuardHosts(g.config.Hosts, mux)
 }
 
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -77,4 +79,9 @@ type outsideDefinitions struct{}
 func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.Descriptor) bool {
 	field, ok := d.(protoreflect.FieldDescriptor)
 	return !ok || field.Message() == nil || field.Message().FullName() != "switchyard.v1.Definition"
+}
+
+// errStopping ends the streams of a gateway that shuts down.
+func errStopping() error {
+	return connect.NewError(connect.CodeUnavailable, errors.New("the gateway is shutting down"))
 }

@@ -2,15 +2,17 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"strings"
+	"unicode"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
+	"switchyard/workflows/condition"
 )
 
 const (
@@ -23,28 +25,28 @@ const (
 // ListInstances lists the instances of a task that has fanned out, by number, with their whole results. Those of a
 // large one are with the children of the run that carry them.
 func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
-	id, err := g.resolve(ctx, req.Msg.GetId())
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
 		return nil, err
 	}
 	task := req.Msg.GetTask()
-	pages, err := listOf(req.Msg)
+	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
 		return nil, err
 	}
-	at, err := pages.decodeInstance(req.Msg.GetPageToken(), id, task)
+	at, err := pages.DecodeInstance(req.Msg.GetPageToken(), id, task)
 	if err != nil {
 		return nil, err
 	}
 	if req.Msg.GetPageToken() == "" {
 		at = int(req.Msg.GetFirst())
 	}
-	v, err := g.reader.read(ctx, id)
+	v, err := g.reader.Read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if v.tasks[task] == nil {
-		return nil, v.noTask(task)
+	if v.Tasks[task] == nil {
+		return nil, v.NoTask(task)
 	}
 	limit := int(req.Msg.GetPageSize())
 	if limit == 0 {
@@ -53,7 +55,7 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 	items := g.itemsOf(ctx, v, task)
 	res, size := &v1.ListInstancesResponse{}, 0
 	for len(res.Items) < limit {
-		some, err := g.reader.instances(ctx, v, task, at, min(limit-len(res.Items), instancesAtOnce))
+		some, err := g.reader.Instances(ctx, v, task, at, min(limit-len(res.Items), instancesAtOnce))
 		if err != nil {
 			return nil, err
 		}
@@ -65,134 +67,45 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 			if index := int(whole.GetIndex()); index < len(items) {
 				whole.Item = shortItem(items[index])
 			}
-			if size += proto.Size(whole); size > taskPageBytes && len(res.Items) > 0 {
-				res.NextPageToken = pages.encodeInstance(id, task, int(i.instance.GetIndex()))
+			if size += proto.Size(whole); size > paging.MaxBytes && len(res.Items) > 0 {
+				res.NextPageToken = pages.EncodeInstance(id, task, int(i.Instance.GetIndex()))
 				return connect.NewResponse(res), nil
 			}
 			res.Items = append(res.Items, whole)
-			at = int(i.instance.GetIndex()) + 1
+			at = int(i.Instance.GetIndex()) + 1
 		}
 	}
-	if at < int(v.tasks[task].task.GetCount()) {
-		res.NextPageToken = pages.encodeInstance(id, task, at)
+	if at < int(v.Tasks[task].Task.GetCount()) {
+		res.NextPageToken = pages.EncodeInstance(id, task, at)
 	}
 	return connect.NewResponse(res), nil
 }
 
-// instances returns instances of a task from a number on, by number, at most so many; none: there are no more. What
-// the view does not hold the run is asked for, or the child that it names.
-func (r *reader) instances(ctx context.Context, v *view, task string, from, limit int) ([]*instanceView, error) {
-	t := v.tasks[task]
-	var found []*instanceView
-	for from < int(t.task.GetCount()) && len(found) < limit {
-		if i := t.instance(from); i != nil {
-			found = append(found, i)
-			from++
-			continue
-		}
-		if len(found) > 0 {
-			break // the rest with the next call
-		}
-		asked, next, err := r.askHolder(ctx, v, task, from, limit)
-		if err != nil {
-			return nil, fmt.Errorf("read the instances of task %s of run %s: %w", task, v.run.GetId(), err)
-		}
-		if len(asked) == 0 && next <= from {
-			break
-		}
-		found, from = asked, max(next, from)
-	}
-	return found, nil
-}
+// maxItem is how much of an item lists show, in characters.
+const maxItem = 80
 
-// askHolder asks the workflow that holds an instance for it and those after it.
-func (r *reader) askHolder(ctx context.Context, v *view, task string, from, limit int) (found []*instanceView, next int, err error) {
-	holder, stored := v.run.GetId(), false
-	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
-	answer, err := r.queryInstances(ctx, holder, req)
+// itemsOf returns the list of the `foreach` that the instances of a task are for, or nil if there is none or it cannot
+// be read: instances are shown without their items then.
+func (g *Gateway) itemsOf(ctx context.Context, v *runview.View, task string) []*structpb.Value {
+	items, err := g.reader.Items(ctx, v, task)
+	if err == nil && items.GetKey() != "" {
+		var stored v1.ItemList
+		err = g.store.GetMessage(ctx, items.GetKey(), &stored)
+		items = &v1.Items{List: &structpb.ListValue{Values: stored.GetItems()}}
+	}
 	if err != nil {
-		return nil, 0, err
+		g.log.Debug("the items of a task cannot be read", "run", v.Run.GetId(), "task", task, "error", err)
 	}
-	if answer.GetChild() != "" {
-		open := answer.GetOpen()
-		holder, err = answer.GetChild(), store.ErrNotFound
-		if !open { // else what it has left, if anything, is of an earlier opening
-			answer, err = r.storedInstances(ctx, holder, req)
-			stored = err == nil
-		}
-		if errors.Is(err, store.ErrNotFound) { // it goes on still
-			answer, err = r.queryInstances(ctx, holder, req)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-	}
-	var running map[string]runningAttempt
-	if !stored {
-		if running, err = r.runningIn(ctx, holder); err != nil {
-			return nil, 0, err
-		}
-	}
-	for _, i := range answer.GetInstances() {
-		brief := briefInstance(i)
-		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == v1.TaskAssigned {
-			brief.State, brief.AssignedAt, brief.StartedAt = v1.TaskRunning, at.assigned, at.started
-		}
-		found = append(found, &instanceView{
-			instance: i, brief: brief, record: answer.GetRecords()[i.GetIndex()], claim: answer.GetClaims()[i.GetIndex()],
-		})
-	}
-	return found, int(answer.GetNext()), nil
+	return items.GetList().GetValues()
 }
 
-// storedInstances reads the instances that a child which has ended left in the store: to ask it
-// would have its whole history replayed.
-func (r *reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-	of, ok := names.ParseFanOutID(child)
-	if !ok {
-		return nil, fmt.Errorf("%q is no child of a run", child)
+// shortItem is an item in one line for people.
+func shortItem(item *structpb.Value) string {
+	text := []rune(strings.Join(strings.FieldsFunc(condition.Text(item), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == unicode.ReplacementChar
+	}), " "))
+	if len(text) > maxItem {
+		return string(text[:maxItem-3]) + "..."
 	}
-	var kept v1.StatusResponse
-	if err := r.store.GetMessage(ctx, store.StatusKey(child, of.Generation), &kept); err != nil {
-		return nil, err
-	}
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
-	for _, i := range kept.GetRun().GetTasks()[req.GetTask()].GetInstances() {
-		if i.GetIndex() < req.GetFrom() || len(res.Instances) == int(req.GetLimit()) {
-			continue
-		}
-		name := names.InstanceName(req.GetTask(), int(i.GetIndex()))
-		res.Instances = append(res.Instances, i)
-		res.Records[i.GetIndex()], res.Claims[i.GetIndex()] = kept.GetRecords()[name], kept.GetClaims()[name]
-		res.Next = i.GetIndex() + 1
-	}
-	return res, nil
-}
-
-// runningIn are the attempts that run for a workflow, by task or instance.
-func (r *reader) runningIn(ctx context.Context, workflow string) (map[string]runningAttempt, error) {
-	desc, err := r.client.DescribeWorkflowExecution(ctx, workflow, "")
-	if err != nil {
-		return nil, err
-	}
-	running := map[string]runningAttempt{}
-	for id, attempt := range runningAttempts(desc.GetPendingActivities()) {
-		name, _, _ := names.ParseAttemptID(id)
-		running[name] = attempt
-	}
-	return running, nil
-}
-
-// queryInstances asks a workflow for instances. A workflow that does not answer in time is asked again until patience is
-// over.
-func (r *reader) queryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		answer := &v1.InstancesResponse{}
-		err := r.query(ctx, workflow, names.InstancesQuery, req, answer)
-		if err == nil || codeOf(err) != connect.CodeDeadlineExceeded || ctx.Err() != nil {
-			return answer, err
-		}
-	}
+	return string(text)
 }

@@ -89,7 +89,7 @@ func TestInstances(t *testing.T) {
 	if page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "other"})); err != nil || len(page.Msg.GetItems()) != 0 {
 		t.Errorf("of a task that has not fanned out: %v, %v", page, err)
 	}
-	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageToken: pagesOf(t, &v1.ListInstancesRequest{Task: "other"}).encodeInstance(id, "other", 1)}))
+	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageToken: pagesOf(t, &v1.ListInstancesRequest{Task: "other"}).EncodeInstance(id, "other", 1)}))
 	wantCode(t, "a token of another task", err, connect.CodeInvalidArgument)
 	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "eahc"}))
 	wantCode(t, "an unknown task", err, connect.CodeNotFound)
@@ -186,7 +186,7 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, want := range map[int32]string{0: "4 kept0 x|5 kept1 all of it|6 kept2 x", 2: "4 kept0 x|5 kept1 all of it", 1: "4 kept0 x"} {
-		token := pagesOf(t, &v1.ListInstancesRequest{Task: "each"}).encodeInstance(id, "each", childFrom)
+		token := pagesOf(t, &v1.ListInstancesRequest{Task: "each"}).EncodeInstance(id, "each", childFrom)
 		page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: size, PageToken: token}))
 		if err != nil {
 			t.Fatal(err)
@@ -245,82 +245,6 @@ func TestInstancesAreCutOff(t *testing.T) {
 		if want := []string{"completed", "cancelled"}[i.GetIndex()]; i.GetState() != want {
 			t.Errorf("instance %d is %s", i.GetIndex(), i.GetState())
 		}
-	}
-}
-
-// TestRunningInstances shows which instances run: one by itself, and those of a batch one after the other.
-func TestRunningInstances(t *testing.T) {
-	v := newView("w-1")
-	lead := proto.Int32(1)
-	v.update([]*v1.StatusResponse{{
-		Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
-			State: "running", Count: proto.Int32(6), Counts: map[string]int32{"assigned": 6},
-			Instances: []*v1.Instance{
-				{Index: 0, State: "assigned"}, {Index: 1, State: "assigned", Lead: lead}, {Index: 2, State: "assigned", Lead: lead},
-				{Index: 3, State: "assigned", Lead: lead}, {Index: 4, State: "queued"},
-			},
-		}}},
-		Claims: map[string]int32{"each[0]": 2, "each[1]": 5, "each[2]": 1}, Revision: 1,
-	}}, nil)
-	for _, test := range []struct {
-		running       map[string]runningAttempt
-		want          string
-		assigned, run int32
-	}{
-		{nil, "assigned assigned assigned assigned queued", 6, 0},
-		{map[string]runningAttempt{"each[0]#2": {}, "each[1]#5": {}}, "running running assigned assigned queued", 4, 2},
-		{map[string]runningAttempt{"each[1]#5": {ended: 1}}, "assigned running running assigned queued", 4, 2},
-		{map[string]runningAttempt{"each[1]#4": {}, "each[5]#9": {}}, "assigned assigned assigned assigned queued", 5, 1},
-		{nil, "assigned assigned assigned assigned queued", 6, 0},
-	} {
-		before := v.newest
-		v.update(nil, test.running)
-		var states []string
-		for _, i := range v.tasks["each"].instances {
-			states = append(states, i.brief.GetState())
-		}
-		counts := v.tasks["each"].brief.GetCounts()
-		if got := strings.Join(states, " "); got != test.want || counts["assigned"] != test.assigned || counts["running"] != test.run {
-			t.Errorf("%v: %s, %v", test.running, got, counts)
-		}
-		n := v.since(before)
-		for _, i := range n.tasks {
-			if len(i.instances) > 4 {
-				t.Errorf("%d instances are news", len(i.instances))
-			}
-		}
-	}
-}
-
-// TestWatchInstances sends many instances in messages of bounded size, and then only what changes.
-func TestWatchInstances(t *testing.T) {
-	v := newView("w-1")
-	each := &v1.Task{State: "running", Count: proto.Int32(2000)}
-	for i := range int32(2000) {
-		each.Instances = append(each.Instances, &v1.Instance{Index: i, State: "queued", Error: strings.Repeat("waits ", 400)})
-	}
-	v.update([]*v1.StatusResponse{{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each, "b": {State: "pending"}}}, Revision: 1}}, nil)
-	messages := watchMessages(v.since(0))
-	told := map[int32]bool{}
-	for _, m := range messages {
-		if size := proto.Size(m); size > 2*watchMessageBytes {
-			t.Errorf("a message has %d bytes", size)
-		}
-		for _, i := range m.GetRun().GetTasks()["each"].GetInstances() {
-			told[i.GetIndex()] = true
-		}
-	}
-	if len(messages) < 3 || len(told) != shownInstances {
-		t.Errorf("%d messages tell %d instances", len(messages), len(told))
-	}
-	seen := v.version
-	v.update([]*v1.StatusResponse{{
-		Run:      &v1.Run{Tasks: map[string]*v1.Task{"each": {State: "running", Count: proto.Int32(2000), Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}},
-		Revision: 2,
-	}}, nil)
-	messages = watchMessages(v.since(seen))
-	if tasks := messages[0].GetRun().GetTasks(); len(messages) != 1 || len(tasks) != 1 || len(tasks["each"].GetInstances()) != 1 || tasks["each"].GetInstances()[0].GetIndex() != 7 {
-		t.Errorf("the news are %v", messages)
 	}
 }
 

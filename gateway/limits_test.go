@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/store"
+	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -88,7 +89,7 @@ func (f *fixture) isHealthy(t *testing.T) {
 func TestHalfSentBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	const mib, room, calls = 1 << 20, 4, 40
-	f := startWith(t, "mem://", Limits{BodyBytes: room * mib, BodyTime: time.Hour})
+	f := startWith(t, "mem://", edge.Limits{BodyBytes: room * mib, BodyTime: time.Hour})
 	var open []*halfSent
 	for range calls {
 		open = append(open, f.sendHalf(t, switchyardv1connect.BlobServicePutBlobProcedure, store.MaxValueBytes, make([]byte, mib)))
@@ -116,17 +117,13 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 		t.Errorf("with room again: %v", err)
 	}
 	eventually(t, "all room is given back", func() bool {
-		free := f.bounds.bytes.TryAcquire(room * mib)
-		if free {
-			f.bounds.bytes.Release(room * mib)
-		}
-		return free
+		return f.bounds.IsFree()
 	})
 }
 
 func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", Limits{BodyTime: bodyTime})
+	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
 	if status := f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x")).answer(t); status != http.StatusGatewayTimeout {
 		t.Errorf("over HTTP/1: %d", status)
 	}
@@ -171,7 +168,7 @@ func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
 
 func TestStreamOutlivesTheTimeOfItsBody(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", Limits{BodyTime: bodyTime})
+	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
 	id := f.submit(t, "long")
 	for name, options := range map[string][]connect.ClientOption{"HTTP/2": nil, "gRPC": {connect.WithGRPC()}} {
 		f.client = f.dial(t, options...)
@@ -185,7 +182,7 @@ func TestStreamOutlivesTheTimeOfItsBody(t *testing.T) {
 
 func TestCompressedBodyCountsAsWhatItMayUnpackTo(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", Limits{BodyBytes: store.MaxValueBytes})
+	f := startWith(t, "mem://", edge.Limits{BodyBytes: store.MaxValueBytes})
 	for gzipped, want := range map[bool]int{false: http.StatusOK, true: http.StatusTooManyRequests} {
 		body := []byte("{}")
 		if gzipped {
@@ -216,14 +213,12 @@ func TestCompressedBodyCountsAsWhatItMayUnpackTo(t *testing.T) {
 
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", Limits{BodyTime: time.Hour, Calls: 3, ClientCalls: 2})
+	f := startWith(t, "mem://", edge.Limits{BodyTime: time.Hour, Calls: 3, ClientCalls: 2})
 	for range 2 {
 		f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x"))
 	}
 	eventually(t, "both calls are open", func() bool {
-		f.bounds.calls.mu.Lock()
-		defer f.bounds.calls.mu.Unlock()
-		return f.bounds.calls.open == 2
+		return f.bounds.OpenCalls() == 2
 	})
 	_, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "end some of them") {
@@ -232,39 +227,11 @@ func TestCallsAreBounded(t *testing.T) {
 	f.isHealthy(t)
 }
 
-func TestOpenCountBoundsEachAndAll(t *testing.T) {
-	c := &openCount{what: "streams", all: 3, each: 2}
-	var leave []func()
-	enter := func(client, want string) {
-		t.Helper()
-		end, err := c.enter(client)
-		if want == "" && err != nil || want != "" && (connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", client, err, want)
-		}
-		if err == nil {
-			leave = append(leave, end)
-		}
-	}
-	enter("a", "")
-	enter("a", "")
-	enter("a", "the client a has 2 streams open")
-	enter("b", "")
-	enter("b", "the gateway has 3 streams open")
-	leave[0]()
-	enter("b", "")
-	for _, end := range leave[1:] {
-		end()
-	}
-	if c.open != 0 || len(c.byClient) != 0 {
-		t.Errorf("%d are open, of %v", c.open, c.byClient)
-	}
-}
-
 // TestStreamsAreBounded has a client ask for many more streams than it may have.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	const each, asked = 40, 1000
-	f := startWith(t, "mem://", Limits{ClientStreams: each})
+	f := startWith(t, "mem://", edge.Limits{ClientStreams: each})
 	id := f.submit(t, "watched")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -301,9 +268,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	all.Wait()
 	// It may have others then.
 	eventually(t, "the streams have ended", func() bool {
-		f.bounds.streams.mu.Lock()
-		defer f.bounds.streams.mu.Unlock()
-		return f.bounds.streams.open == 0
+		return f.bounds.OpenStreams() == 0
 	})
 	f.watch(t, id).until(t, "the first message", func() bool { return true })
 }

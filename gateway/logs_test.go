@@ -322,19 +322,6 @@ func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
 	}
 }
 
-func TestNearNames(t *testing.T) {
-	tasks := []string{"build", "deploy", "lint", "test", "unit-test", "verify"}
-	for name, want := range map[string]string{
-		"biuld": "did you mean build?",
-		"TEST":  "did you mean test?",
-		"x":     "its tasks are build, deploy, lint, test, verify, ...",
-	} {
-		if got := nearNames(name, tasks); got != want {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}
-
 func TestLogsSince(t *testing.T) {
 	t.Parallel()
 	f := start(t)

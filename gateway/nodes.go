@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/registry"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -46,11 +48,11 @@ var _ switchyardv1connect.NodeServiceHandler = nodeService{}
 
 // ListNodes lists the nodes by name.
 func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
-	pages, err := listOf(req.Msg)
+	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
 		return nil, err
 	}
-	first, err := pages.decodeNode(req.Msg.GetPageToken())
+	first, err := pages.DecodeNode(req.Msg.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.List
 			continue
 		}
 		if len(res.Items) == limit {
-			res.NextPageToken = pages.encodeNode(n.GetName())
+			res.NextPageToken = pages.EncodeNode(n.GetName())
 			break
 		}
 		res.Items = append(res.Items, withoutSnapshot(n))
@@ -131,16 +133,16 @@ func (s nodeService) RemoveNode(ctx context.Context, req *connect.Request[v1.Rem
 // onNode does something to the node of a name and says what could not be done.
 func onNode(what, name string, do func(name string) error) error {
 	if !nodeNameText.MatchString(name) {
-		return noNode(name)
+		return rpcerror.NoNode(name)
 	}
 	err := do(name)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, registry.ErrUnknown):
-		return noNode(name)
-	case is[*registry.Error](err):
-		return connect.NewError(codeOf(err), err)
+		return rpcerror.NoNode(name)
+	case rpcerror.Is[*registry.Error](err):
+		return connect.NewError(rpcerror.CodeOf(err), err)
 	}
 	return fmt.Errorf("%s node %s: %w", what, name, err)
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/store"
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -84,7 +85,7 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := f.reader.lastKnown(t.Context(), f.describe(t, id))
+	kept, err := f.reader.LastStatus(t.Context(), f.describe(t, id))
 	if err != nil || kept.GetRun().GetTasks()["build"].GetState() != "completed" {
 		t.Errorf("kept %v, %v", kept, err)
 	}
@@ -113,7 +114,7 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 		if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
 			t.Fatal(err)
 		}
-		kept, err := f.reader.lastKnown(t.Context(), f.describe(t, id))
+		kept, err := f.reader.LastStatus(t.Context(), f.describe(t, id))
 		if got := kept.GetRun().GetTasks()["build"].GetState(); err != nil || got != state {
 			t.Errorf("build is kept as %s, %v; want %s", got, err, state)
 		}
@@ -124,9 +125,9 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 	}
 }
 
-func (f *fixture) describe(t *testing.T, id string) *description {
+func (f *fixture) describe(t *testing.T, id string) *runview.Description {
 	t.Helper()
-	desc, err := f.reader.describe(t.Context(), id)
+	desc, err := f.reader.Describe(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +136,8 @@ func (f *fixture) describe(t *testing.T, id string) *description {
 
 func (f *fixture) isOpen(t *testing.T, id string) bool {
 	t.Helper()
-	desc, err := f.reader.describe(t.Context(), id)
-	return err == nil && isOpen(desc.GetWorkflowExecutionInfo().GetStatus())
+	desc, err := f.reader.Describe(t.Context(), id)
+	return err == nil && runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus())
 }
 
 // TestProblemOfAPartIsShownOnItsRun has a part of a large fan-out that answers nothing any more.

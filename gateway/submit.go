@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -76,13 +77,13 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 		return nil, definitionError(err)
 	}
 	if d := req.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
-		return nil, invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
+		return nil, rpcerror.Invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
 	}
 	if d := req.GetOptions().GetPickupTimeout(); d != nil && d.AsDuration() < definition.MinPickupTimeout {
-		return nil, invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
+		return nil, rpcerror.Invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
 	}
 	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
-		return nil, invalid("the placement time-out is %s; it must not be negative", d)
+		return nil, rpcerror.Invalid("the placement time-out is %s; it must not be negative", d)
 	}
 	return &v1.RunInput{
 		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()),
@@ -93,10 +94,10 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 func checkInput(input *structpb.Struct) error {
 	text, err := protojson.Marshal(input)
 	if err != nil {
-		return invalid("the input is no JSON: %v", err)
+		return rpcerror.Invalid("the input is no JSON: %v", err)
 	}
 	if len(text) > maxInputBytes {
-		return invalid("the input takes %d bytes; it may take %d: put large data where the tasks can fetch it", len(text), maxInputBytes)
+		return rpcerror.Invalid("the input takes %d bytes; it may take %d: put large data where the tasks can fetch it", len(text), maxInputBytes)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func packed(in *v1.RunInput) (*v1.RunInput, error) {
 		return nil, fmt.Errorf("encode the input of a run: %w", err)
 	}
 	if size := proto.Size(payload); size > maxPayloadBytes {
-		return nil, invalid("definition and input together take %d bytes, compressed; a run may take %d", size, maxPayloadBytes)
+		return nil, rpcerror.Invalid("definition and input together take %d bytes, compressed; a run may take %d", size, maxPayloadBytes)
 	}
 	return in, nil
 }
@@ -150,7 +151,7 @@ func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (*v1.D
 func readDefinition(def *v1.Definition, file, document string) (*v1.Definition, error) {
 	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
-			return nil, invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
+			return nil, rpcerror.Invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
 		}
 		return completed(def)
 	}
@@ -220,15 +221,15 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 
 			WorkflowExecutionErrorWhenAlreadyStarted: true,
 		}, names.RunWorkflow, sent)
-		if codeOf(err) != connect.CodeAlreadyExists {
+		if rpcerror.CodeOf(err) != connect.CodeAlreadyExists {
 			break
 		}
 	}
-	if key != "" && codeOf(err) == connect.CodeAlreadyExists {
+	if key != "" && rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
 		return id, true, g.sameRequest(ctx, id, key, memo[names.RequestMemo].(string))
 	}
 	if err == nil {
-		g.recent.add(id)
+		g.index.AddSubmitted(id)
 	}
 	return id, false, err
 }

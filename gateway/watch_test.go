@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -25,8 +26,8 @@ func TestWatchers(t *testing.T) {
 		watchings[i] = f.watch(t, id)
 		watchings[i].until(t, "the first message", func() bool { return len(watchings[i].run.GetTasks()) == 7 })
 	}
-	if f.pollers.started != 1 {
-		t.Fatalf("%d pollers were started", f.pollers.started)
+	if f.pollers.CountStarted() != 1 {
+		t.Fatalf("%d pollers were started", f.pollers.CountStarted())
 	}
 	set(t, id, "a", 1, &v1.Task{State: "assigned", Node: "n"})
 	for _, w := range watchings {
@@ -56,8 +57,8 @@ func TestWatchers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if f.pollers.started != 1 {
-		t.Errorf("%d pollers were started", f.pollers.started)
+	if f.pollers.CountStarted() != 1 {
+		t.Errorf("%d pollers were started", f.pollers.CountStarted())
 	}
 	// A run that has ended is shown once.
 	late := f.watch(t, id)
@@ -81,9 +82,7 @@ func TestPollerEnds(t *testing.T) {
 	second.until(t, "the other goes on", func() bool { return second.run.GetTasks()["build"].GetState() == "assigned" })
 	second.close()
 	eventually(t, "the poller has gone", func() bool {
-		f.pollers.mu.Lock()
-		defer f.pollers.mu.Unlock()
-		return len(f.pollers.byRun) == 0
+		return f.pollers.CountOpen() == 0
 	})
 }
 
@@ -162,14 +161,14 @@ func TestWorkerAway(t *testing.T) {
 
 // TestWatchMessages has no message much larger than its bound.
 func TestWatchMessages(t *testing.T) {
-	n := news{run: &v1.Run{Id: "r"}}
+	n := runview.Delta{Run: &v1.Run{Id: "r"}}
 	for i := range 40 {
-		n.tasks = append(n.tasks, taskNews{name: string(rune('A' + i)), task: &v1.Task{Error: string(make([]byte, 100<<10))}})
+		n.Tasks = append(n.Tasks, runview.TaskDelta{Name: string(rune('A' + i)), Task: &v1.Task{Error: string(make([]byte, 100<<10))}})
 	}
-	messages := watchMessages(n)
+	messages := runview.Messages(n)
 	tasks := 0
 	for _, m := range messages {
-		if size := len(m.GetRun().GetTasks()) * 100 << 10; size > watchMessageBytes {
+		if size := len(m.GetRun().GetTasks()) * 100 << 10; size > runview.MaxMessageBytes {
 			t.Errorf("a message of %d bytes", size)
 		}
 		tasks += len(m.GetRun().GetTasks())

@@ -348,7 +348,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	}
 }
 
-// spawned tells whether the server has heard from an attempt that its process runs.
+// spawned reports whether the server has heard from an attempt that its process runs.
 func (h *handle) spawned() bool {
 	h.t.Helper()
 	d := describe(h.t, h.conn, h.id, "")

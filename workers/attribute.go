@@ -84,7 +84,7 @@ func attributesMissing(namespace string, missing map[string]enumspb.IndexedValue
 		namespace, strings.Join(all, ", "), cause, &command)
 }
 
-// refused tells whether asking again is no use.
+// refused reports whether asking again is no use.
 func refused(err error) bool {
 	switch err.(type) {
 	case *serviceerror.PermissionDenied, *serviceerror.Unimplemented, *serviceerror.InvalidArgument:

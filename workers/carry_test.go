@@ -10,13 +10,13 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // shortHistory returns limits with which a small run goes through many executions, although it is never quiet.
 // Temporal lets a second pass between two.
-func shortHistory(events int) workflows.Limits {
-	return workflows.Limits{HistoryEvents: events, HardHistoryEvents: events}
+func shortHistory(events int) limits.Run {
+	return limits.Run{HistoryEvents: events, HardHistoryEvents: events}
 }
 
 // ladder returns a run with a bit of everything, nine tasks a rung, and what its tasks do.

@@ -80,7 +80,7 @@ func (c *collector) run(ctx context.Context) {
 	}
 }
 
-// pause waits, and says whether ctx has not ended before.
+// pause waits, and reports whether ctx has not ended before.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

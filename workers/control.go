@@ -15,15 +15,18 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/activities"
+	"switchyard/activities/election"
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
 	"switchyard/workflows/definition"
+	electionworkflow "switchyard/workflows/election"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/lock"
 	"switchyard/workflows/names"
+	"switchyard/workflows/node"
 )
 
 const (
@@ -57,9 +60,9 @@ type ControlConfig struct {
 	Defaults definition.RunDefaults
 
 	// Smaller than their defaults in tests.
-	limits        workflows.Limits
-	registrar     workflows.Registrar
-	locker        workflows.Locker
+	limits        limits.Run
+	registrar     node.Registrar
+	locker        lock.Locker
 	sweepInterval time.Duration
 	lockDir       string // another than the machine's
 }
@@ -121,13 +124,13 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		WorkerStopTimeout:                electionStopTimeout,
 	})
 	c.election.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
-	c.election.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	c.election.RegisterWorkflowWithOptions(electionworkflow.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	if cfg.Role.candidate() {
 		if err := ensureAttributes(ctx, cfg.Client); err != nil {
 			cancel()
 			return nil, err
 		}
-		own := &activities.Ownership{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockOwner, Begin: c.begin, Logger: cfg.Logger}
+		own := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockOwner, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(own.Own, activity.RegisterOptions{Name: names.OwnActivity})
 	}
 	if err := c.election.Start(); err != nil {
@@ -216,7 +219,7 @@ func ownedBy(b *v1.OwnerBeat) error {
 }
 
 // begin starts a term of this process.
-func (c *Control) begin(epoch string, valid func() bool) (activities.Term, error) {
+func (c *Control) begin(epoch string, valid func() bool) (election.Term, error) {
 	t, err := startTerm(c.cfg, epoch, valid)
 	if err != nil {
 		return nil, err
@@ -254,7 +257,7 @@ func (c *Control) current() *term {
 	return c.term
 }
 
-// Owns tells whether this process owns the placement queue now.
+// Owns reports whether this process owns the placement queue now.
 func (c *Control) Owns() bool { return c.current() != nil }
 
 // ExpectNodes has the owner look for nodes that are about to register, without

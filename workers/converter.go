@@ -6,7 +6,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // guarded is a data converter that refuses payloads that are too large, so that
@@ -38,8 +38,8 @@ func (g guarded) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 }
 
 func check(p *commonpb.Payload, value any) error {
-	if size := len(p.GetData()); size > workflows.MaxPayloadBytes {
-		return fmt.Errorf("a %T of %d bytes is too large; at most %d can be sent", value, size, workflows.MaxPayloadBytes)
+	if size := len(p.GetData()); size > limits.MaxPayloadBytes {
+		return fmt.Errorf("a %T of %d bytes is too large; at most %d can be sent", value, size, limits.MaxPayloadBytes)
 	}
 	return nil
 }

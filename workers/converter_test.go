@@ -7,14 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 func TestConverterRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	c := NewDataConverter()
 	small := &v1.NodeInput{Name: "a"}
-	large := &v1.NodeInput{Name: strings.Repeat("x", workflows.MaxPayloadBytes)}
+	large := &v1.NodeInput{Name: strings.Repeat("x", limits.MaxPayloadBytes)}
 	for name, encode := range map[string]func(*v1.NodeInput) error{
 		"one":     func(m *v1.NodeInput) error { _, err := c.ToPayload(m); return err },
 		"several": func(m *v1.NodeInput) error { _, err := c.ToPayloads(small, m); return err },

@@ -11,19 +11,21 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/workflows"
+	"switchyard/workflows/election"
+	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
+	"switchyard/workflows/run"
 )
 
 // replayHistory has the workflows of a control worker go through a history again.
 func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
 	r := worker.NewWorkflowReplayer()
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	r.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
+	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	// The ids of children begin with that of the run.
 	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
 	return r.ReplayWorkflowHistoryWithOptions(nil, &historypb.History{Events: events},

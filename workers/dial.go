@@ -95,7 +95,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}, nil
 }
 
-// isLoopback tells whether an address is on this machine for certain.
+// isLoopback reports whether an address is on this machine for certain.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())

@@ -104,7 +104,7 @@ func (h *handle) wait() *v1.Run {
 	return status.GetRun()
 }
 
-// closed waits until the run has ended, and tells whether it has.
+// closed waits until the run has ended, and reports whether it has.
 func (h *handle) closed() bool {
 	deadline := time.Now().Add(limit)
 	for pause := time.Millisecond; h.open(); pause = min(2*pause, 50*time.Millisecond) {
@@ -116,7 +116,7 @@ func (h *handle) closed() bool {
 	return true
 }
 
-// open tells whether the run has not ended.
+// open reports whether the run has not ended.
 func (h *handle) open() bool {
 	h.t.Helper()
 	d := describe(h.t, h.conn, h.id, "")

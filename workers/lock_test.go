@@ -16,7 +16,7 @@ import (
 	"switchyard/activities"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/lock"
 	"switchyard/workflows/names"
 )
 
@@ -171,7 +171,7 @@ func (h *holders) closedLock(lock string) {
 }
 
 // quickLocker looks and ends so soon that tests need not wait, and goes on in a fresh history often.
-var quickLocker = workflows.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
+var quickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
 
 // No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
 func TestLockLimits(t *testing.T) { lockLimits(t, 10) }

@@ -12,7 +12,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -35,7 +35,7 @@ func (y *yard) takeAway(t *testing.T) (bringBack func()) {
 // continues as if nothing had been: no task fails and none is done twice.
 func TestRunsWaitForStore(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 100}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 100}})
 	large := fmt.Sprintf(`{"word": "yes", "fill": %q}`, strings.Repeat("x", 40_000))
 	block := []fake.Step{{Block: true}}
 	c := y.crew(t, script{

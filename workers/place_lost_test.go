@@ -76,7 +76,7 @@ func lossy(t *testing.T, y *yard, lost *atomic.Bool) *Connection {
 	return &conn
 }
 
-// places says whether an answer of the placement queue among commands gives a task a node.
+// places reports whether an answer of the placement queue among commands gives a task a node.
 func places(commands []*commandpb.Command, task string) bool {
 	for _, c := range commands {
 		for _, p := range c.GetRecordMarkerCommandAttributes().GetDetails()["result"].GetPayloads() {

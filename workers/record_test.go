@@ -19,7 +19,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -27,7 +27,7 @@ import (
 var record = flag.String("record", "", "folder to record histories in")
 
 // recordedLimits are those of the recorded histories whose names begin with "continued".
-var recordedLimits = workflows.Limits{HistoryEvents: 60}
+var recordedLimits = limits.Run{HistoryEvents: 60}
 
 // What has just happened can be replayed, and is what the recorded histories were made of.
 func TestHistoriesReplay(t *testing.T) {
@@ -71,7 +71,7 @@ func TestHistoriesReplay(t *testing.T) {
 				h.signal(nil)
 			}
 			h.wait()
-			replay(t, name, workflows.Limits{}, h.history(""))
+			replay(t, name, limits.Run{}, h.history(""))
 		})
 	}
 }
@@ -106,15 +106,18 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	must(reg.Undrain(t.Context(), name))
 	n.Stop()
 	c.state(name, "offline")
-	// One that is silent.
+	// One that leaves before its first heartbeat, and one that is silent.
+	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "brief", OfflineAfter: durationpb.New(limit)}))
+	must(nil, reg.Leave(t.Context(), name, "brief"))
+	c.state(name, "offline")
 	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "silent", OfflineAfter: durationpb.New(time.Second)}))
 	c.state(name, "offline")
 	must(nil, reg.Remove(t.Context(), name))
 	eventually(t, "the entry is closed", func() bool { return !entry.open() })
-	replay(t, "node", workflows.Limits{}, entry.history(""))
+	replay(t, "node", limits.Run{}, entry.history(""))
 
 	election := &handle{crew: c, id: names.OwnerWorkflowID}
-	replay(t, "owner", workflows.Limits{}, election.history(""))
+	replay(t, "owner", limits.Run{}, election.history(""))
 }
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
@@ -141,14 +144,14 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 }
 
 // replay has the workflows go through a history again, and records it when asked to.
-func replay(t *testing.T, name string, limits workflows.Limits, events []*historypb.HistoryEvent) {
+func replay(t *testing.T, name string, of limits.Run, events []*historypb.HistoryEvent) {
 	t.Helper()
 	// The SDK merges updates of search attributes into the event that the replay begins with.
 	replayed := make([]*historypb.HistoryEvent, len(events))
 	for i, e := range events {
 		replayed[i] = proto.CloneOf(e)
 	}
-	if err := (ControlConfig{limits: limits}).replayHistory(replayed); err != nil {
+	if err := (ControlConfig{limits: of}).replayHistory(replayed); err != nil {
 		t.Errorf("history %s: %v", name, err)
 	}
 	if *record == "" {
@@ -169,10 +172,10 @@ func replay(t *testing.T, name string, limits workflows.Limits, events []*histor
 	if err := os.WriteFile(filepath.Join(*record, name+".json"), append(text, "\n]}\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if limits == (workflows.Limits{}) {
+	if of == (limits.Run{}) {
 		return
 	}
-	text, err := json.Marshal(limits)
+	text, err := json.Marshal(of)
 	if err != nil {
 		t.Fatal(err)
 	}

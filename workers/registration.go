@@ -157,7 +157,7 @@ type rival struct {
 	beat  time.Time // its newest heartbeat at that time
 }
 
-// alive tells whether the rival beats, or has outlived the time in which one that
+// alive reports whether the rival beats, or has outlived the time in which one that
 // is dead goes offline.
 func (r *rival) alive(ctx context.Context, reg *registry.Registry, name string, offlineAfter time.Duration) bool {
 	e, err := reg.Entry(ctx, name)

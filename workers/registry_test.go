@@ -12,8 +12,8 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
 	"switchyard/workflows/names"
+	"switchyard/workflows/node"
 )
 
 // state waits until the registry has a node in a state, and returns it.
@@ -220,7 +220,7 @@ func TestNodeLosesItsName(t *testing.T) {
 // past goes on in a fresh history.
 func TestEntryIsForgottenAndContinued(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{registrar: workflows.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})
+	y := own(t, ControlConfig{registrar: node.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})
 	c := y.crew(t, script{"x": {fake.Exit(0)}})
 	name := c.name("a")
 	execution := func() string {

@@ -39,5 +39,5 @@ func ParseRole(text string) (Role, error) {
 	return Role(text), nil
 }
 
-// candidate tells whether a process of this role may own the placement queue.
+// candidate reports whether a process of this role may own the placement queue.
 func (r Role) candidate() bool { return r == RoleAuto || r == RoleLeader }

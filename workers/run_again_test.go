@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -50,7 +50,7 @@ func TestAgainWhatFailed(t *testing.T) {
 	if n := c.calls(); !maps.Equal(n, map[string]int{"good": 1, "bad": 2, "each": 4, "last": 1}) {
 		t.Errorf("executions: %v", n)
 	}
-	replay(t, "again-failed", workflows.Limits{}, h.history(""))
+	replay(t, "again-failed", limits.Run{}, h.history(""))
 
 	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
 	third := h.wait()
@@ -70,7 +70,7 @@ func TestAgainWhatFailed(t *testing.T) {
 			claims[e.GetTask()] = e.GetClaim()
 		}
 	}
-	replay(t, "again-from", workflows.Limits{}, h.history(""))
+	replay(t, "again-from", limits.Run{}, h.history(""))
 }
 
 // Instances that never started when a run ended, because others had failed or the run was cancelled, are run by its
@@ -205,5 +205,5 @@ func TestRetryOfAnInstance(t *testing.T) {
 	if got := run.Tasks["each"].GetInstances()[0]; got.GetState() != "completed" || len(got.GetAttempts()) != 3 || got.GetAttempt() != 0 {
 		t.Errorf("instance: %v", got)
 	}
-	replay(t, "dead-letter-instance", workflows.Limits{}, h.history(""))
+	replay(t, "dead-letter-instance", limits.Run{}, h.history(""))
 }

@@ -15,8 +15,8 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -97,7 +97,7 @@ func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 // What visibility knows survives continue-as-new, and partitions tell their run where their instances ran.
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 40, Instances: 5, PartInstances: 4}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40, Instances: 5, PartInstances: 4}})
 	c := y.crew(t, nil)
 	c.start("n")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})
@@ -123,7 +123,7 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 // of the run starts included.
 func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 40}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40}})
 	c := y.crew(t, nil)
 	c.start("n")
 	stored := c.keep("only", "")

@@ -13,7 +13,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // The instances of a batch go to a node together, and each ends by itself.
@@ -55,7 +55,7 @@ func TestBatches(t *testing.T) {
 			if batch == "4" && activities > 4 {
 				t.Errorf("%d activities", activities)
 			}
-			replay(t, "batch-"+batch, workflows.Limits{}, h.history(""))
+			replay(t, "batch-"+batch, limits.Run{}, h.history(""))
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestBatchOfALostNode(t *testing.T) {
 	if last := p.requests[2]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnheard(), 0) {
 		t.Errorf("the last request is %v", last)
 	}
-	replay(t, "batch-lost", workflows.Limits{}, h.history(""))
+	replay(t, "batch-lost", limits.Run{}, h.history(""))
 }
 
 // Cancelling an instance of a batch leaves the others alone.

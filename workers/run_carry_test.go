@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -18,7 +18,7 @@ import (
 // execution to the next.
 func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{HistoryEvents: 60, Instances: 4, PartInstances: 4}
+	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartInstances: 4}
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.start("n")
@@ -91,7 +91,7 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 // has nobody else's place.
 func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}})
 	c := y.crew(t, script{"each": {{Block: true}, {}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
 	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 3}}}`))
@@ -137,7 +137,7 @@ func TestLargeContext(t *testing.T) {
 	if got := strings.Join(c.seen("c", "BIG"), ""); got != "yyy" {
 		t.Errorf("BIG is %q", got)
 	}
-	replay(t, "context", workflows.Limits{}, h.history(""))
+	replay(t, "context", limits.Run{}, h.history(""))
 }
 
 // A task that would make the context too large fails, and leaves it alone.

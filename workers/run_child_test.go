@@ -13,8 +13,8 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -72,7 +72,7 @@ func TestChildRun(t *testing.T) {
 	if got := child.attributes(); got.Workflow != "inner" || got.Parent != h.id || got.Trigger != v1.TriggerChild || got.State != "completed" {
 		t.Errorf("search attributes of the child: %+v", got)
 	}
-	replay(t, "child", workflows.Limits{}, h.history(""))
+	replay(t, "child", limits.Run{}, h.history(""))
 }
 
 // A child that does not complete is a failed attempt, with the child's own words.

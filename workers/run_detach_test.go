@@ -14,14 +14,14 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
 // detachLimits returns limits with which a small run detaches its attempts again and again.
-func detachLimits() workflows.Limits {
-	return workflows.Limits{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
+func detachLimits() limits.Run {
+	return limits.Run{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
 }
 
 // within is a context that ends when a test has waited for too long.
@@ -61,7 +61,7 @@ func (h *handle) detaches() map[string]int {
 // as soon as nothing is in flight.
 func TestContinueAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{HistoryEvents: 60}
+	limits := limits.Run{HistoryEvents: 60}
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"long": {{Block: true}}})
 	c.start("n")

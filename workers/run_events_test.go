@@ -7,7 +7,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -23,7 +23,7 @@ func (h *handle) events() *v1.EventsResponse {
 // is in one part or in the run's memory.
 func TestEventsAreStoredInParts(t *testing.T) {
 	t.Parallel()
-	limits := workflows.Limits{UnstoredEvents: 20}
+	limits := limits.Run{UnstoredEvents: 20}
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
 	c.start("n")

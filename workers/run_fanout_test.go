@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -83,7 +83,7 @@ func TestFanOut(t *testing.T) {
 	if got := h.lifecycle("each[1]", 1); got != "queued assigned started completed" {
 		t.Errorf("events of each[1]: %s", got)
 	}
-	replay(t, "fan-out", workflows.Limits{}, h.history(""))
+	replay(t, "fan-out", limits.Run{}, h.history(""))
 }
 
 // Retries, failures and the end of a fan-out are an instance's own.

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -39,7 +39,7 @@ func TestRetryWhen(t *testing.T) {
 	if c.calls()["net"] != 2 || c.calls()["code"] != 2 || run.Tasks["code"].GetAttempt() != 1 {
 		t.Errorf("executions: %v", c.calls())
 	}
-	replay(t, "retry-when", workflows.Limits{}, h.history(""))
+	replay(t, "retry-when", limits.Run{}, h.history(""))
 }
 
 // A completed result is reused under the same key, by another run too; a failed one never is.
@@ -81,8 +81,8 @@ func TestCache(t *testing.T) {
 	if n := c.calls(); n["a"] != 2 {
 		t.Errorf("executions: %v", n)
 	}
-	replay(t, "cache-miss", workflows.Limits{}, first.history(""))
-	replay(t, "cache-hit", workflows.Limits{}, second.history(""))
+	replay(t, "cache-miss", limits.Run{}, first.history(""))
+	replay(t, "cache-hit", limits.Run{}, second.history(""))
 }
 
 // Deadlines end what takes too long: a task with all its attempts, a fan-out, a run.
@@ -105,7 +105,7 @@ func TestDeadlines(t *testing.T) {
 	if got := instances(run.Tasks["wide"]); got != "completed failed failed" {
 		t.Errorf("wide: %s", got)
 	}
-	replay(t, "deadline", workflows.Limits{}, h.history(""))
+	replay(t, "deadline", limits.Run{}, h.history(""))
 
 	h = c.submit(c.input(`{name: deadline, deadline: 400ms, tasks: {slow: {type: shell, spec: {command: x}}, last: {type: shell, spec: {command: x}, dependsOn: [slow]}}}`))
 	run = h.wait()
@@ -113,7 +113,7 @@ func TestDeadlines(t *testing.T) {
 	if run.GetReason() != "deadline" || !strings.Contains(run.GetError(), "400ms") {
 		t.Errorf("the run ended so: %s %s", run.GetReason(), run.GetError())
 	}
-	replay(t, "deadline-run", workflows.Limits{}, h.history(""))
+	replay(t, "deadline-run", limits.Run{}, h.history(""))
 }
 
 // A paused run starts nothing, a held task does not start, and a cancelled one ends alone.
@@ -171,7 +171,7 @@ func TestPauseHoldAndCancelTask(t *testing.T) {
 	if got := h.lifecycle("a", 1); !strings.HasPrefix(got, "submitted queued held") || !strings.Contains(got, " released ") {
 		t.Errorf("events of a: %s", got)
 	}
-	replay(t, "steered", workflows.Limits{}, h.history(""))
+	replay(t, "steered", limits.Run{}, h.history(""))
 }
 
 // A task of type approval waits for a person.
@@ -219,7 +219,7 @@ func TestApproval(t *testing.T) {
 			t.Errorf("data of %s: %v, want %v", event, data[event], want)
 		}
 	}
-	replay(t, "approval", workflows.Limits{}, h.history(""))
+	replay(t, "approval", limits.Run{}, h.history(""))
 }
 
 // maxParallel holds for the whole run.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -236,10 +236,10 @@ func TestHistoriesOfLocksReplay(t *testing.T) {
 	c.fake.Release("a")
 	for i, h := range []*handle{first, second, third} {
 		want(t, h.wait(), "completed", nil)
-		replay(t, fmt.Sprintf("locked-%d", i+1), workflows.Limits{}, h.history(""))
+		replay(t, fmt.Sprintf("locked-%d", i+1), limits.Run{}, h.history(""))
 	}
 	for name, id := range map[string]string{"lock-task": names.TaskLock(lock), "lock-run": names.RunLock(lock)} {
 		h := &handle{crew: c, id: names.LockWorkflowID(id)}
-		replay(t, name, workflows.Limits{}, h.history(""))
+		replay(t, name, limits.Run{}, h.history(""))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // printed is what the log of the first attempt of a task says, with what the system itself says.
@@ -61,7 +61,7 @@ func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	if err != nil || len(entries) == 0 || !strings.Contains(string(entries[0].GetData()), "each[0] runs without the cache: ") {
 		t.Errorf("the log of the batch: %v, %v", entries, err)
 	}
-	replay(t, "cache-key", workflows.Limits{}, h.history(""))
+	replay(t, "cache-key", limits.Run{}, h.history(""))
 }
 
 // Expressions see the items of a list that lies in the store.

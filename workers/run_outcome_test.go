@@ -19,7 +19,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -214,7 +214,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 			if test.state == "lost node_lost" && x.GetStartedAt().GetSeconds() != at(0).GetSeconds() {
 				t.Errorf("the last beat told when it started: %v", x)
 			}
-			replay(t, "outcome-"+strings.NewReplacer(" ", "-", ",", "").Replace(name), workflows.Limits{}, h.history(""))
+			replay(t, "outcome-"+strings.NewReplacer(" ", "-", ",", "").Replace(name), limits.Run{}, h.history(""))
 		})
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
 // inParts has fan-outs of more than 5 instances carried through by children, 4 instances each.
-var inParts = workflows.Limits{Instances: 5, PartInstances: 4}
+var inParts = limits.Run{Instances: 5, PartInstances: 4}
 
 // page asks for instances where they are.
 func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse {

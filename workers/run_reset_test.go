@@ -13,7 +13,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -75,7 +75,7 @@ func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
 }
 
 // Two parts and a child run are open, and block the first time that they are executed.
-func resetCrew(t *testing.T, limits workflows.Limits) (*crew, *v1.RunInput) {
+func resetCrew(t *testing.T, limits limits.Run) (*crew, *v1.RunInput) {
 	t.Helper()
 	limits.Instances, limits.PartInstances = 5, 4
 	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
@@ -102,7 +102,7 @@ func (c *crew) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecu
 // Children of a run that is reset to before it had started them end, and the run starts new ones.
 func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, workflows.Limits{})
+	c, in := resetCrew(t, limits.Run{})
 	h, before := c.openChildren(in)
 	reset := h.reset(h.firstTask())
 	run := reset.wait() // the old children block
@@ -127,7 +127,7 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 // new before it is reset again.
 func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, workflows.Limits{})
+	c, in := resetCrew(t, limits.Run{})
 	h, before := c.openChildren(in)
 	last := h.lastTask()
 	reset := h.reset(last)
@@ -149,7 +149,7 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 // A run that has continued as new and is reset keeps the children of its executions before.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: workflows.Limits{Instances: 5, PartInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
 	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, c.childDefinition("inner", "a", ""))
@@ -226,7 +226,7 @@ func TestResetOfMutexHolder(t *testing.T) {
 // A part of a run that is reset itself starts its instances anew, and its run takes what they leave.
 func TestResetOfPart(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, workflows.Limits{})
+	c, in := resetCrew(t, limits.Run{})
 	h, before := c.openChildren(in)
 	part := h.child(0, "each", 4)
 	part.reset(part.firstTask())

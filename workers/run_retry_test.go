@@ -17,7 +17,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -158,7 +158,7 @@ func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
 	if got, want := h.lifecycle("", 1), "submitted completed"; got != want {
 		t.Errorf("run: %s, want %s", got, want)
 	}
-	replay(t, "dead-letter-open", workflows.Limits{}, h.history(""))
+	replay(t, "dead-letter-open", limits.Run{}, h.history(""))
 }
 
 // A run that has ended goes on as its next generation: what has run stays, claims
@@ -204,7 +204,7 @@ func TestRetryOfADeadLetterInAClosedRun(t *testing.T) {
 	if got, want := h.lifecycle("", 3), "submitted failed submitted failed submitted completed"; got != want {
 		t.Errorf("run: %s, want %s", got, want)
 	}
-	replay(t, "generation", workflows.Limits{}, h.history(""))
+	replay(t, "generation", limits.Run{}, h.history(""))
 }
 
 // The state of a large run goes from generation to generation through the store.

@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -30,7 +30,7 @@ func (h *handle) must(update, task string) {
 	}
 }
 
-// paused tells whether the newest attempt of a task is suspended on its node.
+// paused reports whether the newest attempt of a task is suspended on its node.
 func (c *crew) paused(task string) bool {
 	for _, call := range c.fake.Calls() {
 		if call.Task == task && c.fake.Paused(call.Attempt.ID) {
@@ -105,7 +105,7 @@ func TestPauseTask(t *testing.T) {
 	if got := h.lifecycle("a", 1); !strings.Contains(got, "assigned paused resumed") || !strings.HasSuffix(got, "completed") {
 		t.Errorf("events of a: %s", got)
 	}
-	replay(t, "paused", workflows.Limits{}, h.history(""))
+	replay(t, "paused", limits.Run{}, h.history(""))
 }
 
 // A node that does not answer is told, and what it may have done can be undone.
@@ -178,7 +178,7 @@ func TestKill(t *testing.T) {
 	if got := h.lifecycle("running", 1); got != "submitted queued assigned started killed" {
 		t.Errorf("events of running: %s", got)
 	}
-	replay(t, "killed", workflows.Limits{}, h.history(""))
+	replay(t, "killed", limits.Run{}, h.history(""))
 }
 
 // Whoever is faster, a kill or the end of a program, the task has one end, and is not tried again.

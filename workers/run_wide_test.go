@@ -8,7 +8,7 @@ import (
 
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // Many instances in batches take few events of history, and a look at the run costs
@@ -23,7 +23,7 @@ func TestLongManyInstances(t *testing.T) {
 // manyInstances runs so many instances, for which the history may take so many events.
 func manyInstances(t *testing.T, count, events int) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: workflows.Limits{Instances: count}}).crew(t, script{"z": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Instances: count}}).crew(t, script{"z": {{Block: true}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 4 })
 	h := c.submit(c.input(fmt.Sprintf(`{name: many, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},

@@ -9,14 +9,14 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows"
+	"switchyard/workflows/limits"
 )
 
 // A task says when it asked for a place and what it merged into the context, and an instance when it began to exist;
 // all of it also in the next execution of the run and in its next generation.
 func TestTasksSayWhenTheyWaited(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: workflows.Limits{HistoryEvents: 60, HardHistoryEvents: 60}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60, HardHistoryEvents: 60}})
 	script := script{
 		"build": {fake.Exit(1), {ContextUpdate: "tag=v7"}}, "each": {{Duration: 10 * time.Millisecond}}, "dead": {fake.Exit(3), {}}, "slow": {{Block: true}},
 	}

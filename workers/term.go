@@ -12,11 +12,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/activities"
+	"switchyard/activities/election"
 	"switchyard/activities/library"
 	"switchyard/activities/placement"
-	"switchyard/workflows"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
+	"switchyard/workflows/run"
 )
 
 const (
@@ -43,7 +45,7 @@ type term struct {
 	loops   sync.WaitGroup
 }
 
-// startTerm starts a term. valid tells whether this process still owns the queue.
+// startTerm starts a term. valid reports whether this process still owns the queue.
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{}
 	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
@@ -63,10 +65,10 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		StickyScheduleToStartTimeout:       stickyTimeout,
 		WorkerStopTimeout:                  termStopTimeout,
 	})
-	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	t.worker.RegisterWorkflowWithOptions(workflows.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
-	t.worker.RegisterWorkflowWithOptions(workflows.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
+	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	locks := &activities.Locks{Client: cfg.Client}
 	lost := &activities.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
 	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
@@ -129,4 +131,4 @@ func (t *term) Stop() {
 	t.loops.Wait()
 }
 
-var _ activities.Term = (*term)(nil)
+var _ election.Term = (*term)(nil)

@@ -13,14 +13,18 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/workflows"
+	"switchyard/workflows/election"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/lock"
 	"switchyard/workflows/names"
+	"switchyard/workflows/node"
+	"switchyard/workflows/run"
 )
 
 // replayer registers the workflows with the limits of the recording of a history, which are beside it.
 func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	t.Helper()
-	var limits workflows.Limits
+	var limits limits.Run
 	text, err := os.ReadFile(strings.TrimSuffix(history, ".json") + ".limits")
 	if err == nil {
 		err = json.Unmarshal(text, &limits)
@@ -29,11 +33,11 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 		t.Fatal(err)
 	}
 	r := worker.NewWorkflowReplayer()
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(run.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	r.RegisterWorkflowWithOptions(run.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	r.RegisterWorkflowWithOptions(node.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	r.RegisterWorkflowWithOptions(lock.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
+	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	return r
 }
 

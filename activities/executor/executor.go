@@ -218,7 +218,10 @@ type StartError struct {
 	Err     error
 }
 
+// Error returns the message.
 func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // AsStartError returns the StartError in err's chain, or nil.

@@ -73,10 +73,10 @@ func (l *Lease) KillAt() Instant {
 	return Instant(l.begin.Load()).Add(l.killAfter)
 }
 
-// Lost tells whether StopAt has come.
+// Lost reports whether StopAt has come.
 func (l *Lease) Lost() bool { return l != nil && Now() >= l.StopAt() }
 
-// Over tells whether KillAt has come.
+// Over reports whether KillAt has come.
 func (l *Lease) Over() bool { return l != nil && Now() >= l.KillAt() }
 
 // AwaitKill waits for the end of the grace period, which begins with the call,

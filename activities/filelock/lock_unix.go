@@ -33,7 +33,7 @@ func (f file) lock() (held bool, err error) {
 	}
 }
 
-// is says whether the file is still the one at path.
+// is reports whether the file is still the one at path.
 func (f file) is(path string) bool {
 	var mine, there unix.Stat_t
 	return unix.Fstat(int(f), &mine) == nil && unix.Lstat(path, &there) == nil &&

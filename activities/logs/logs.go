@@ -38,7 +38,7 @@ type Attempt struct {
 	lead int32
 }
 
-// Batch tells whether the log is that of a batch.
+// Batch reports whether the log is that of a batch.
 func (a Attempt) Batch() bool {
 	_, _, _, ok := store.ParseBatchName(a.Task)
 	return ok

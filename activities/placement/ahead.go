@@ -8,7 +8,7 @@ import (
 // aheadFactor is how many times its slots and cores a node is filled ahead.
 const aheadFactor = 2
 
-// fillsAhead tells whether the node's queue may be filled beyond what it can
+// fillsAhead reports whether the node's queue may be filled beyond what it can
 // run at once, so that it need not wait for the next pass when an attempt ends.
 // One long attempt forbids it: what is queued behind it could not move away.
 func (q *Queue) fillsAhead(n *node) bool {
@@ -40,7 +40,7 @@ func (q *Queue) startLevel(priority int32) {
 	q.level = level{number: q.level.number + 1, priority: priority, above: q.level.above[:0]}
 }
 
-// mayWaitOn tells whether requests of the present level may be put into the
+// mayWaitOn reports whether requests of the present level may be put into the
 // node's queue ahead of time. What waits there is started in any order, so all
 // of it must be equally urgent, and nothing more urgent may be kept from the
 // node by it.
@@ -66,7 +66,7 @@ func (q *Queue) wantedFromAbove(n *node) bool {
 	return slices.ContainsFunc(q.level.above, func(s *shape) bool { return q.wants(s, n) })
 }
 
-// wants tells whether the node could ever meet the shape.
+// wants reports whether the node could ever meet the shape.
 func (q *Queue) wants(s *shape, n *node) bool {
 	return n.present && s.names(n.name) && q.couldEverFit(s, n)
 }

@@ -95,7 +95,7 @@ func (q *Queue) look(s *shape, n *node) view {
 	return v
 }
 
-// gpuFree tells whether nobody holds a GPU of the machine.
+// gpuFree reports whether nobody holds a GPU of the machine.
 func (v *view) gpuFree(index int32) bool {
 	return !v.n.now.gaming && v.n.machine.gpuFree(index)
 }
@@ -110,7 +110,7 @@ func (v *view) freeGPUs() int {
 	return free
 }
 
-// gpuRoom tells whether the GPUs asked for are free.
+// gpuRoom reports whether the GPUs asked for are free.
 func (v *view) gpuRoom() bool {
 	if v.need.gpus == 0 {
 		return true
@@ -119,7 +119,7 @@ func (v *view) gpuRoom() bool {
 	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
 }
 
-// numaRoom tells whether a NUMA node of the machine has the cores and the memory
+// numaRoom reports whether a NUMA node of the machine has the cores and the memory
 // that nobody is bound to. Free memory as the kernel counts it says nothing here:
 // it leaves out the page cache.
 func (v *view) numaRoom(index int) bool {
@@ -139,6 +139,6 @@ func (v *view) coresFree(stretch int) bool {
 	return v.need.milliCores == 0 || v.n.now.usedMilli+v.need.milliCores <= v.n.now.milliCores*int64(stretch)
 }
 
-// waitsThere tells whether the request would have to wait on the node, in the
+// waitsThere reports whether the request would have to wait on the node, in the
 // part of its queue that is filled ahead.
 func (v *view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }

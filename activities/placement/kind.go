@@ -83,7 +83,7 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	return b
 }
 
-// couldEverFit tells whether the node could meet the shape if it were idle.
+// couldEverFit reports whether the node could meet the shape if it were idle.
 func (q *Queue) couldEverFit(s *shape, n *node) bool {
 	v := &view{shape: s, n: n, now: q.now, stretch: 1}
 	if s.namesSome && !fitsAll(q.byName, v) {

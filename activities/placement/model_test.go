@@ -204,7 +204,7 @@ func (m *model) freeGPUs(node string) []int32 {
 	return out
 }
 
-// numaRoom tells whether a NUMA node has room for the claim beside what is bound to it.
+// numaRoom reports whether a NUMA node has room for the claim beside what is bound to it.
 func (m *model) numaRoom(c *modelClaim, node string, index int) bool {
 	cores, memory := c.cores(), float64(c.req.Resources.MemoryMb)
 	for _, a := range m.sharers(node) {
@@ -242,7 +242,7 @@ func (m *model) stretch(c *modelClaim, node string) int {
 	return 2
 }
 
-// could tells whether the claim could ever use the node.
+// could reports whether the claim could ever use the node.
 func (m *model) could(c *modelClaim, name string) bool {
 	n, con := m.nodes[name].Snapshot, c.req.Constraints
 	for _, l := range con.NodeLabels {
@@ -269,7 +269,7 @@ func (m *model) could(c *modelClaim, name string) bool {
 		float64(c.req.Resources.MemoryMb) <= n.Memory.TotalMb && m.nodes[name].State != v1.NodeOffline
 }
 
-// room tells whether the claim fits the node, and whether only ahead of time.
+// room reports whether the claim fits the node, and whether only ahead of time.
 func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 	n, con, res := m.nodes[name].Snapshot, c.req.Constraints, c.req.Resources
 	h := m.health[name]
@@ -323,7 +323,7 @@ func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 	return fitsIn(m.stretch(c, name)), !fitsIn(1)
 }
 
-// mayWait tells whether the claim may be queued on the node ahead of time.
+// mayWait reports whether the claim may be queued on the node ahead of time.
 func (m *model) mayWait(c *modelClaim, name string) bool {
 	for _, o := range m.claims {
 		if o.node == name && o.req.Priority != c.req.Priority ||

@@ -62,7 +62,7 @@ func (q *Queue) best(s *shape, p *pool) (candidate, bool) {
 	return candidate{}, false
 }
 
-// admits tells whether the shape's next request may be given to a node now, and
+// admits reports whether the shape's next request may be given to a node now, and
 // whether it would wait there.
 func (q *Queue) admits(s *shape, n *node) (ahead, ok bool) {
 	v := q.look(s, n)
@@ -86,7 +86,7 @@ func (q *Queue) drop(s *shape, p *pool, n *node) {
 	}
 }
 
-// fits tells whether a node can take a request now.
+// fits reports whether a node can take a request now.
 func (q *Queue) fits(v *view) bool {
 	return q.couldEverFit(v.shape, v.n) && fitsAll(q.rooms, v)
 }

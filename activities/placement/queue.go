@@ -81,7 +81,7 @@ func New(opts Options) *Queue {
 // Epoch returns the identity of the queue.
 func (q *Queue) Epoch() string { return q.opts.Epoch }
 
-// Knows tells whether the run has made a request and has not been forgotten.
+// Knows reports whether the run has made a request and has not been forgotten.
 func (q *Queue) Knows(runID string) bool { return q.runs[runID] != nil }
 
 // Runs returns the ids of the runs that the queue knows, sorted.

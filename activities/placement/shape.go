@@ -131,23 +131,23 @@ func (s *shape) freshen(r *request) {
 
 func (s *shape) avoids(name string) bool { return slices.Contains(s.avoid, name) }
 
-// namesAll tells whether the shape may ask for any node.
+// namesAll reports whether the shape may ask for any node.
 func (s *shape) namesAll() bool {
 	return s.targetErr == nil && s.target.Node == "" && len(s.constraints.GetAllowedNodes()) == 0
 }
 
-// names tells whether the shape may ask for a node of the name.
+// names reports whether the shape may ask for a node of the name.
 func (s *shape) names(name string) bool {
 	allowed := s.constraints.GetAllowedNodes()
 	return s.targetErr == nil && (s.target.Node == "" || s.target.Node == name) &&
 		(len(allowed) == 0 || slices.Contains(allowed, name))
 }
 
-// possible tells whether any node could ever meet the shape, once all have been
+// possible reports whether any node could ever meet the shape, once all have been
 // looked at.
 func (s *shape) possible() bool { return len(s.preferred.nodes)+len(s.avoided.nodes) > 0 }
 
-// mayFit tells whether any node is not known to have no room.
+// mayFit reports whether any node is not known to have no room.
 func (s *shape) mayFit() bool { return s.preferred.open+s.avoided.open > 0 }
 
 // shapeHeap is a heap of shapes, each represented by its first request.

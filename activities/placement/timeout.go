@@ -43,7 +43,7 @@ func (q *Queue) startTimeout(r *request) {
 	q.timed[s] = struct{}{}
 }
 
-// Expect says whether nodes are about to register, which may be those that
+// Expect reports whether nodes are about to register, which may be those that
 // requests wait for: as long as they are, no placement time-out runs.
 func (q *Queue) Expect(nodes bool) { q.expecting = nodes }
 

@@ -14,7 +14,7 @@ var localFileSystems = []int64{
 	0x2fc12fc1, // ZFS
 }
 
-// appendsWhole tells whether a file in dir grows by whole appends, one after the
+// appendsWhole reports whether a file in dir grows by whole appends, one after the
 // other, whoever makes them.
 func appendsWhole(dir string) bool {
 	var s unix.Statfs_t

@@ -104,7 +104,7 @@ func (j *journal) find(key string) (span, bool, error) {
 	return s, ok, nil
 }
 
-// add appends an entry and says whether another one was before it. The caller
+// add appends an entry and reports whether another one was before it. The caller
 // holds mu and has not found the key.
 func (j *journal) add(writer uint64, kind byte, key string, value []byte) (existed bool, err error) {
 	if j.file == nil {

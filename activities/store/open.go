@@ -72,7 +72,7 @@ func openBackend(ctx context.Context, location string) (backend, error) {
 	return nil, fmt.Errorf("open store %q: unknown scheme %q; a store is a folder (a path, or file:///absolute/path), s3://bucket, gs://bucket, a gateway (http://host:7280) or mem://", location, scheme)
 }
 
-// IsGateway says whether a location of Open names a gateway.
+// IsGateway reports whether a location of Open names a gateway.
 func IsGateway(location string) bool {
 	return strings.HasPrefix(location, "http://") || strings.HasPrefix(location, "https://")
 }

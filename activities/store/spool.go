@@ -260,7 +260,7 @@ func (s *spool) read(v *spooled) ([]byte, error) {
 	return file[v.header:], nil
 }
 
-// waits says whether there are values that are to be stored before one under key.
+// waits reports whether there are values that are to be stored before one under key.
 func (s *spool) waits(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

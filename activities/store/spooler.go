@@ -54,7 +54,7 @@ func (s *Store) Spooled() int {
 // upstream is where a spooler stores values in the end.
 type upstream interface {
 	backend
-	// storeOnce stores a value with one try, and says whether there was one
+	// storeOnce stores a value with one try, and reports whether there was one
 	// already that was to stay.
 	storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error)
 }

@@ -54,7 +54,7 @@ func (s *spooler) upload(ctx context.Context) {
 	}
 }
 
-// uploadAll stores values side by side and says whether all got through.
+// uploadAll stores values side by side and reports whether all got through.
 func (s *spooler) uploadAll(ctx context.Context, batch []*spooled) bool {
 	var all errgroup.Group
 	for _, v := range batch {

@@ -46,7 +46,7 @@ func (b Bar) Took(kind string) time.Duration {
 	return sum
 }
 
-// BarOf is the life of a task that could start at ready; now ends what goes on.
+// BarOf returns the life of a task that could start at ready. Spans that have not ended end at now.
 func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState()}
 	for _, a := range t.GetAttempts() {
@@ -55,7 +55,7 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 			node: a.GetNode(), number: a.GetAttempt(), failed: v1.IsTaskFailure(a.GetState()),
 		}, now)
 	}
-	if told := t.GetAttempts(); len(told) == 0 || fresh(t, told[len(told)-1]) {
+	if told := t.GetAttempts(); len(told) == 0 || isNewAttempt(t, told[len(told)-1]) {
 		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: v1.IsTaskFailure(t.GetState())}
 		if v1.IsTaskTerminal(t.GetState()) {
 			l.ended = t.GetCompletedAt()
@@ -72,15 +72,15 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	return b
 }
 
-// fresh says whether what a task tells of its newest attempt is about another one
-// than the last that has ended. A task that is queued again tells of the old one.
-func fresh(t *v1.Task, last *v1.Attempt) bool {
+// isNewAttempt reports whether the fields of a task describe a newer attempt than
+// the last one that has ended. Those of a task that is queued again describe the old one.
+func isNewAttempt(t *v1.Task, last *v1.Attempt) bool {
 	at := t.GetAssignedAt()
 	return at != nil && t.GetState() != v1.TaskQueued && !at.AsTime().Before(last.GetCompletedAt().AsTime())
 }
 
-// lived is when an attempt came to its node, started and ended; nil: not yet, or
-// it is not known.
+// lived holds when an attempt came to its node, started and ended. A time is nil if
+// it has not come yet or is not known.
 type lived struct {
 	assigned, started, ended *timestamppb.Timestamp
 	node                     string
@@ -132,7 +132,7 @@ func ReadyAt(run *v1.Run, t *v1.Task) time.Time {
 	return ready
 }
 
-// firstSeen is when a node first had a task; zero: none has.
+// firstSeen returns when a node first had a task, or zero if no node has had it.
 func firstSeen(t *v1.Task) time.Time {
 	times := []*timestamppb.Timestamp{t.GetAssignedAt(), t.GetStartedAt()}
 	if attempts := t.GetAttempts(); len(attempts) > 0 {

@@ -1,9 +1,9 @@
 // Package tui is what people see of a run while it goes and when it has ended: a
 // table that is drawn again and again on a terminal, one line a change
-// elsewhere, and a summary. All of it is text made from a Board; only Screen
+// elsewhere, and a summary. All of it is text made from a Status; only Screen
 // writes.
 //
-//	WatchRunResponse ──> Board ──┬──> View ────────> Screen.Draw    terminal
+//	WatchRunResponse ──> Status ─┬──> View ────────> Screen.Draw    terminal
 //	                             └──> Change.Line ─> Screen.Write   pipe
 //	v1.Run ──> []Node ──> Graph      the DAG, drawn
 //	v1.Run ──> []Bar ───> Gantt      who ran when, and where

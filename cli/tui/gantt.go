@@ -28,8 +28,8 @@ const (
 // LaneWidth is how many cells a lane has in a chart of a width.
 func LaneWidth(width int) int { return max(minLane, width-ganttNames-ganttNote-4) }
 
-// Gantt draws rows by node and by when they began, at most most of them, those
-// that took longest; 0: all.
+// Gantt draws rows by node and by when they began: the most rows that took longest,
+// or all rows if most is 0.
 func Gantt(rows []Row, scale Scale, most int, style Style) []string {
 	left := 0
 	if most > 0 && len(rows) > most {

@@ -10,7 +10,7 @@ const (
 	// more, the first and last few and as many that are of interest are.
 	maxAlike = 20
 	fewAlike = 3
-	// maxNesting is how deep a drawing is indented, always; what is deeper goes on further down.
+	// maxNesting is how deep a drawing is indented; deeper nodes follow further down.
 	maxNesting = 12
 	// maxAfter is how many parents a line names.
 	maxAfter = 3
@@ -91,7 +91,7 @@ func (d *drawing) draw() {
 			continue
 		}
 		chain := d.chain(at.node)
-		for _, c := range d.pick(chain, func(int) bool { return true }) {
+		for _, c := range d.collapseSimilar(chain, func(int) bool { return true }) {
 			c.lead = at.below + "↓ "
 			d.out = append(d.out, c)
 		}
@@ -113,9 +113,9 @@ func (d *drawing) chain(from int) []int {
 	return chain
 }
 
-// siblings are the nodes below one, which is nested so deep; -1: the roots.
+// siblings returns the items of the nodes below a node with the given nesting, which is -1 for the roots.
 func (d *drawing) siblings(nodes []int, below string, nesting int) []item {
-	picked := d.pick(nodes, d.leaf)
+	picked := d.collapseSimilar(nodes, d.leaf)
 	items := make([]item, 0, len(picked))
 	for i, p := range picked {
 		it := item{drawn: p, nesting: nesting + 1}

@@ -37,7 +37,7 @@ func (d *drawing) lines() (lines []string, whole bool) {
 		}
 	}
 	if len(untold) > 0 {
-		lines = append(lines, d.more(untold))
+		lines = append(lines, d.countHidden(untold))
 	}
 	return lines, own == len(d.nodes)
 }

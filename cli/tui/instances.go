@@ -10,22 +10,22 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxInstances is how many instances of a task a board keeps, those with the
-// least numbers. All others are seen in the counts of their task.
+// maxInstances is how many instances of a task a Status keeps, those with the
+// least numbers. Other instances appear only in the counts of their task.
 const maxInstances = 1000
 
 // maxFailedRows is how many failed instances of a task are listed below it.
 const maxFailedRows = 10
 
-// FansOut says whether a task is known to have been fanned out.
-func FansOut(t *v1.Task) bool { return t.Count != nil }
+// IsFannedOut reports whether a task is known to have been fanned out.
+func IsFannedOut(t *v1.Task) bool { return t.Count != nil }
 
-// instances are the instances of one task that have been told of, by number.
+// instances are the known instances of one task, by number.
 type instances map[int32]*v1.Instance
 
-// merge takes in what is told of the instances of a task and returns those of
-// which people should hear.
-func (b *Board) merge(name string, t *v1.Task) []Change {
+// mergeInstances applies the instances in a message about a task, and returns the
+// changes that people should see.
+func (b *Status) mergeInstances(name string, t *v1.Task) []Change {
 	if t.Count == nil {
 		delete(b.instances, name)
 		return nil
@@ -40,9 +40,9 @@ func (b *Board) merge(name string, t *v1.Task) []Change {
 		if i.GetIndex() >= maxInstances {
 			continue
 		}
-		before, told := known[i.GetIndex()]
+		before, isKnown := known[i.GetIndex()]
 		known[i.GetIndex()] = i
-		if !told {
+		if !isKnown {
 			before = &v1.Instance{State: v1.TaskPending}
 		}
 		if before.GetState() == i.GetState() && before.GetNode() == i.GetNode() &&
@@ -51,22 +51,22 @@ func (b *Board) merge(name string, t *v1.Task) []Change {
 		}
 		task := InstanceTask(t, i)
 		changes = append(changes, Change{
-			Name: names.InstanceName(name, int(i.GetIndex())), Task: task, At: moment(task), Of: name, Index: int(i.GetIndex()),
+			Name: names.InstanceName(name, int(i.GetIndex())), Task: task, At: changedAt(task), Of: name, Index: int(i.GetIndex()),
 		})
 	}
 	return changes
 }
 
-// Waits reports whether a task has fanned out and none of its instances gets a node.
-func Waits(t *v1.Task) bool {
-	return FansOut(t) && !v1.IsTaskTerminal(t.GetState()) && t.GetError() != ""
+// IsWaiting reports whether a task has fanned out and none of its instances gets a node.
+func IsWaiting(t *v1.Task) bool {
+	return IsFannedOut(t) && !v1.IsTaskTerminal(t.GetState()) && t.GetError() != ""
 }
 
 // waitsFor is why the instances of a task wait for a node, as long as none has
 // one; "" otherwise.
-func (b *Board) waitsFor(name string) string {
+func (b *Status) waitsFor(name string) string {
 	t := b.tasks[name]
-	if !FansOut(t) || v1.IsTaskTerminal(t.GetState()) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
+	if !IsFannedOut(t) || v1.IsTaskTerminal(t.GetState()) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
 		return ""
 	}
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
@@ -89,7 +89,7 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 }
 
 // failed returns the instances of a task that have ended as failures, by number.
-func (b *Board) failed(name string) []*v1.Instance {
+func (b *Status) failed(name string) []*v1.Instance {
 	var failed []*v1.Instance
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
 		if i := b.instances[name][index]; v1.IsTaskFailure(i.GetState()) {
@@ -135,7 +135,7 @@ func Tally(t *v1.Task) string {
 
 // failedRows lists the failed instances of a task for a table, at most most of
 // them, with a last row that counts the others.
-func (b *Board) failedRows(name string, now time.Time, most int) []row {
+func (b *Status) failedRows(name string, now time.Time, most int) []row {
 	if most <= 0 || len(b.instances[name]) == 0 {
 		return nil
 	}

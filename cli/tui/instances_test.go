@@ -32,7 +32,7 @@ func fan(n int32) *v1.Run {
 
 func TestTableOfAFanOut(t *testing.T) {
 	now := begin.Add(7 * time.Second)
-	b := BoardOf(fan(100))
+	b := StatusOf(fan(100))
 	golden(t, "table-fanout", joined(Table(b, now, 0, plain)))
 	golden(t, "view-fanout", joined(View(b, now, 80, 17, plain)))
 	golden(t, "view-fanout-low", joined(View(b, now, 80, 9, plain)))
@@ -41,11 +41,11 @@ func TestTableOfAFanOut(t *testing.T) {
 	run.Tasks["cached"] = &v1.Task{State: "completed", CachedFrom: "nightly-77777777"}
 	run.Tasks["child"] = &v1.Task{State: "running", ChildRun: "other-99999999", StartedAt: after(1)}
 	run.Tasks["ask"] = &v1.Task{State: "paused", Reason: "approval", Error: "ship it?"}
-	golden(t, "table-notes", joined(Table(BoardOf(run), now, 0, plain)))
+	golden(t, "table-notes", joined(Table(StatusOf(run), now, 0, plain)))
 }
 
 func TestViewOfAFanOutFitsTheTerminal(t *testing.T) {
-	b := BoardOf(fan(700))
+	b := StatusOf(fan(700))
 	for height := range 40 {
 		if lines := View(b, begin, 80, height, plain); len(lines) > max(height-1, 4) {
 			t.Errorf("%d lines for a height of %d", len(lines), height)
@@ -74,7 +74,7 @@ func TestTally(t *testing.T) {
 func TestInstancesAreMerged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := int32(rapid.IntRange(1, 30).Draw(t, "instances"))
-		b, whole, told := NewBoard("r"), fan(n), map[string]int{}
+		b, whole, told := NewStatus("r"), fan(n), map[string]int{}
 		message := func(instances []*v1.Instance) *v1.WatchRunResponse {
 			run := proto.CloneOf(whole)
 			run.Tasks["each"].Instances = instances
@@ -96,7 +96,7 @@ func TestInstancesAreMerged(t *testing.T) {
 			}
 		}
 		now := begin.Add(7 * time.Second)
-		want, got := joined(Table(BoardOf(whole), now, 0, plain)), joined(Table(b, now, 0, plain))
+		want, got := joined(Table(StatusOf(whole), now, 0, plain)), joined(Table(b, now, 0, plain))
 		if want != got {
 			t.Fatalf("want\n%s\ngot\n%s", want, got)
 		}
@@ -111,7 +111,7 @@ func TestInstancesAreMerged(t *testing.T) {
 
 // TestBoardIsBounded holds that of a large fan-out only the first instances are kept.
 func TestBoardIsBounded(t *testing.T) {
-	b := BoardOf(fan(5000))
+	b := StatusOf(fan(5000))
 	if n := len(b.instances["each"]); n != maxInstances {
 		t.Errorf("%d are kept", n)
 	}

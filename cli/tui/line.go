@@ -37,7 +37,7 @@ func (l *Lines) Line(c Change, now time.Time) string {
 }
 
 // Widen makes room for the names of all tasks that are known, and of their instances.
-func (l *Lines) Widen(b *Board) {
+func (l *Lines) Widen(b *Status) {
 	for name, t := range b.tasks {
 		if t.GetCount() > 0 {
 			name = names.InstanceName(name, int(t.GetCount()-1))

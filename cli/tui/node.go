@@ -21,7 +21,7 @@ type Node struct {
 
 // NodesOf are the tasks of a run, parents before children.
 func NodesOf(run *v1.Run, now time.Time) []Node {
-	b := BoardOf(run)
+	b := StatusOf(run)
 	nodes := make([]Node, 0, len(b.tasks))
 	for _, name := range b.order() {
 		t := b.tasks[name]
@@ -29,7 +29,7 @@ func NodesOf(run *v1.Run, now time.Time) []Node {
 		if t.GetNode() != "" {
 			text = joinNote("on "+t.GetNode(), text)
 		}
-		nodes = append(nodes, Node{Name: name, After: t.GetDependsOn(), State: t.GetState(), Note: text, Many: FansOut(t)})
+		nodes = append(nodes, Node{Name: name, After: t.GetDependsOn(), State: t.GetState(), Note: text, Many: IsFannedOut(t)})
 	}
 	return nodes
 }

@@ -8,7 +8,7 @@ import (
 
 // order returns the names of the tasks, parents before children, and tasks of
 // one depth by their names.
-func (b *Board) order() []string {
+func (b *Status) order() []string {
 	if b.names != nil {
 		return b.names
 	}
@@ -24,7 +24,7 @@ func (b *Board) order() []string {
 
 // depth is the length of the longest path that leads to a task. The graph has
 // no cycle, or the run would not have been accepted; one would only give odd depths.
-func (b *Board) depth(name string, depths map[string]int) int {
+func (b *Status) depth(name string, depths map[string]int) int {
 	if d, known := depths[name]; known {
 		return d
 	}

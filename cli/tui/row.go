@@ -24,7 +24,7 @@ func note(t *v1.Task, now time.Time) string {
 	if t.GetHeld() && !v1.IsTaskTerminal(t.GetState()) {
 		return joinNote("held", text)
 	}
-	if FansOut(t) {
+	if IsFannedOut(t) {
 		return joinNote(Tally(t), text)
 	}
 	switch {

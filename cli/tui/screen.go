@@ -16,7 +16,7 @@ import (
 type Screen struct {
 	out   io.Writer
 	size  func() (width, height int)
-	clean *sanitizer // of a terminal; nil: what is written goes out as it is
+	clean *sanitizer // of a terminal, or nil to write everything unchanged
 
 	mu      sync.Mutex
 	picture []string

@@ -15,7 +15,7 @@ import (
 type Style struct {
 	// Color paints states. The words are there without it, too.
 	Color bool
-	// Zone is what times of day are told in; nil: the local one.
+	// Zone is the time zone of times of day, or nil for the local one.
 	Zone *time.Location
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // Summary says in a line how a run has ended, or how it stands.
-func Summary(b *Board, now time.Time, style Style) string {
+func Summary(b *Status, now time.Time, style Style) string {
 	state := b.run.GetState()
 	end, word := now, "for"
 	if at := b.run.GetCompletedAt(); at != nil {
@@ -39,8 +39,8 @@ func Summary(b *Board, now time.Time, style Style) string {
 	return line
 }
 
-// Told are the tasks whose results Failures shows.
-func Told(b *Board) []string {
+// ReportedFailures returns the tasks whose results Failures shows.
+func ReportedFailures(b *Status) []string {
 	var tasks []string
 	for k, f := range b.failures() {
 		if k < maxFailures && !slices.Contains(tasks, f.of) {
@@ -51,9 +51,9 @@ func Told(b *Board) []string {
 }
 
 // Failures tells of each failed task what went wrong and the end of what it
-// printed. Those of Told must be on the board with their results. more returns the
+// printed. The tasks of ReportedFailures must be in the status with their results. more returns the
 // line that says how to see all that a task printed, or "".
-func Failures(b *Board, style Style, more func(task string) string) []string {
+func Failures(b *Status, style Style, more func(task string) string) []string {
 	var lines []string
 	told, untold := 0, 0
 	for _, f := range b.failures() {
@@ -99,7 +99,7 @@ type namedTask struct {
 }
 
 // failures are the tasks that failed, each followed by its instances that did.
-func (b *Board) failures() []namedTask {
+func (b *Status) failures() []namedTask {
 	var failed []namedTask
 	for _, name := range b.order() {
 		t := b.tasks[name]

@@ -15,15 +15,15 @@ func rowOf(name string, t *v1.Task, now time.Time) row {
 	return row{name, t.GetState(), t.GetNode(), attempt(t), elapsed(t, now), note(t, now)}
 }
 
-// Table lists all tasks of a board, one a line, below a line of headings; the
+// Table lists all tasks of a run, one a line, below a line of headings; the
 // failed instances of a fanned-out task, some of them, follow it. Lines are cut to
-// the width; 0: they are as long as they are.
-func Table(b *Board, now time.Time, width int, style Style) []string {
+// the width, unless it is 0.
+func Table(b *Status, now time.Time, width int, style Style) []string {
 	return table(b, b.order(), now, width, len(b.tasks)*maxFailedRows, style)
 }
 
 // table lists some tasks, and below them at most so many failed instances.
-func table(b *Board, names []string, now time.Time, width, spare int, style Style) []string {
+func table(b *Status, names []string, now time.Time, width, spare int, style Style) []string {
 	rows := []row{{"TASK", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
 	longest := row{name: "TASK", node: "NODE"}
 	for name, t := range b.tasks {
@@ -64,7 +64,7 @@ func (r *row) widen(other row) {
 	}
 }
 
-// columns are the widths of the columns of a table; 0: there is no such column.
+// columns are the widths of the columns of a table, or 0 for a column that is not there.
 type columns struct{ name, node, attempt, elapsed int }
 
 const (
@@ -74,9 +74,9 @@ const (
 	leastName, leastNote, goodNote = 16, 8, 24
 )
 
-// columnsOf lays out columns for names and nodes of some lengths on a line of a
-// width; 0: it may be as long as it is. The state is always there. Where there is
-// no room, first the node goes, then the attempt, then the time.
+// columnsOf returns the columns for names and nodes of the given lengths on a line
+// of a width, which is 0 for no limit. The state is always there. Without enough
+// room first the node is left out, then the attempt, then the time.
 func columnsOf(name, node, width int) columns {
 	c := columns{name: name, node: node, attempt: numberWidth, elapsed: numberWidth}
 	if width <= 0 {

@@ -11,10 +11,10 @@ import (
 )
 
 // longNames is a board whose names take what they may.
-func longNames() *Board {
+func longNames() *Status {
 	long := strings.Repeat("compile-everything-", 3) + "now"
 	count := int32(3)
-	return BoardOf(&v1.Run{Id: "nightly-4g5h6jkm", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{
+	return StatusOf(&v1.Run{Id: "nightly-4g5h6jkm", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{
 		long: {State: "running", Node: strings.Repeat("worker-", 8), StartedAt: after(1)},
 		"a":  {State: "dead_letter", Node: "worker-1", Attempt: 3, Error: "exit code 2: no such file", StartedAt: after(1), CompletedAt: after(4)},
 		"each": {State: "running", Count: &count, Counts: map[string]int32{"queued": 3}, Instances: []*v1.Instance{

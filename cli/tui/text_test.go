@@ -13,14 +13,14 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	b, now := BoardOf(nightly()), begin.Add(7*time.Second)
+	b, now := StatusOf(nightly()), begin.Add(7*time.Second)
 	golden(t, "table", joined(Table(b, now, 0, plain)))
 	golden(t, "table-narrow", joined(Table(b, now, 60, plain)))
 	golden(t, "table-color", joined(Table(b, now, 60, Style{Zone: time.UTC, Color: true})))
 }
 
 func TestViewFitsTheTerminal(t *testing.T) {
-	b, now := BoardOf(nightly()), begin.Add(7*time.Second)
+	b, now := StatusOf(nightly()), begin.Add(7*time.Second)
 	golden(t, "view", joined(View(b, now, 80, 24, plain)))
 	golden(t, "view-low", joined(View(b, now, 80, 7, plain)))
 	for height := range 30 {
@@ -52,12 +52,12 @@ func TestViewOfManyTasks(t *testing.T) {
 		}
 		run.Tasks[fmt.Sprintf("item-%04d", i)] = task
 	}
-	golden(t, "view-wide", joined(View(BoardOf(run), begin.Add(5*time.Second), 80, 16, plain)))
+	golden(t, "view-wide", joined(View(StatusOf(run), begin.Add(5*time.Second), 80, 16, plain)))
 }
 
 func TestLines(t *testing.T) {
 	l := Lines{Style: plain}
-	b := NewBoard("nightly-4g5h6jkm")
+	b := NewStatus("nightly-4g5h6jkm")
 	changes := b.Apply(&v1.WatchRunResponse{Run: nightly(), TaskCount: 9})
 	l.Widen(b)
 	var text []string
@@ -69,10 +69,10 @@ func TestLines(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	run := nightly()
-	open := Summary(BoardOf(run), begin.Add(65*time.Second), plain)
+	open := Summary(StatusOf(run), begin.Add(65*time.Second), plain)
 	run = nightly()
 	run.State, run.CompletedAt = "failed", after(12)
-	golden(t, "summary", joined([]string{open, Summary(BoardOf(run), begin.Add(time.Hour), plain)}))
+	golden(t, "summary", joined([]string{open, Summary(StatusOf(run), begin.Add(time.Hour), plain)}))
 }
 
 func TestFailures(t *testing.T) {
@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 	for i := range 20 {
 		run.Tasks[fmt.Sprintf("x%02d", i)] = &v1.Task{State: "lost", Reason: "node_lost", DependsOn: []string{"build"}}
 	}
-	golden(t, "failures", joined(Failures(BoardOf(run), plain, func(task string) string { return "see " + task })))
+	golden(t, "failures", joined(Failures(StatusOf(run), plain, func(task string) string { return "see " + task })))
 }
 
 func TestDuration(t *testing.T) {

@@ -7,7 +7,7 @@ type tree struct {
 	nodes    []Node
 	roots    []int
 	children [][]int // below a node
-	above    []int   // the node that it stands below; -1: it is a root
+	above    []int   // the node that it stands below, or -1 for a root
 	size     []int   // of the subtree, the node counted
 	place    map[string]int
 }

@@ -10,10 +10,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// View is the picture of a run that is going on, in at most height lines of at
+// View returns the picture of a run that has not ended, in at most height lines of at
 // most width cells. When there are more tasks than lines, the ones that run or
 // have failed come first, and a last line counts the others.
-func View(b *Board, now time.Time, width, height int, style Style) []string {
+func View(b *Status, now time.Time, width, height int, style Style) []string {
 	lines := []string{cut(title(b, now, style), width)}
 	names := b.order()
 	if len(names) == 0 {
@@ -25,7 +25,7 @@ func View(b *Board, now time.Time, width, height int, style Style) []string {
 		return append(lines, table(b, names, now, width, room-len(names), style)...)
 	}
 	room = max(1, room-1)
-	// Failed instances take some of the room of tasks that nobody looks for.
+	// Failed instances take some of the room of tasks of little interest.
 	spare := 0
 	for name := range b.instances {
 		spare += min(len(b.failed(name)), maxFailedRows)
@@ -36,7 +36,7 @@ func View(b *Board, now time.Time, width, height int, style Style) []string {
 	return append(lines, cut(rest(b, shown, style), width))
 }
 
-func title(b *Board, now time.Time, style Style) string {
+func title(b *Status, now time.Time, style Style) string {
 	state := b.run.GetState()
 	text := fmt.Sprintf("run %s  %s", b.run.GetId(), style.paint(state, state))
 	if b.run.GetCreatedAt() == nil {
@@ -49,7 +49,7 @@ func title(b *Board, now time.Time, style Style) string {
 }
 
 // busiest picks the n tasks that people look for, in the order of names.
-func busiest(b *Board, names []string, n int) []string {
+func busiest(b *Status, names []string, n int) []string {
 	place := make(map[string]int, len(names))
 	for i, name := range names {
 		place[name] = i
@@ -62,7 +62,7 @@ func busiest(b *Board, names []string, n int) []string {
 	return picked
 }
 
-// interest is how much people look for tasks in a state; 0: the most.
+// interest returns the rank of a state by how much people look for its tasks, from 0 for the most.
 func interest(state string) int {
 	switch state {
 	case v1.TaskRunning, v1.TaskPaused:
@@ -82,7 +82,7 @@ func interest(state string) int {
 }
 
 // rest counts the tasks that are not shown.
-func rest(b *Board, shown []string, style Style) string {
+func rest(b *Status, shown []string, style Style) string {
 	counts, left := b.counts(), b.total
 	for _, name := range shown {
 		counts[b.tasks[name].GetState()]--

@@ -13,7 +13,7 @@ import (
 // TestFailure breaks a deployment in the ways that happen most, with short time-outs.
 func TestFailure(t *testing.T) {
 	t.Parallel()
-	drills(t, "kill-worker", "kill-gateway", "cancel-race")
+	drills(t, "kill-worker", "kill-gateway", "kill-server")
 }
 
 // TestLongFailure breaks a deployment in each of the ways of dev/chaos once, with short time-outs. At full length they

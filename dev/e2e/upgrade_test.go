@@ -12,8 +12,9 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// revisionVariable is an environment variable with the revision whose state the tree takes over, instead of the one
-// before it. Where histories of the two cannot fit, as is allowed before the first release, it is set to HEAD.
+// revisionVariable is an environment variable with the revision whose state the tree takes over, instead of the last
+// release, or of the previous commit before there is one. Where histories of the two cannot fit, as is allowed before the
+// first release, it is set to HEAD.
 const revisionVariable = "UPGRADE_FROM"
 
 // TestLongUpgrade takes over the state of the tree itself, and of an earlier revision.
@@ -43,6 +44,9 @@ func buildEarlier(t *testing.T) string {
 	revision := os.Getenv(revisionVariable)
 	if revision == "" {
 		revision = "HEAD~1"
+		if release, err := git(t, "describe", "--tags", "--abbrev=0", "--match", "v*"); err == nil {
+			revision = strings.TrimSpace(release)
+		}
 		if out, err := git(t, "rev-parse", "--verify", revision+"^{commit}"); err != nil {
 			t.Skipf("this tree has no revision before it; name one with %s: %v\n%s", revisionVariable, err, out)
 		}

@@ -15,6 +15,7 @@ type PortTakenError struct {
 	Flag string
 }
 
+// Error returns the message.
 func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("port %d is taken; choose another with %s, or stop what listens there", e.Port, e.Flag)
 }

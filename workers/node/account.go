@@ -44,7 +44,7 @@ func (a *account) remove(u units) {
 	}
 }
 
-// fits says whether there is room for one more.
+// fits reports whether there is room for one more.
 func (a *account) fits(u units, c capacity) bool {
 	if !u.amount.fits(a.all, c.all) {
 		return false

@@ -104,7 +104,7 @@ func newGaming(rules GamingRules, r Readers, now func() time.Time, use func(int3
 	}
 }
 
-// detect says whether somebody plays, and by which sign. gpus are the figures
+// detect reports whether somebody plays, and by which sign. gpus are the figures
 // of the reading of that number.
 func (g *gaming) detect(now time.Time, gpus []*v1.GpuSnapshot, reading int64) (sign string, err error) {
 	if len(g.rules.Processes) > 0 {

@@ -58,7 +58,7 @@ func newPlayground(t *testing.T, rules *GamingRules) *playground {
 	return g
 }
 
-// after lets the node beat for a while, and says whether somebody plays then.
+// after lets the node beat for a while, and reports whether somebody plays then.
 func (g *playground) after(t *testing.T, d time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {

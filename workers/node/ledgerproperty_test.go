@@ -85,7 +85,7 @@ func (y *tally) over(size Size) error {
 	return nil
 }
 
-// blocks says whether something that n asks for is not there.
+// blocks reports whether something that n asks for is not there.
 func (y *tally) blocks(n Need, size Size) bool {
 	const slack = 1e-9
 	none := func(asked, taken, all float64) bool { return asked > 0 && taken+asked > all+slack }

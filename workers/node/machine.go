@@ -62,7 +62,7 @@ func (m *Machine) Reserved() Need {
 	return m.reserved.need()
 }
 
-// gpuUse tells whether an attempt holds a GPU, and how often it has been handed
+// gpuUse reports whether an attempt holds a GPU, and how often it has been handed
 // out, so that use between two calls shows too.
 func (m *Machine) gpuUse(index int32) (held bool, grants int64) {
 	m.mu.Lock()

@@ -53,7 +53,7 @@ func (a amount) minus(b amount) amount {
 	return amount{a.milliCores - b.milliCores, a.memoryMB - b.memoryMB}
 }
 
-// fits says whether what is taken of the whole leaves room for a. What a does
+// fits reports whether what is taken of the whole leaves room for a. What a does
 // not ask for, it does not wait for.
 func (a amount) fits(taken, whole amount) bool {
 	return (a.milliCores == 0 || taken.milliCores+a.milliCores <= whole.milliCores) &&

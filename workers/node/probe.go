@@ -163,7 +163,7 @@ func (p *Probe) readMemory(ctx context.Context) *v1.MemorySnapshot {
 	return out
 }
 
-// readable tells whether a figure was read, and logs the first time it was not.
+// readable reports whether a figure was read, and logs the first time it was not.
 func (p *Probe) readable(figure string, err error) bool {
 	if err == nil {
 		return true

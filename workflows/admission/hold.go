@@ -6,7 +6,7 @@ func (q *Queue) Pause() { q.paused = true }
 // Resume takes a Pause back.
 func (q *Queue) Resume() { q.paused = false }
 
-// Paused tells whether nothing goes on.
+// Paused reports whether nothing goes on.
 func (q *Queue) Paused() bool { return q.paused }
 
 // Hold keeps a task back until Release, whether it waits or is added later; of a
@@ -16,7 +16,7 @@ func (q *Queue) Hold(task int) { q.hold(task, true) }
 // Release takes a Hold back. The task has the place that its age gives it.
 func (q *Queue) Release(task int) { q.hold(task, false) }
 
-// Held tells whether Hold was said of the task itself.
+// Held reports whether Hold was said of the task itself.
 func (q *Queue) Held(task int) bool { return q.held[task] }
 
 func (q *Queue) hold(task int, held bool) {

@@ -33,7 +33,7 @@ func (m *model) count(of func(modelUnit) bool) int {
 	return n
 }
 
-// may tells whether a unit of the request may go on.
+// may reports whether a unit of the request may go on.
 func (m *model) may(r Request) bool {
 	inGroup := func(u modelUnit) bool { return r.Group != NoGroup && u.Group == r.Group }
 	unplaced := func(u modelUnit) bool { return inGroup(u) && !u.placed }

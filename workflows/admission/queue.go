@@ -104,7 +104,7 @@ func (q *Queue) Add(r Request) {
 	q.enter(e, !q.held[r.Task])
 }
 
-// Remove takes a task back and tells whether it was still waiting here.
+// Remove takes a task back and reports whether it was still waiting here.
 func (q *Queue) Remove(task int) bool {
 	e := q.waiting[task]
 	if e == nil {
@@ -277,8 +277,7 @@ func (q *Queue) rank(c *class) {
 	tops.set(c, c.ready.len() > 0 && !c.lockFull() && !(c.child && q.children.full()))
 }
 
-// Pace is what has been learned of a group, and Learn takes over what somebody else has. It changes nothing of a group
-// that has learned by itself.
+// Pace returns what has been learned about the instances of a group.
 func (q *Queue) Pace(group int) Pace {
 	g := q.groups[group]
 	if g == nil {
@@ -287,6 +286,7 @@ func (q *Queue) Pace(group int) Pace {
 	return Pace{Instance: g.sizing.instance, Batch: g.sizing.target}
 }
 
+// Learn takes over what another queue has learned about a group. It changes nothing for a group that has learned by itself.
 func (q *Queue) Learn(task int, p Pace) {
 	g := q.groups[task]
 	if g == nil {

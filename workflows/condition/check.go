@@ -1,6 +1,6 @@
 package condition
 
-// Check says whether an expression is one of its scope's kind, and which
+// Check reports whether an expression is one of its scope's kind, and which
 // ancestors it reads, sorted; one that picks a parent by a value, as in
 // parent[workflow.context.x], reads all of them. A condition, and what a retry
 // depends on, that is empty or blank is true and reads nothing. The error is an

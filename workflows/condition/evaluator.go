@@ -49,13 +49,13 @@ func NewEvaluator() *Evaluator {
 	return &Evaluator{programs: newCache(maxPrograms, maxProgramText)}
 }
 
-// Evaluate tells whether a condition is true of a view; a blank one is. With an
+// Evaluate reports whether a condition is true of a view; a blank one is. With an
 // error it is false.
 func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool, error) {
 	return e.truth(ctx, expr, Condition, view)
 }
 
-// Retry tells whether the expression of `retry.when` is true of the view's
+// Retry reports whether the expression of `retry.when` is true of the view's
 // attempt; a blank one is. With an error it is false.
 func (e *Evaluator) Retry(ctx context.Context, expr string, view View) (bool, error) {
 	return e.truth(ctx, expr, Retry, view)

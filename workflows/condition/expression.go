@@ -17,7 +17,7 @@ type expression struct {
 	checked  *cel.Ast
 }
 
-// isBlank tells whether there is no expression; a condition is true then.
+// isBlank reports whether there is no expression; a condition is true then.
 func isBlank(expr string) bool { return strings.TrimSpace(expr) == "" }
 
 // parse rewrites and parses an expression and lists what it reads; check is to
@@ -100,6 +100,6 @@ func firstIssue(s *source, issues *cel.Issues, kind Kind) *Error {
 	return errorAt(s.written, offset, hint, "%s", message)
 }
 
-// isConsequence tells whether a complaint is about an operand that was already
+// isConsequence reports whether a complaint is about an operand that was already
 // complained about.
 func isConsequence(issue *cel.Error) bool { return strings.Contains(issue.Message, "!error!") }

@@ -42,7 +42,7 @@ func evaluateKind(ctx context.Context, e *Evaluator, expr string, kind Kind, vie
 	return err
 }
 
-// inside tells whether an error is placed in a text, and says something.
+// inside reports whether an error is placed in a text, and says something.
 func inside(t *testing.T, text string, err error) {
 	t.Helper()
 	problem, ok := errors.AsType[*Error](err)

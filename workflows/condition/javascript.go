@@ -55,13 +55,13 @@ func withoutTemplates(tokens []token) string {
 	return "write " + strings.Join(terms, " + ")
 }
 
-// isSelected tells whether something is selected of the token.
+// isSelected reports whether something is selected of the token.
 func isSelected(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return n < len(tokens) && (tokens[n].is(".") || tokens[n].is("["))
 }
 
-// isCalled tells whether the token is followed by a bracket with arguments.
+// isCalled reports whether the token is followed by a bracket with arguments.
 func isCalled(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return n < len(tokens) && tokens[n].is("(")

@@ -12,7 +12,7 @@ import (
 type Kind int
 
 const (
-	// Condition says whether a task starts: true or false. It sees parent and workflow.
+	// Condition reports whether a task starts: true or false. It sees parent and workflow.
 	Condition Kind = iota
 	// Count is how many instances `parallel` makes: an integer. It sees parent and workflow.
 	Count
@@ -20,7 +20,7 @@ const (
 	Items
 	// CacheKey is the key of a cached result: any value but null. It sees parent, workflow and input.
 	CacheKey
-	// Retry says whether a failed attempt is repeated: true or false. It sees attempt and workflow.
+	// Retry reports whether a failed attempt is repeated: true or false. It sees attempt and workflow.
 	Retry
 	// Value is what stands between `${{` and `}}`: any value. It sees parent, workflow and input.
 	Value
@@ -34,7 +34,7 @@ const (
 	attemptVariable  = "attempt"
 )
 
-// isVariableName tells whether a name is that of a variable of some kind, and so
+// isVariableName reports whether a name is that of a variable of some kind, and so
 // never short for a task.
 func isVariableName(name string) bool {
 	switch name {
@@ -57,7 +57,7 @@ func (k Kind) variables() []string {
 
 func (k Kind) sees(variable string) bool { return slices.Contains(k.variables(), variable) }
 
-// shortens tells whether `discover.files` stands for parent.discover.output.files.
+// shortens reports whether `discover.files` stands for parent.discover.output.files.
 func (k Kind) shortens() bool {
 	switch k {
 	case Count, Items, CacheKey, Value:
@@ -98,7 +98,7 @@ func (k Kind) visible() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// takes tells whether a value of a type, as far as it is known before, will do.
+// takes reports whether a value of a type, as far as it is known before, will do.
 func (k Kind) takes(t *cel.Type) bool {
 	switch t.Kind() {
 	case cel.DynKind, cel.AnyKind:

@@ -184,7 +184,7 @@ func (o *object) IsSet(index ref.Val) ref.Val {
 	return types.Bool(o.has(string(name)))
 }
 
-// has tells whether there is such a field: a task has some only when it fanned out.
+// has reports whether there is such a field: a task has some only when it fanned out.
 func (o *object) has(name string) bool {
 	_, ok := o.fields[name]
 	return ok && (o.task.GetFanOut() != nil || o.kind.TypeName() != taskTypeName || !slices.Contains(fanOutFields(), name))
@@ -206,7 +206,7 @@ func (o *object) ConvertToType(to ref.Type) ref.Val {
 	return types.NewErr("a %s cannot be converted to %s", o.kind.TypeName(), to.TypeName())
 }
 
-// Equal tells whether both are the same task, result, workflow or attempt.
+// Equal reports whether both are the same task, result, workflow or attempt.
 func (o *object) Equal(other ref.Val) ref.Val {
 	p, ok := other.(*object)
 	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow && p.attempt == o.attempt)

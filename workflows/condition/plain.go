@@ -12,7 +12,7 @@ const maxPlain = 32
 
 // plain checks the expressions that most templates are, selections such as
 // parent.build.output.version, without CEL, which takes fifty times as long. It
-// says whether it could tell that all is well; it knows nothing of what is wrong.
+// reports whether it could tell that all is well; it knows nothing of what is wrong.
 func (s Scope) plain(expr string) (references []string, ok bool) {
 	path := selections(expr)
 	if len(path) == 0 {
@@ -74,14 +74,14 @@ func selections(expr string) []selection {
 	return path
 }
 
-// isPlainLiteral tells whether a string literal is what stands between its quotes.
+// isPlainLiteral reports whether a string literal is what stands between its quotes.
 func isPlainLiteral(text string) bool {
 	return len(text) >= 2 && text[0] == text[len(text)-1] && strings.Trim(text[:1], `'"`) == "" && !strings.ContainsFunc(text[1:len(text)-1], func(c rune) bool {
 		return c == rune(text[0]) || c == '\\' || c < ' ' || c > '~'
 	})
 }
 
-// isPlainName tells whether a name is one in CEL, wherever it stands.
+// isPlainName reports whether a name is one in CEL, wherever it stands.
 func isPlainName(name string) bool {
 	switch name {
 	case "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",

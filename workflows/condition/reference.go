@@ -135,13 +135,13 @@ func keyed(c ast.CallExpr) (of ast.Expr, key string, ok bool) {
 	return args[0], key, ok
 }
 
-// isRunInput tells whether an expression is workflow.input.
+// isRunInput reports whether an expression is workflow.input.
 func isRunInput(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly() && e.AsSelect().FieldName() == inputVariable &&
 		isVariable(e.AsSelect().Operand(), workflowVariable)
 }
 
-// isShort tells whether an expression is a name that can only be short for a
+// isShort reports whether an expression is a name that can only be short for a
 // task: no variable, and none of CEL's own.
 func (r *references) isShort(e ast.Expr) bool {
 	if !r.kind.shortens() || e.Kind() != ast.IdentKind {
@@ -152,7 +152,7 @@ func (r *references) isShort(e ast.Expr) bool {
 		!slices.Contains(r.bound, name)
 }
 
-// isTypeName tells whether CEL has a type of the name.
+// isTypeName reports whether CEL has a type of the name.
 func isTypeName(name string) bool {
 	switch name {
 	case "bool", "bytes", "double", "duration", "dyn", "google", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint":

@@ -165,13 +165,13 @@ func before(tokens []token, i int) int {
 	return i
 }
 
-// isMember tells whether a point stands before the token.
+// isMember reports whether a point stands before the token.
 func isMember(tokens []token, i int) bool {
 	p := before(tokens, i)
 	return p >= 0 && (tokens[p].is(".") || tokens[p].is("?."))
 }
 
-// isMethod tells whether the token is a member that is called.
+// isMethod reports whether the token is a member that is called.
 func isMethod(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return isMember(tokens, i) && n < len(tokens) && tokens[n].is("(")

@@ -113,7 +113,7 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 	return problem
 }
 
-// isBareText tells whether an expression looks like a text without its quotes, such
+// isBareText reports whether an expression looks like a text without its quotes, such
 // as deps-v1.
 func isBareText(expr string) bool {
 	return !strings.ContainsFunc(expr, func(r rune) bool {
@@ -172,7 +172,7 @@ func nameSize(text string) int {
 	return n
 }
 
-// isIdentifier tells whether CEL accepts a task's name after a point.
+// isIdentifier reports whether CEL accepts a task's name after a point.
 func isIdentifier(name string) bool {
 	switch name {
 	case "", "in", "true", "false", "null":

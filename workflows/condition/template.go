@@ -24,7 +24,7 @@ type part struct {
 	isExpr bool
 }
 
-// HasTemplate tells whether a text is more than itself: it holds `${{`, or
+// HasTemplate reports whether a text is more than itself: it holds `${{`, or
 // `$${{`, which stands for `${{`.
 func HasTemplate(text string) bool { return strings.Contains(text, templateStart) }
 

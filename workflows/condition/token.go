@@ -45,7 +45,7 @@ func tokenize(expr string) []token {
 	return tokens
 }
 
-// endsValue tells whether a slash after the token divides, rather than opening
+// endsValue reports whether a slash after the token divides, rather than opening
 // a regular expression.
 func endsValue(t token) bool {
 	switch t.kind {

@@ -142,7 +142,7 @@ func mentions(def *v1.Definition) map[string]*v1.ConditionReferences {
 	return references
 }
 
-// hasBrokenGuard says whether a parent that the condition of a task does not mention
+// hasBrokenGuard reports whether a parent that the condition of a task does not mention
 // counts as a failure.
 func hasBrokenGuard(def *v1.TaskDefinition, countsAs func(parent string) string) bool {
 	return def.Condition != "" && def.When == "" && def.OnFailure != "run" &&
@@ -161,5 +161,5 @@ func ancestors(def *v1.Definition, name string) []string {
 	return slices.Compact(all)
 }
 
-// wordIn says whether a word is one of those in a list with blanks between.
+// wordIn reports whether a word is one of those in a list with blanks between.
 func wordIn(word, list string) bool { return slices.Contains(strings.Fields(list), word) }

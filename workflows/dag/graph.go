@@ -124,7 +124,7 @@ func (g *Graph) Parents(i int) []int { return g.nodes[i].parents }
 // to the graph.
 func (g *Graph) Children(i int) []int { return g.nodes[i].children }
 
-// FansOut says whether task i runs as instances.
+// FansOut reports whether task i runs as instances.
 func (g *Graph) FansOut(i int) bool { return g.nodes[i].fansOut }
 
 // Definition returns the definition of task i. It belongs to the graph.

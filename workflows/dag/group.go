@@ -22,12 +22,12 @@ func (s *State) instanceEnded(i int) {
 	}
 }
 
-// failedInstance says whether an instance has ended as a failure of its task.
+// failedInstance reports whether an instance has ended as a failure of its task.
 func failedInstance(rec Record) bool {
 	return v1.IsTaskFailure(rec.State) || rec.State == v1.TaskCancelled
 }
 
-// isStopped says whether more instances of a group have failed than may.
+// isStopped reports whether more instances of a group have failed than may.
 func (s *State) isStopped(g *group) bool { return g.failed > s.graph.nodes[g.task].maxFailures }
 
 // stopGroup ends all instances of a group that have not started.

@@ -125,13 +125,13 @@ func (s *State) instances(task int) *group {
 	return nil
 }
 
-// hasOpen says whether a task has instances that have not ended.
+// hasOpen reports whether a task has instances that have not ended.
 func (s *State) hasOpen(i int) bool {
 	g := s.instances(i)
 	return g != nil && g.open > 0
 }
 
-// isRemote says whether the instances of a task are elsewhere.
+// isRemote reports whether the instances of a task are elsewhere.
 func (s *State) isRemote(i int) bool {
 	g := s.expansion(i)
 	return g != nil && g.remote

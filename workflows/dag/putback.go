@@ -99,7 +99,7 @@ func (s *State) reset(i int) {
 }
 
 // revive has the instances wait again that were skipped for one of the reasons, if
-// nothing holds the group back any more. It says whether there were any.
+// nothing holds the group back any more. It reports whether there were any.
 func (s *State) revive(g *group, reasons ...string) bool {
 	if s.heldBack(g) || g.counts[v1.TaskSkipped] == 0 {
 		return false

@@ -66,7 +66,7 @@ func (r *reference) over() bool {
 	return !slices.ContainsFunc(r.order, func(name string) bool { return !r.terminal(name) })
 }
 
-// settled says whether everything above a task has ended.
+// settled reports whether everything above a task has ended.
 func (r *reference) settled(name string) bool {
 	return !slices.ContainsFunc(ancestors(r.def, name), func(a string) bool { return !r.terminal(a) })
 }
@@ -131,7 +131,7 @@ func (r *reference) runAllows(name string) bool {
 		r.tasks[name].retried || r.tasks[task].retried
 }
 
-// exceeded says whether more instances of a task have failed than may.
+// exceeded reports whether more instances of a task have failed than may.
 func (r *reference) exceeded(task string) bool {
 	n := int32(0)
 	for _, name := range r.tasks[task].instances {

@@ -96,5 +96,5 @@ func (s *State) MayPutBack(task int) error {
 	return nil
 }
 
-// heldBack says whether no more instances of a group start.
+// heldBack reports whether no more instances of a group start.
 func (s *State) heldBack(g *group) bool { return g.halted != "" || s.isStopped(g) }

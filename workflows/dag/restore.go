@@ -121,7 +121,7 @@ func (s *State) deriveGroup(g *group) {
 	}
 }
 
-// isSettled says whether a task and all its ancestors have ended.
+// isSettled reports whether a task and all its ancestors have ended.
 func (s *State) isSettled(i int) bool {
 	return s.progress[i].open == 0 && v1.IsTaskTerminal(s.tasks[i].State)
 }

@@ -228,7 +228,7 @@ func (s *State) effectOf(i int) effect {
 	return failure
 }
 
-// failsRun says whether a task has ended as a failure of the run.
+// failsRun reports whether a task has ended as a failure of the run.
 func (s *State) failsRun(i int) bool {
 	return v1.IsTaskFailure(s.tasks[i].State) && !s.graph.nodes[i].excused
 }

@@ -228,7 +228,7 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 	m.check(slices.Equal(want, changed), "changed are %v, said are %v", want, changed)
 }
 
-// unsettled says whether something above a task or instance has not ended.
+// unsettled reports whether something above a task or instance has not ended.
 func (m *simulation) unsettled(i int) bool {
 	return slices.ContainsFunc(ancestors(m.def, m.s.Name(i)), func(a string) bool {
 		k, _ := m.g.Index(a)

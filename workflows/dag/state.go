@@ -128,10 +128,10 @@ func (s *State) Counts() map[string]int { return maps.Clone(s.counts) }
 // Count returns the number of tasks and instances in a state.
 func (s *State) Count(state string) int { return s.counts[state] }
 
-// Over says whether the run has ended.
+// Over reports whether the run has ended.
 func (s *State) Over() bool { return s.remaining == 0 }
 
-// Cancelled says whether the run was cancelled or aborted before it was over.
+// Cancelled reports whether the run was cancelled or aborted before it was over.
 func (s *State) Cancelled() bool { return s.cancelled }
 
 // Aborted returns the Abort that ends the run, or the zero one if none does. Of a
@@ -141,16 +141,16 @@ func (s *State) Aborted() Abort { return s.aborted }
 // FirstFailure returns the first task that failed the run, or -1.
 func (s *State) FirstFailure() int { return s.first }
 
-// halted says whether nothing starts any more but what the halt leaves alone.
+// halted reports whether nothing starts any more but what the halt leaves alone.
 func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 
-// mayStart says whether what waits may still start.
+// mayStart reports whether what waits may still start.
 func (s *State) mayStart(i int) bool {
 	g := s.groupOf(i)
 	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.heldBack(g))
 }
 
-// runAllows says whether the run lets something start that waits.
+// runAllows reports whether the run lets something start that waits.
 func (s *State) runAllows(i int) bool {
 	task := s.taskOf(i)
 	return !s.halted() || s.graph.nodes[task].stubborn || s.tasks[i].Retried || s.tasks[task].Retried
@@ -158,22 +158,22 @@ func (s *State) runAllows(i int) bool {
 
 func (s *State) has(i int) bool { return i >= 0 && i < len(s.tasks) }
 
-// isRequested says whether the task waits for a node.
+// isRequested reports whether the task waits for a node.
 func (s *State) isRequested(i int) bool {
 	return s.tasks[i].State == v1.TaskQueued && !s.tasks[i].Backoff
 }
 
-// isAsked says whether a question about i is open.
+// isAsked reports whether a question about i is open.
 func (s *State) isAsked(i int, q question) bool {
 	return i < s.graph.Len() && s.progress[i].asked == q
 }
 
-// waits says whether something has neither started nor ended.
+// waits reports whether something has neither started nor ended.
 func (s *State) waits(i int) bool {
 	return v1.IsTaskWaiting(s.tasks[i].State)
 }
 
-// isDispatched says whether a node has the task, or someone else its instances.
+// isDispatched reports whether a node has the task, or someone else its instances.
 func (s *State) isDispatched(i int) bool {
 	if !v1.IsTaskDispatched(s.tasks[i].State) {
 		return false

@@ -16,7 +16,7 @@ const (
 	always     trigger = "always"
 )
 
-// holds says whether the task may start under parents that have settled.
+// holds reports whether the task may start under parents that have settled.
 func (t trigger) holds(succeeded, neutral, failed int) bool {
 	switch t {
 	case allSuccess:
@@ -35,7 +35,7 @@ func (t trigger) holds(succeeded, neutral, failed int) bool {
 	return failed == 0 && succeeded > 0
 }
 
-// stubborn says whether the trigger reckons with failures, so that its task starts
+// stubborn reports whether the trigger reckons with failures, so that its task starts
 // in a run that has halted.
 func (t trigger) stubborn() bool {
 	return t == allDone || t == always || t == oneFailed || t == allFailed

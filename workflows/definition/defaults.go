@@ -80,7 +80,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *path, top bool) {
 			if name == "type" && h.task.GetType() == "" {
 				h.settle(p)
 			}
-		case !from.Has(field), h.settled(p), top && forNodes[name] && !placed(h.task.GetType()):
+		case !from.Has(field), h.settled(p), top && forNodes[name] && !v1.NeedsNode(h.task.GetType()):
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
@@ -99,7 +99,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *path, top bool) {
 	}
 }
 
-// said tells whether the document has a value for p, zero or not.
+// said reports whether the document has a value for p, zero or not.
 func (d *decoder) said(p *path) bool {
 	if d.places == nil {
 		return false
@@ -117,6 +117,3 @@ func (d *decoder) borrow(from, p *path) {
 		d.places[p.String()] = found
 	}
 }
-
-// placed says that tasks of a type run on a node.
-func placed(taskType string) bool { return taskType != v1.TypeRun && taskType != v1.TypeApproval }

@@ -68,7 +68,7 @@ func Complete(def *v1.Definition) (*v1.Definition, error) {
 	return def, nil
 }
 
-// Check says whether Complete takes a definition.
+// Check reports whether Complete takes a definition.
 func Check(def *v1.Definition) error {
 	_, err := Complete(def)
 	return err

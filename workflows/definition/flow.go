@@ -26,7 +26,7 @@ func (d *decoder) flow(task *v1.TaskDefinition, at *path) {
 	if p := at.field("semaphore"); task.GetMutex() != "" && task.GetSemaphore() != nil {
 		d.add(d.locateKey(p), p, "mutex and semaphore exclude each other: a task holds one lock", "")
 	}
-	if d.settled(at.field("type")) || placed(task.GetType()) {
+	if d.settled(at.field("type")) || v1.NeedsNode(task.GetType()) {
 		return
 	}
 	m := task.ProtoReflect()

@@ -94,7 +94,7 @@ func inputType(in *v1.InputDefinition) string {
 	return in.GetType()
 }
 
-// inputValue says whether a value is of the type of an input, and reports it if not.
+// inputValue reports whether a value is of the type of an input, and reports it if not.
 func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *path) bool {
 	n := valueNode(v)
 	good, want, hint := false, "", ""

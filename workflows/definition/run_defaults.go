@@ -49,7 +49,7 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 		return
 	}
 	for _, task := range def.GetTasks() {
-		if task.GetTimeout() == "" && placed(task.GetType()) {
+		if task.GetTimeout() == "" && v1.NeedsNode(task.GetType()) {
 			task.Timeout = d.Timeout.String()
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // SandboxCapability is "true" of nodes that can run shell tasks in a sandbox.
 const SandboxCapability = "sandbox"
 
-// Sandboxed tells whether a task asks for a sandbox.
+// Sandboxed reports whether a task asks for a sandbox.
 func Sandboxed(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
 }

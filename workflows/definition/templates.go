@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/condition"
 )
 
-// HasTemplates tells whether spec or env of a task hold `${{ }}`, so that they
+// HasTemplates reports whether spec or env of a task hold `${{ }}`, so that they
 // are not yet what is run.
 func HasTemplates(task *v1.TaskDefinition) bool {
 	//workflowcheck:ignore (one is enough, whichever comes first)

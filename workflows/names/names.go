@@ -285,8 +285,10 @@ func ParseStoredWorkflowID(id string) (name string, ok bool) {
 // LockWorkflowID returns the id of the workflow that hands out the places of a lock.
 func LockWorkflowID(name string) string { return "lock:" + name }
 
-// TaskLock names the lock of a mutex or semaphore, and RunLock that of the runs of a workflow.
-func TaskLock(name string) string    { return "task:" + name }
+// TaskLock returns the name of the lock of a mutex or semaphore.
+func TaskLock(name string) string { return "task:" + name }
+
+// RunLock returns the name of the lock for the runs of a workflow.
 func RunLock(workflow string) string { return "run:" + workflow }
 
 // runIDAlphabet has no vowels, so that no suffix is a word, and no l, which looks like 1.

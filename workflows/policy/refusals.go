@@ -74,12 +74,12 @@ var sockets = []string{
 // not allow it.
 func Sockets() []string { return slices.Clone(sockets) }
 
-// covers tells whether a rule for a directory holds for a path.
+// covers reports whether a rule for a directory holds for a path.
 func covers(dir, wanted string) bool {
 	return dir == wanted || Below(dir, wanted) && !slices.Contains(sockets, wanted)
 }
 
-// Below tells whether a clean absolute path lies in a directory, however deep.
+// Below reports whether a clean absolute path lies in a directory, however deep.
 func Below(dir, wanted string) bool {
 	return path.IsAbs(wanted) && wanted != dir && strings.HasPrefix(wanted, strings.TrimSuffix(dir, "/")+"/")
 }

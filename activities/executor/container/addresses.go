@@ -71,7 +71,7 @@ func badNetwork(format string, args ...any) error {
 	return cannotRun(fmt.Errorf(format, args...))
 }
 
-// userDefined tells whether a spec's network is one that somebody has made.
+// userDefined reports whether a spec's network is one that somebody has made.
 func userDefined(name string) bool {
 	switch name {
 	case "", network.NetworkDefault, network.NetworkBridge, network.NetworkNone, network.NetworkHost:
@@ -80,7 +80,7 @@ func userDefined(name string) bool {
 	return true
 }
 
-// isAddressTaken tells whether the engine could not start a container because somebody
+// isAddressTaken reports whether the engine could not start a container because somebody
 // else has its address.
 func isAddressTaken(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "address already in use")

@@ -123,7 +123,7 @@ func (r *running) inspect(ctx context.Context) (container.InspectResponse, error
 
 func alive(s *container.State) bool { return s.Running || s.Paused || s.Restarting }
 
-// alive tells whether the container's process is known to be there.
+// alive reports whether the container's process is known to be there.
 func (r *running) alive() bool {
 	if r.looked != nil {
 		select {

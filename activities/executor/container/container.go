@@ -84,7 +84,7 @@ func New(o Options) (*Executor, error) {
 // Type is "container".
 func (e *Executor) Type() string { return v1.TypeContainer }
 
-// Available says whether the engine answers.
+// Available reports whether the engine answers.
 func (e *Executor) Available() error { return e.engine.available() }
 
 // Close gives up the connections to the engine.

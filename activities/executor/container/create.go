@@ -36,7 +36,7 @@ func (r *running) create(ctx context.Context, req request) (made, error) {
 }
 
 // removeEarlier removes a container of the name that was made for the same dispatch: an
-// answer was lost. It tells whether there was one.
+// answer was lost. It reports whether there was one.
 func (r *running) removeEarlier(ctx context.Context) bool {
 	c, err := r.e.docker.ContainerInspect(ctx, r.name)
 	if err != nil || c.Config == nil || c.Config.Labels[labelID] != r.attempt.ID {

@@ -58,7 +58,7 @@ func poolOf(n network.Inspect) (*pool, error) {
 // first is the first address of a range that is not the one of its subnet as a whole.
 func first(p netip.Prefix) netip.Addr { return p.Addr().Next() }
 
-// has tells whether a container can have an address, be it free or not.
+// has reports whether a container can have an address, be it free or not.
 func (p *pool) has(at netip.Addr) bool {
 	for _, subnet := range p.subnets {
 		if usable(subnet, at) {
@@ -68,7 +68,7 @@ func (p *pool) has(at netip.Addr) bool {
 	return false
 }
 
-// usable tells whether an address in a subnet is neither its first nor, of IPv4, its
+// usable reports whether an address in a subnet is neither its first nor, of IPv4, its
 // last, which stand for all of it.
 func usable(subnet netip.Prefix, at netip.Addr) bool {
 	if !subnet.Contains(at) {

@@ -39,7 +39,7 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
-// alive tells whether the process is known to be there.
+// alive reports whether the process is known to be there.
 func (p process) alive() bool { return p.pid > 0 && startOf(p.pid) == p.started }
 
 // signal sends a signal to the process. One that has ended is no error.

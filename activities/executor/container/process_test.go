@@ -32,7 +32,7 @@ func processesIn(t *testing.T, engine *enginetest.Private, a executor.Attempt) [
 	return pids
 }
 
-// anyAlive tells whether one of some processes has not ended.
+// anyAlive reports whether one of some processes has not ended.
 func anyAlive(pids []int) bool {
 	for _, pid := range pids {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -41,7 +41,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 // errOver says that an attempt was over before it could start.
 var errOver = errors.New("the attempt is over")
 
-// over tells whether an attempt must not start any more.
+// over reports whether an attempt must not start any more.
 func over(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
 
 // start starts the container of an attempt. After an error nothing of it is left.
@@ -213,7 +213,7 @@ func (r *running) close() {
 	}
 }
 
-// failed tells whether the program has ended by itself, with another exit code than 0.
+// failed reports whether the program has ended by itself, with another exit code than 0.
 func (r *running) failed() bool {
 	select {
 	case <-r.ended:

@@ -104,7 +104,7 @@ func (r *running) gone(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// known tells whether the container's process is known on this machine.
+// known reports whether the container's process is known on this machine.
 func (r *running) known() bool {
 	if r.looked != nil {
 		select {

@@ -111,7 +111,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 	return images, nil
 }
 
-// sameImage tells whether two names are those of one image.
+// sameImage reports whether two names are those of one image.
 func sameImage(a, b string) bool {
 	if isID(a) || isID(b) {
 		return a == b

@@ -146,7 +146,7 @@ func (s Step) write(a executor.Attempt) error {
 	return nil
 }
 
-// wait tells whether the step came to its end, and not ctx.
+// wait reports whether the step came to its end, and not ctx.
 func (s Step) wait(ctx context.Context, gate <-chan struct{}) bool {
 	timer := time.NewTimer(s.Duration)
 	defer timer.Stop()

@@ -39,7 +39,7 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	return nil
 }
 
-// Paused tells whether an attempt is suspended.
+// Paused reports whether an attempt is suspended.
 func (e *Executor) Paused(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/forker"
+	"switchyard/activities/executor/shell/poll"
 )
-
-// controllers are those that limits need.
-var controllers = [...]string{"memory", "cpu", "pids"}
 
 // bounds keep attempts within limits. With cgroup2 the directory of an attempt has
 // them, and bounds only pass them on. Where the controllers are those of cgroup v1, each
@@ -33,15 +33,15 @@ type bounds struct {
 	unable error
 
 	mu      sync.Mutex
-	parents map[string]*cgroupParent
+	parents map[string]*cgroup.Parent
 	made    int
 	// idle are those that have only memory, and those that have all controllers.
 	idle [2][]*bound
 }
 
 func newBounds(t trees) *bounds {
-	b := &bounds{bases: make(map[string]string), parents: make(map[string]*cgroupParent)}
-	c, inCgroups := t.(*cgroups)
+	b := &bounds{bases: make(map[string]string), parents: make(map[string]*cgroup.Parent)}
+	c, inCgroups := t.(*cgroupFactory)
 	if inCgroups && c.delegated {
 		b.inTree = true
 		return b
@@ -68,8 +68,8 @@ func (b *bounds) find() error {
 	if err != nil {
 		return err
 	}
-	for _, controller := range controllers {
-		base, err := findCgroup(string(mounts), string(groups), controller)
+	for _, controller := range cgroup.Controllers {
+		base, err := cgroup.Find(string(mounts), string(groups), controller)
 		if err == nil {
 			err = unix.Access(base, unix.W_OK)
 		}
@@ -87,7 +87,7 @@ type bound struct {
 	name  string
 	paths map[string]string
 	// inside forks into the memory directory; nil until it is needed.
-	inside *forker
+	inside *forker.Forker
 	// oomKills are those before the program.
 	oomKills int
 }
@@ -114,7 +114,7 @@ func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
 	}
 	d.begin()
 	if !whole && d.inside == nil {
-		if d.inside, err = forkInside(filepath.Join(d.paths["memory"], "tasks")); err != nil {
+		if d.inside, err = forker.NewInCgroup(filepath.Join(d.paths["memory"], "tasks")); err != nil {
 			return nil, errors.Join(err, d.remove())
 		}
 	}
@@ -124,9 +124,9 @@ func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
 func (b *bounds) pick(whole bool) (*bound, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	wanted, idle := controllers[:1], &b.idle[0]
+	wanted, idle := cgroup.Controllers[:1], &b.idle[0]
 	if whole {
-		wanted, idle = controllers[:], &b.idle[1]
+		wanted, idle = cgroup.Controllers[:], &b.idle[1]
 	}
 	if last := len(*idle) - 1; last >= 0 {
 		d := (*idle)[last]
@@ -138,14 +138,14 @@ func (b *bounds) pick(whole bool) (*bound, error) {
 	for _, controller := range wanted {
 		parent := b.parents[controller]
 		if parent == nil {
-			removeStale(b.bases[controller])
+			cgroup.RemoveStale(b.bases[controller])
 			var err error
-			if parent, err = newCgroupParent(b.bases[controller]); err != nil {
+			if parent, err = cgroup.NewParent(b.bases[controller]); err != nil {
 				return nil, errors.Join(err, d.remove())
 			}
 			b.parents[controller] = parent
 		}
-		path := filepath.Join(parent.path, d.name)
+		path := filepath.Join(parent.Path, d.name)
 		if err := os.Mkdir(path, 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), d.remove())
 		}
@@ -161,20 +161,20 @@ func (b *bounds) close() error {
 		errs = append(errs, d.remove())
 	}
 	for _, controller := range slices.Sorted(maps.Keys(b.parents)) {
-		errs = append(errs, b.parents[controller].remove())
+		errs = append(errs, b.parents[controller].Remove())
 	}
 	return errors.Join(errs...)
 }
 
 // set writes the limits; what is 0 has none.
 func (d *bound) set(l executor.Limits) error {
-	for _, s := range settingsV1(l) {
-		path, ok := d.paths[s.controller]
+	for _, s := range cgroup.SettingsV1(l) {
+		path, ok := d.paths[s.Controller]
 		if !ok {
 			continue
 		}
-		err := os.WriteFile(filepath.Join(path, s.file), []byte(s.value), 0)
-		if err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
+		err := os.WriteFile(filepath.Join(path, s.File), []byte(s.Value), 0)
+		if err != nil && !(s.Optional && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (d *bound) joins() []string {
 }
 
 // forker starts programs inside; nil: whoever starts them sees to that.
-func (d *bound) forker() *forker {
+func (d *bound) forker() *forker.Forker {
 	if d == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (d *bound) begin() {
 	}
 }
 
-// oomKilled tells whether the kernel has ended a process for its memory use since begin.
+// oomKilled reports whether the kernel has ended a process for its memory use since begin.
 func (d *bound) oomKilled() bool { return d != nil && d.countOOMKills() > d.oomKills }
 
 func (d *bound) countOOMKills() int {
@@ -216,7 +216,7 @@ func (d *bound) countOOMKills() int {
 	if err != nil {
 		return 0
 	}
-	return max(countOf(text, "oom_kill"), 0)
+	return max(cgroup.Count(text, "oom_kill"), 0)
 }
 
 // release keeps it for later, or removes it. The processes are gone.
@@ -239,11 +239,11 @@ func (d *bound) release() error {
 	return d.remove()
 }
 
-// clean tells whether the next attempt would not feel that there was one before: files
+// clean reports whether the next attempt would not feel that there was one before: files
 // in memory count for as long as they are there, and cannot be dropped.
 func (d *bound) clean() bool {
 	stat, err := os.ReadFile(filepath.Join(d.paths["memory"], "memory.stat"))
-	if err != nil || countOf(stat, "shmem") > 0 {
+	if err != nil || cgroup.Count(stat, "shmem") > 0 {
 		return false
 	}
 	for controller, path := range d.paths {
@@ -265,20 +265,20 @@ func (d *bound) clean() bool {
 
 func (d *bound) remove() error {
 	if d.inside != nil {
-		d.inside.close()
+		d.inside.Close()
 	}
 	var errs []error
 	for _, controller := range slices.Sorted(maps.Keys(d.paths)) {
 		var err error
-		errs = append(errs, until(func() bool {
-			err = removeCgroup(d.paths[controller])
+		errs = append(errs, poll.Until(func() bool {
+			err = cgroup.Remove(d.paths[controller])
 			return err == nil
 		}, func() error { return err }))
 	}
 	return errors.Join(errs...)
 }
 
-// olderThan tells whether the kernel is older than a release.
+// olderThan reports whether the kernel is older than a release.
 func olderThan(major, minor int) (bool, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/forker"
 )
 
 // bounds are there on Linux only.
@@ -25,7 +26,7 @@ func (b *bounds) take(l executor.Limits, _ bool) (*bound, error) {
 
 type bound struct{}
 
-func (*bound) forker() *forker { return nil }
-func (*bound) begin()          {}
-func (*bound) oomKilled() bool { return false }
-func (*bound) release() error  { return nil }
+func (*bound) forker() *forker.Forker { return nil }
+func (*bound) begin()                 {}
+func (*bound) oomKilled() bool        { return false }
+func (*bound) release() error         { return nil }

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,13 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/poll"
+	"switchyard/activities/executor/shell/procfs"
 )
 
-// cgroups hold each attempt in a directory of its own below one directory for
+// cgroupFactory hold each attempt in a directory of its own below one directory for
 // this Executor. No controller is needed but for limits.
-type cgroups struct {
+type cgroupFactory struct {
 	guard  *watchdog
-	parent *cgroupParent
+	parent *cgroup.Parent
 	// delegated says that there are directories with limits, which lie in limitedDir then,
 	// and the others in freeDir; undelegated says why not.
 	delegated   bool
@@ -35,20 +36,21 @@ type cgroups struct {
 	mu           sync.Mutex
 	// idle are those without limits, and those with.
 	idle    [2][]*cgroupDir
-	orphans *reaper
+	orphans *procfs.OrphanReaper
 	strays  *strays
 }
 
-func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroups, error) {
-	base, err := ownCgroup()
+func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroupFactory, error) {
+	base, err := cgroup.Own()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroups{guard: guard, strays: newStrays(logger)}
-	if err := c.settle(base); err != nil {
+	c := &cgroupFactory{guard: guard, strays: newStrays(logger)}
+	if c.parent, c.undelegated, err = cgroup.NewDelegatedParent(base); err != nil {
 		return nil, err
 	}
-	c.orphans = orphans.open()
+	c.delegated = c.undelegated == nil
+	c.orphans = procfs.Orphans.Open()
 	if err := c.probe(); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -57,17 +59,17 @@ func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroups, error) {
 
 // probe forks a process in a cgroup, since leave to make directories is not
 // leave to put processes there, and old kernels and seccomp filters lack calls.
-func (c *cgroups) probe() error {
+func (c *cgroupFactory) probe() error {
 	t, err := c.enclose("", nil, executor.Limits{})
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(t.(*cgroup).path, "cgroup.kill")); err != nil {
+	if _, err := os.Stat(filepath.Join(t.(*cgroupTree).path, "cgroup.kill")); err != nil {
 		return errors.Join(err, t.end())
 	}
-	_, err = os.Stat(filepath.Join(t.(*cgroup).path, "memory.events"))
+	_, err = os.Stat(filepath.Join(t.(*cgroupTree).path, "memory.events"))
 	c.memory = err == nil
-	controllers, err := os.ReadFile(filepath.Join(t.(*cgroup).path, "cgroup.controllers"))
+	controllers, err := os.ReadFile(filepath.Join(t.(*cgroupTree).path, "cgroup.controllers"))
 	c.bare = err == nil && len(bytes.TrimSpace(controllers)) == 0
 	// This program cannot exist; the kernel says so only once the new process
 	// is in its cgroup, and with an error that no other step gives.
@@ -78,23 +80,23 @@ func (c *cgroups) probe() error {
 	return t.end()
 }
 
-func (c *cgroups) mechanism() Mechanism { return Cgroup }
+func (c *cgroupFactory) mechanism() Mechanism { return Cgroup }
 
-func (c *cgroups) close() error {
+func (c *cgroupFactory) close() error {
 	c.strays.close()
 	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
 		d.close()
 	}
-	err := c.parent.remove()
-	c.orphans.close()
+	err := c.parent.Remove()
+	c.orphans.Close()
 	return err
 }
 
-func (c *cgroups) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
+func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
 	if !c.delegated {
 		l = executor.Limits{} // they are those of others
 	}
-	g := &cgroup{all: c, id: id, lease: lease, limits: l}
+	g := &cgroupTree{all: c, id: id, lease: lease, limits: l}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -102,8 +104,8 @@ func (c *cgroups) enclose(id string, lease *executor.Lease, l executor.Limits) (
 }
 
 // cgroup is one attempt, or a row of them.
-type cgroup struct {
-	all *cgroups
+type cgroupTree struct {
+	all *cgroupFactory
 	// id is that of the attempt, or of the row.
 	id string
 	// cgroupDir is nil when there is none any more.
@@ -121,7 +123,7 @@ type cgroup struct {
 }
 
 // enter takes a directory, and has the watchdog know of it.
-func (c *cgroup) enter() (err error) {
+func (c *cgroupTree) enter() (err error) {
 	c.killed, c.oomKills = false, 0
 	if c.cgroupDir, err = c.all.take(c.limits); err != nil {
 		return err
@@ -137,20 +139,20 @@ func (c *cgroup) enter() (err error) {
 	return nil
 }
 
-func (c *cgroup) attr() *syscall.SysProcAttr {
+func (c *cgroupTree) attr() *syscall.SysProcAttr {
 	a := sessionAttr()
 	a.UseCgroupFD, a.CgroupFD = true, c.fd
 	return a
 }
 
-func (c *cgroup) started(pid int) {
+func (c *cgroupTree) started(pid int) {
 	c.leader = pid
-	c.all.orphans.keep(pid)
+	c.all.orphans.Exclude(pid)
 }
 
 // terminate signals the group at once, which misses no child that is being
 // forked, and then those that have left it.
-func (c *cgroup) terminate() {
+func (c *cgroupTree) terminate() {
 	if c.lease != nil {
 		c.all.guard.stopping(c.name)
 	}
@@ -163,16 +165,16 @@ func (c *cgroup) terminate() {
 	}
 }
 
-func (c *cgroup) kill() {
+func (c *cgroupTree) kill() {
 	c.killed = true
-	_ = killCgroup(c.path)
+	_ = cgroup.Kill(c.path)
 }
 
-func (c *cgroup) pids() []int { return cgroupPids(c.path) }
+func (c *cgroupTree) pids() []int { return cgroup.PIDs(c.path) }
 
-func (c *cgroup) oomKilled() bool { return c.countOOMKills() > c.oomKills }
+func (c *cgroupTree) oomKilled() bool { return c.countOOMKills() > c.oomKills }
 
-func (c *cgroup) countOOMKills() int {
+func (c *cgroupTree) countOOMKills() int {
 	if !c.all.memory && !c.limited {
 		return 0
 	}
@@ -180,13 +182,13 @@ func (c *cgroup) countOOMKills() int {
 	if err != nil {
 		return 0
 	}
-	return max(countOf(events, "oom_kill"), 0)
+	return max(cgroup.Count(events, "oom_kill"), 0)
 }
 
-func (c *cgroup) died() { c.killed = true }
+func (c *cgroupTree) died() { c.killed = true }
 
-func (c *cgroup) next() error {
-	c.all.orphans.forget(c.leader)
+func (c *cgroupTree) next() error {
+	c.all.orphans.Include(c.leader)
 	c.leader = 0
 	if !c.killed {
 		c.oomKills = c.countOOMKills()
@@ -195,31 +197,31 @@ func (c *cgroup) next() error {
 	return errors.Join(c.end(), c.enter())
 }
 
-func (c *cgroup) join() string { return filepath.Join(c.path, "cgroup.procs") }
+func (c *cgroupTree) join() string { return filepath.Join(c.path, "cgroup.procs") }
 
-func (c *cgroup) empty() bool { return !c.populated() }
+func (c *cgroupTree) empty() bool { return !c.populated() }
 
-func (c *cgroup) clear() error {
+func (c *cgroupTree) clear() error {
 	killed := false
-	return until(func() bool {
+	return poll.Until(func() bool {
 		if c.empty() {
 			return true
 		}
 		if !killed {
-			c.killed, killed = true, killCgroup(c.path) == nil
+			c.killed, killed = true, cgroup.Kill(c.path) == nil
 		}
 		return false
 	}, func() error { return fmt.Errorf("cgroup %s: processes %v survive SIGKILL", c.path, c.pids()) })
 }
 
-func (c *cgroup) end() error {
+func (c *cgroupTree) end() error {
 	if c.cgroupDir == nil {
 		return nil
 	}
 	err := c.clear()
 	c.all.strays.hasEnded(c.id)
-	c.all.orphans.forget(c.leader)
-	c.all.orphans.sweep()
+	c.all.orphans.Include(c.leader)
+	c.all.orphans.Reap()
 	if c.lease != nil {
 		c.all.guard.remove(c.name)
 	}
@@ -233,61 +235,4 @@ func (c *cgroup) end() error {
 		return dir.remove()
 	}
 	return c.all.giveBack(dir, c.lease)
-}
-
-// killCgroup ends all processes in and below a directory, new forks included.
-func killCgroup(path string) error {
-	f, err := os.OpenFile(filepath.Join(path, "cgroup.kill"), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("1")
-	return errors.Join(err, f.Close())
-}
-
-// cgroupPids lists the processes in and below a directory.
-func cgroupPids(path string) []int {
-	var pids []int
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil
-		}
-		text, _ := os.ReadFile(filepath.Join(p, "cgroup.procs"))
-		for _, field := range bytes.Fields(text) {
-			if pid, err := strconv.Atoi(string(field)); err == nil && pid > 0 {
-				pids = append(pids, pid)
-			}
-		}
-		return nil
-	})
-	return pids
-}
-
-// removeCgroup removes a directory without processes and those below it.
-func removeCgroup(path string) error {
-	var dirs []string
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, p)
-		}
-		return nil
-	})
-	for _, dir := range slices.Backward(dirs) {
-		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove cgroup %s: %w", dir, err)
-		}
-	}
-	return nil
-}
-
-// countOf reads one number from a file of "name number" lines, -1 when it is not there.
-func countOf(text []byte, name string) int {
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte(name+" ")); ok {
-			if n, err := strconv.Atoi(string(bytes.TrimSpace(value))); err == nil {
-				return n
-			}
-		}
-	}
-	return -1
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/poll"
 )
 
 // maxIdle bounds the directories that are kept for later attempts.
@@ -29,7 +31,7 @@ type cgroupDir struct {
 
 // take returns a directory without processes: one that is idle, since making and
 // removing one costs a tenth of a short task, or a new one.
-func (c *cgroups) take(l executor.Limits) (*cgroupDir, error) {
+func (c *cgroupFactory) take(l executor.Limits) (*cgroupDir, error) {
 	limited := l != (executor.Limits{})
 	d := c.reuse(limited)
 	if d == nil {
@@ -46,7 +48,7 @@ func (c *cgroups) take(l executor.Limits) (*cgroupDir, error) {
 	return d, nil
 }
 
-func (c *cgroups) reuse(limited bool) *cgroupDir {
+func (c *cgroupFactory) reuse(limited bool) *cgroupDir {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	idle := c.idleOf(limited)
@@ -59,39 +61,39 @@ func (c *cgroups) reuse(limited bool) *cgroupDir {
 	return d
 }
 
-func (c *cgroups) idleOf(limited bool) *[]*cgroupDir {
+func (c *cgroupFactory) idleOf(limited bool) *[]*cgroupDir {
 	if limited {
 		return &c.idle[1]
 	}
 	return &c.idle[0]
 }
 
-func (c *cgroups) makeDir(limited bool) (*cgroupDir, error) {
+func (c *cgroupFactory) makeDir(limited bool) (*cgroupDir, error) {
 	name := strconv.FormatInt(c.next.Add(1), 10)
 	switch {
 	case limited:
-		name = limitedDir + "/" + name
+		name = cgroup.LimitedDir + "/" + name
 	case c.delegated:
-		name = freeDir + "/" + name
+		name = cgroup.FreeDir + "/" + name
 	}
-	d := &cgroupDir{name: name, path: filepath.Join(c.parent.path, name), limited: limited}
-	if err := unix.Mkdirat(c.parent.fd, name, 0o755); err != nil {
+	d := &cgroupDir{name: name, path: filepath.Join(c.parent.Path, name), limited: limited}
+	if err := unix.Mkdirat(c.parent.FD, name, 0o755); err != nil {
 		return nil, fmt.Errorf("make cgroup: %w", err)
 	}
 	var err error
-	if d.fd, err = unix.Openat(c.parent.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+	if d.fd, err = unix.Openat(c.parent.FD, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 		if d.events, err = os.Open(filepath.Join(d.path, "cgroup.events")); err != nil {
 			unix.Close(d.fd)
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open cgroup: %w", err), unix.Unlinkat(c.parent.fd, name, unix.AT_REMOVEDIR))
+		return nil, errors.Join(fmt.Errorf("open cgroup: %w", err), unix.Unlinkat(c.parent.FD, name, unix.AT_REMOVEDIR))
 	}
 	return d, nil
 }
 
 // giveBack keeps a directory without processes for later, or removes it.
-func (c *cgroups) giveBack(d *cgroupDir, lease *executor.Lease) error {
+func (c *cgroupFactory) giveBack(d *cgroupDir, lease *executor.Lease) error {
 	if (c.bare || d.limited && d.noFilesInMemory()) && !lease.Lost() && d.untouched() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -105,20 +107,20 @@ func (c *cgroups) giveBack(d *cgroupDir, lease *executor.Lease) error {
 
 // limit writes all limits, also those that a privileged attempt before has changed.
 func (d *cgroupDir) limit(l executor.Limits) error {
-	for _, s := range settingsV2(l) {
-		err := os.WriteFile(filepath.Join(d.path, s.file), []byte(s.value), 0)
-		if err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
+	for _, s := range cgroup.SettingsV2(l) {
+		err := os.WriteFile(filepath.Join(d.path, s.File), []byte(s.Value), 0)
+		if err != nil && !(s.Optional && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}
 	return nil
 }
 
-// noFilesInMemory tells whether the next attempt would not feel that there was one before:
+// noFilesInMemory reports whether the next attempt would not feel that there was one before:
 // what an attempt leaves in a file system in memory counts for as long as it is there.
 func (d *cgroupDir) noFilesInMemory() bool {
 	stat, err := os.ReadFile(filepath.Join(d.path, "memory.stat"))
-	return err == nil && countOf(stat, "shmem") == 0
+	return err == nil && cgroup.Count(stat, "shmem") == 0
 }
 
 // close leaves the directory to whoever removes those of all attempts.
@@ -130,8 +132,8 @@ func (d *cgroupDir) close() {
 func (d *cgroupDir) remove() error {
 	d.close()
 	var err error
-	return until(func() bool {
-		err = removeCgroup(d.path)
+	return poll.Until(func() bool {
+		err = cgroup.Remove(d.path)
 		return err == nil
 	}, func() error { return err })
 }
@@ -143,10 +145,10 @@ func (d *cgroupDir) state(name string) int {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return -1
 	}
-	return countOf(text[:n], name)
+	return cgroup.Count(text[:n], name)
 }
 
-// populated tells whether a process is in or below the directory. One that somebody
+// populated reports whether a process is in or below the directory. One that somebody
 // else has removed has none.
 func (d *cgroupDir) populated() bool {
 	switch d.state("populated") {
@@ -159,7 +161,7 @@ func (d *cgroupDir) populated() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// untouched tells whether the attempt has neither made cgroups of its own below the
+// untouched reports whether the attempt has neither made cgroups of its own below the
 // directory nor frozen it.
 func (d *cgroupDir) untouched() bool {
 	var stat unix.Stat_t

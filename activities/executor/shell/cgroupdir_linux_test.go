@@ -34,7 +34,7 @@ func TestCgroupsAreUsedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: needCgroups(t)})
-			all := e.trees.(*cgroups)
+			all := e.trees.(*cgroupFactory)
 			if !all.bare {
 				t.Skip("cgroups have controllers here")
 			}
@@ -42,7 +42,7 @@ func TestCgroupsAreUsedAgain(t *testing.T) {
 				t.Helper()
 				var out bytes.Buffer
 				r, err := run(executor.Attempt{
-					ID: "t/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.path},
+					ID: "t/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.Path},
 					Stdout: &out, Grace: time.Second,
 				})
 				if err != nil || out.String() != want || want != "" && r.ExitCode != 0 {
@@ -78,7 +78,7 @@ func TestCgroupsAreUsedAgain(t *testing.T) {
 // A directory whose lease was lost may be killed by the watchdog at any time.
 func TestCgroupsOfALostLeaseAreNotUsedAgain(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
-	all := e.trees.(*cgroups)
+	all := e.trees.(*cgroupFactory)
 	for range 3 {
 		tr, err := all.enclose("t/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})
 		if err != nil {

@@ -51,7 +51,7 @@ func (e *Executor) bind(p program, numaNode int32, optional bool) (program, erro
 	return p, nil
 }
 
-// runnable tells whether a program is there and may be executed.
+// runnable reports whether a program is there and may be executed.
 func runnable(p program) error {
 	path := p.path
 	if !filepath.IsAbs(path) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/forker"
 )
 
 // enclosure is the tree of an attempt, or of a row, with what keeps it within limits.
@@ -13,7 +14,7 @@ type enclosure struct {
 	// bound is nil when there are no limits, or the tree has them itself.
 	bound *bound
 	// forker starts programs inside.
-	forker *forker
+	forker *forker.Forker
 	// box is nil unless programs run in a sandbox.
 	box *box
 }

@@ -7,13 +7,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"switchyard/activities/executor/shell/procfs"
 )
 
-const (
-	// claimVariable marks every process of an attempt with the attempt's id.
-	claimVariable = "SWITCHYARD_CLAIM"
-	ownPrefix     = "SWITCHYARD_"
-)
+const ownPrefix = "SWITCHYARD_"
 
 // inheritedVariables are what every program gets of the node's environment: who it is, how to
 // write, and where the machine's tools, caches and certificates lie. None of them holds a
@@ -69,7 +67,7 @@ func environment(node []string, task map[string]string, dir, id string) ([]strin
 		return nil, errors.New("the attempt's id holds a NUL byte")
 	}
 	all := make([]string, 0, len(node)+len(task)+2)
-	all = append(all, claimVariable+"="+id)
+	all = append(all, procfs.Marker+"="+id)
 	for _, entry := range node {
 		key, _, _ := strings.Cut(entry, "=")
 		if _, over := task[key]; !over && (key != "PWD" || dir == "") {
@@ -84,7 +82,7 @@ func environment(node []string, task map[string]string, dir, id string) ([]strin
 		if hasNUL(value) {
 			return nil, fmt.Errorf("the value of env.%s holds a NUL character, which no program can be given", key)
 		}
-		if key != claimVariable {
+		if key != procfs.Marker {
 			all = append(all, key+"="+value)
 		}
 	}

@@ -10,31 +10,33 @@ import (
 	"switchyard/activities/executor"
 )
 
-// groups know only the program itself: these systems have no process groups to signal.
-type groups struct{}
+// groupFactory know only the program itself: these systems have no process groups to signal.
+type groupFactory struct{}
 
-func (groups) mechanism() Mechanism                                           { return Group }
-func (groups) enclose(string, *executor.Lease, executor.Limits) (tree, error) { return &group{}, nil }
-func (groups) close() error                                                   { return nil }
+func (groupFactory) mechanism() Mechanism { return Group }
+func (groupFactory) enclose(string, *executor.Lease, executor.Limits) (tree, error) {
+	return &groupTree{}, nil
+}
+func (groupFactory) close() error { return nil }
 
-type group struct{ pid int }
+type groupTree struct{ pid int }
 
-func (g *group) attr() *syscall.SysProcAttr { return nil }
-func (g *group) started(pid int)            { g.pid = pid }
-func (g *group) terminate()                 { g.kill() }
-func (g *group) empty() bool                { return true }
-func (g *group) pids() []int                { return nil }
-func (g *group) join() string               { return "" }
-func (g *group) oomKilled() bool            { return false }
-func (g *group) died()                      {}
-func (g *group) next() error                { return nil }
-func (g *group) clear() error               { return nil }
-func (g *group) end() error                 { return nil }
+func (g *groupTree) attr() *syscall.SysProcAttr { return nil }
+func (g *groupTree) started(pid int)            { g.pid = pid }
+func (g *groupTree) terminate()                 { g.kill() }
+func (g *groupTree) empty() bool                { return true }
+func (g *groupTree) pids() []int                { return nil }
+func (g *groupTree) join() string               { return "" }
+func (g *groupTree) oomKilled() bool            { return false }
+func (g *groupTree) died()                      {}
+func (g *groupTree) next() error                { return nil }
+func (g *groupTree) clear() error               { return nil }
+func (g *groupTree) end() error                 { return nil }
 
-func (g *group) suspend(func() error) error { return errors.ErrUnsupported }
-func (g *group) resume() error              { return nil }
+func (g *groupTree) suspend(func() error) error { return errors.ErrUnsupported }
+func (g *groupTree) resume() error              { return nil }
 
-func (g *group) kill() {
+func (g *groupTree) kill() {
 	if p, err := os.FindProcess(g.pid); err == nil {
 		_ = p.Kill()
 		_ = p.Release()

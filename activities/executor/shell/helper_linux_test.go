@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"switchyard/activities/executor/shell/cgroup"
 )
 
 // mechanismsHere are those that this machine has; Mark works on every Linux.
@@ -55,12 +57,12 @@ func leftovers() error {
 			err = errors.Join(err, fmt.Errorf("process left: %s", line))
 		}
 	}
-	bases := newBounds(groups{}).bases
-	if base, e := ownCgroup(); e == nil {
+	bases := newBounds(groupFactory{}).bases
+	if base, e := cgroup.Own(); e == nil {
 		bases["2"] = base
 	}
 	for _, base := range bases {
-		dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", parentPrefix, os.Getpid())))
+		dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", cgroup.ParentPrefix, os.Getpid())))
 		if len(dirs) > 0 {
 			err = errors.Join(err, fmt.Errorf("cgroups left: %v", dirs))
 		}

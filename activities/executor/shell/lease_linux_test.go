@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/pipes"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // A worker that is stopped cannot end its attempts; the watchdog does, and the
@@ -56,8 +58,8 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 }
 
 // livingMarked lists the processes that bear the mark of an attempt and live.
-func livingMarked(id string) []process {
-	living, _ := newFinder(id).find()
+func livingMarked(id string) []procfs.Process {
+	living, _ := procfs.NewSearch(id).Find()
 	return living
 }
 
@@ -132,7 +134,7 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 func markedProgram(t *testing.T, id, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
-	cmd.Env = append(os.Environ(), claimVariable+"="+id)
+	cmd.Env = append(os.Environ(), procfs.Marker+"="+id)
 	// Something to wait for that makes no further process.
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -251,7 +253,7 @@ func TestNoStartWithoutLease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pair, err := newPair(nil, nil, &e.buffers)
+			pair, err := pipes.NewPair(nil, nil, &e.buffers)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,9 +2,9 @@ package shell
 
 import (
 	"context"
-	"fmt"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 var _ executor.LeftoverEnder = (*Executor)(nil)
@@ -12,9 +12,5 @@ var _ executor.LeftoverEnder = (*Executor)(nil)
 // EndLeftover kills the processes that are marked as those of the attempt, which its
 // watchdog may be doing, too.
 func (e *Executor) EndLeftover(_ context.Context, id string) error {
-	f := newFinder(id)
-	return endAll(func() []process {
-		living, _ := f.find()
-		return living
-	}, func(left []process) error { return fmt.Errorf("%s: processes %v survive SIGKILL", id, left) })
+	return procfs.KillMarked(id)
 }

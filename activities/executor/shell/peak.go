@@ -3,6 +3,8 @@ package shell
 import (
 	"sync"
 	"time"
+
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // samplePause is the wait before a look after so many. The first ones come
@@ -50,7 +52,7 @@ func (s *sampler) look() {
 		return
 	}
 	for _, pid := range s.tree.pids() {
-		s.peak = max(s.peak, processPeak(pid))
+		s.peak = max(s.peak, procfs.PeakMemory(pid))
 	}
 	s.looks++
 	s.timer.Reset(samplePause(s.looks))

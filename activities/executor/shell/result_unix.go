@@ -30,7 +30,7 @@ func resultOf(state *os.ProcessState) executor.Result {
 	return r
 }
 
-// killed tells whether SIGKILL has ended the program.
+// killed reports whether SIGKILL has ended the program.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
@@ -53,7 +53,7 @@ func ownPeak() int64 {
 	return rssBytes(int64(usage.Maxrss))
 }
 
-// isTaskFault tells whether a program could not start because of what the task asks for.
+// isTaskFault reports whether a program could not start because of what the task asks for.
 func isTaskFault(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ENOTDIR,

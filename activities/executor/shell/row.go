@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/pipes"
 )
 
 var _ executor.Batcher = (*Executor)(nil)
@@ -19,7 +20,7 @@ type row struct {
 	lease    *executor.Lease
 	// tree is nil before the first attempt.
 	tree  *enclosure
-	pipes *channels
+	pipes *pipes.Shared
 	// begun says that there was an attempt before, and left that the newest one has
 	// left something behind.
 	begun, left bool
@@ -54,7 +55,7 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 		}
 	}
 	if b.pipes == nil {
-		if b.pipes, err = newChannels(&b.executor.buffers); err != nil {
+		if b.pipes, err = pipes.NewShared(&b.executor.buffers); err != nil {
 			return executor.Result{}, err
 		}
 	}
@@ -64,12 +65,12 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 		}
 	}
 	b.begun, b.left = true, false
-	b.pipes.take(a.Stdout, a.Stderr)
+	b.pipes.Assign(a.Stdout, a.Stderr)
 	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
 	result, err := r.run(ctx, b.executor, p, spawned)
 	if b.left {
 		// Somebody whom the enclosure does not hold may have the pipes, too.
-		b.pipes.close()
+		b.pipes.Close()
 		b.pipes = nil
 	}
 	return result, err
@@ -87,7 +88,7 @@ func (b *row) clear() error {
 // Close gives the enclosure back.
 func (b *row) Close() error {
 	if b.pipes != nil {
-		b.pipes.close()
+		b.pipes.Close()
 		b.pipes = nil
 	}
 	if b.tree == nil {

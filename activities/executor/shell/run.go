@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/pipes"
+	"switchyard/activities/executor/shell/poll"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 const (
 	// linger is how long what a program has left in the background may go on.
 	linger = 200 * time.Millisecond
-	// watch bounds the interval at which an emptying tree is looked at.
-	watch = 20 * time.Millisecond
 )
 
 var errClosed = errors.New("shell executor is closed")
@@ -42,11 +43,11 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err != nil {
 		return executor.Result{}, err
 	}
-	pipes, err := newPair(a.Stdout, a.Stderr, &e.buffers)
+	pair, err := pipes.NewPair(a.Stdout, a.Stderr, &e.buffers)
 	if err != nil {
 		return executor.Result{}, errors.Join(err, t.end())
 	}
-	r := &running{id: a.ID, tree: t, attempt: a, pipes: pipes, end: t.end, done: make(chan struct{})}
+	r := &running{id: a.ID, tree: t, attempt: a, pipes: pair, end: t.end, done: make(chan struct{})}
 	return r.run(ctx, e, p, spawned)
 }
 
@@ -92,26 +93,13 @@ func cannotRun(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
 }
 
-// pipes take what a program prints.
-type pipes interface {
-	// files are what the program writes to. Nothing is passed on before begin.
-	files() (out, errs *os.File)
-	// forked is called when the program has started, or could not be.
-	forked()
-	// begin passes on what the program prints. It is left out when none has started.
-	begin()
-	// finish is called when nothing of the program is left. It passes on the rest of
-	// what it has printed, and nothing afterwards. The error is that of a writer.
-	finish() error
-}
-
 // running is one attempt from its start to its end.
 type running struct {
 	// id is that of the attempt also where it is one of a row.
 	id      string
 	tree    *enclosure
 	attempt executor.Attempt
-	pipes   pipes
+	pipes   pipes.Pipes
 	// end ends what is left of the attempt.
 	end func() error
 
@@ -131,17 +119,17 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	a := r.attempt
 	if a.Lease.Lost() {
 		// This process was held up since Run began.
-		r.pipes.forked()
-		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.finish())
+		r.pipes.Forked()
+		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.Finish())
 	}
-	out, errs := r.pipes.files()
+	out, errs := r.pipes.Files()
 	process, err := r.start(ctx, p, []*os.File{e.null, out, errs})
-	r.pipes.forked()
+	r.pipes.Forked()
 	if err == errStopped {
-		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.finish())
+		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.Finish())
 	}
 	if err != nil {
-		return executor.Result{}, errors.Join(err, r.end(), r.pipes.finish())
+		return executor.Result{}, errors.Join(err, r.end(), r.pipes.Finish())
 	}
 	// Not before the start: other attempts make the worker grow until this one
 	// has executed its program, and the peak of that moment is in what it leaves.
@@ -149,7 +137,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	spawned()
 	e.steered.enter(r.id, r)
 	defer e.steered.leave(r.id)
-	r.pipes.begin()
+	r.pipes.Begin()
 
 	var stops sync.WaitGroup
 	stops.Add(1)
@@ -171,7 +159,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 		r.tree.died()
 	}
 	endErr := r.end()
-	writeErr := r.pipes.finish()
+	writeErr := r.pipes.Finish()
 	if err != nil {
 		return executor.Result{}, errors.Join(fmt.Errorf("wait for %s: %w", a.ID, err), endErr)
 	}
@@ -192,7 +180,7 @@ func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.P
 	if p.sandbox {
 		return r.startBoxed(ctx, p, files)
 	}
-	process, err := r.tree.forker.start(p.path, p.argv, &os.ProcAttr{
+	process, err := r.tree.forker.Start(p.path, p.argv, &os.ProcAttr{
 		Dir: p.dir, Env: p.environ, Files: files, Sys: r.tree.attr(),
 	})
 	if err != nil {
@@ -207,7 +195,7 @@ func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.P
 // noticed, is not stopped: what it has done counts.
 func (r *running) stop(program int) {
 	r.mu.Lock()
-	if r.exited || exited(program) {
+	if r.exited || procfs.HasExited(program) {
 		r.mu.Unlock()
 		return
 	}
@@ -238,7 +226,7 @@ func (r *running) settle(ctx context.Context) {
 	if until.IsZero() {
 		until, over = time.Now().Add(linger), ctx.Done()
 	}
-	for pause := 100 * time.Microsecond; !r.tree.empty(); pause = min(2*pause, watch) {
+	for pause := 100 * time.Microsecond; !r.tree.empty(); pause = min(2*pause, poll.MaxPause) {
 		left := time.Until(until)
 		if left <= 0 {
 			return

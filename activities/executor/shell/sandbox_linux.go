@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // sandboxing is what an Executor knows of sandboxes.
@@ -125,8 +127,8 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	attr := r.tree.attr()
 	// It joins when it is done, so that its own memory does not count.
 	attr.UseCgroupFD = attr.UseCgroupFD && r.tree.join() == ""
-	process, err := r.tree.forker.start("/proc/self/exe", []string{sandboxName, "--help"}, &os.ProcAttr{
-		Dir: "/", Env: []string{claimVariable + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(files, say, plan), Sys: attr,
+	process, err := r.tree.forker.Start("/proc/self/exe", []string{sandboxName, "--help"}, &os.ProcAttr{
+		Dir: "/", Env: []string{procfs.Marker + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(files, say, plan), Sys: attr,
 	})
 	say.Close()
 	if err != nil {

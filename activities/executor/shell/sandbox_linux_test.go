@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/executortest"
+	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/dev/testneeds"
 )
 
@@ -285,7 +286,7 @@ func TestSandboxLimits(t *testing.T) {
 		a.Limits.Cores = 0.1
 		r, err := s.Run(t.Context(), a, func() {})
 		stat, _ := os.ReadFile(filepath.Join(s.bounds.idle[1][0].paths["cpu"], "cpu.stat"))
-		if err != nil || r.ExitCode != 0 || countOf(stat, "nr_throttled") < 1 {
+		if err != nil || r.ExitCode != 0 || cgroup.Count(stat, "nr_throttled") < 1 {
 			t.Errorf("%+v, error %v, %s", r, err, stat)
 		}
 	})

@@ -200,7 +200,7 @@ func isHidden(path string, hidden []string) bool {
 	return slices.ContainsFunc(hidden, func(dir string) bool { return within(path, dir) })
 }
 
-// within tells whether a path is a directory, or lies in it.
+// within reports whether a path is a directory, or lies in it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

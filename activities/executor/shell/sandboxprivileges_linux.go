@@ -27,7 +27,7 @@ var sandboxPrivileges = []struct {
 	{unix.CAP_SYS_PTRACE, "SYS_PTRACE"},
 }
 
-// hasPrivileges tells whether this process has them.
+// hasPrivileges reports whether this process has them.
 func hasPrivileges() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

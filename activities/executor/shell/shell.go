@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/forker"
+	"switchyard/activities/executor/shell/pipes"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -59,7 +61,7 @@ type Executor struct {
 	trees   trees
 	bounds  *bounds
 	users   *users
-	forker  *forker
+	forker  *forker.Forker
 	guard   *watchdog
 	environ []string
 	shell   string
@@ -102,12 +104,12 @@ func New(o Options) (*Executor, error) {
 		bounds:  newBounds(trees),
 		users:   newUsers(o.SandboxUsers),
 		logger:  o.Logger,
-		forker:  newForker(),
+		forker:  forker.New(),
 		guard:   guard,
 		environ: only(o.Environ, slices.Concat(inheritedVariables, o.PassEnv)),
 		shell:   sh,
 		null:    null,
-		buffers: sync.Pool{New: func() any { return new(chunk) }},
+		buffers: sync.Pool{New: func() any { return new(pipes.Chunk) }},
 	}, nil
 }
 
@@ -122,6 +124,6 @@ func (e *Executor) Close() error {
 	if e.closed.Swap(true) {
 		return nil
 	}
-	e.forker.close()
+	e.forker.Close()
 	return errors.Join(e.trees.close(), e.bounds.close(), e.users.close(), e.guard.close(), e.null.Close())
 }

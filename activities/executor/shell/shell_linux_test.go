@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/procfs"
 	"switchyard/dev/testneeds"
 )
 
@@ -44,7 +46,7 @@ func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
 	})
 	dir := t.TempDir()
 	a := executor.Attempt{ID: "run/task/c7", BaseDir: dir, Env: map[string]string{
-		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", claimVariable: "forged",
+		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", procfs.Marker: "forged",
 	}}
 	_, out, err := run(t, e, a, []any{"env"})
 	if err != nil {
@@ -53,7 +55,7 @@ func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
 	want := map[string]bool{
 		"PATH=" + os.Getenv("PATH"): true, "HOME=/home/me": true, "LC_TIME=C": true, "GOPATH=/go": true, "NODE=n": true,
 		"GROUP_A=a": true, "GROUP_B=b": true, "BOTH=task": true, "TASK=t": true, "PWD=" + dir: true,
-		"SWITCHYARD_TASK=task": true, claimVariable + "=run/task/c7": true,
+		"SWITCHYARD_TASK=task": true, procfs.Marker + "=run/task/c7": true,
 	}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
@@ -72,7 +74,7 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for !exited(program.Process.Pid) {
+	for !procfs.HasExited(program.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
 	r := &running{attempt: executor.Attempt{Grace: time.Minute}, done: make(chan struct{})}
@@ -83,10 +85,10 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 	if err := program.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if !exited(program.Process.Pid) {
+	if !procfs.HasExited(program.Process.Pid) {
 		t.Error("a program that was waited for counts as running")
 	}
-	if exited(os.Getpid()) {
+	if procfs.HasExited(os.Getpid()) {
 		t.Error("this process counts as ended")
 	}
 }
@@ -349,7 +351,7 @@ func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program has ended", func() bool { return exited(program.Process.Pid) })
+	eventually(t, "the program has ended", func() bool { return procfs.HasExited(program.Process.Pid) })
 	if err := closing.Close(); err != nil {
 		t.Error(err)
 	}
@@ -420,10 +422,10 @@ func TestNestedCgroupsGoToo(t *testing.T) {
 		testneeds.Missing(t, "no cgroups here")
 	}
 	e := newExecutor(t, Options{Mechanism: Cgroup})
-	all := e.trees.(*cgroups)
-	mine := all.parent.path + "/[0-9]*"
+	all := e.trees.(*cgroupFactory)
+	mine := all.parent.Path + "/[0-9]*"
 	if all.delegated {
-		mine = filepath.Join(all.parent.path, freeDir, "[0-9]*")
+		mine = filepath.Join(all.parent.Path, cgroup.FreeDir, "[0-9]*")
 	}
 	_, out, err := run(t, e, executor.Attempt{Env: map[string]string{"MINE": mine}}, `
 		cd $MINE && mkdir -p inner/most || exit

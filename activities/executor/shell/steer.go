@@ -90,7 +90,7 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	return nil
 }
 
-// ending tells whether the program has exited, or has been asked to.
+// ending reports whether the program has exited, or has been asked to.
 func (r *running) ending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // strayPause is the time from the end of an attempt to the look for what it has left outside of
@@ -31,8 +33,8 @@ type strays struct {
 
 func newStrays(logger *slog.Logger) *strays {
 	s := &strays{logger: logger, ended: make(map[string]bool)}
-	if self, err := readProcess(strconv.Itoa(os.Getpid())); err == nil {
-		s.since = self.start
+	if self, err := procfs.Read(strconv.Itoa(os.Getpid())); err == nil {
+		s.since = self.Start
 	}
 	return s
 }
@@ -92,38 +94,28 @@ const maxSweeps = 10
 
 // find returns the ids of the attempts of the strays by their pids.
 func (s *strays) find() map[int]string {
-	all, err := processes()
+	all, err := procfs.List()
 	if err != nil {
 		return nil
 	}
 	found := map[int]string{}
 	var buffer bytes.Buffer
 	for _, p := range all {
-		if p.zombie || p.start < s.since || p.pid == os.Getpid() {
+		if p.Zombie || p.Start < s.since || p.PID == os.Getpid() {
 			continue
 		}
-		if id := claimOf(environOf(p.pid, &buffer)); s.ended[id] {
-			found[p.pid] = id
+		if id := procfs.MarkerOf(procfs.Environ(p.PID, &buffer)); s.ended[id] {
+			found[p.PID] = id
 		}
 	}
 	for grown := len(found) > 0; grown; {
 		grown = false
 		for _, p := range all {
-			if id, child := found[p.parent]; child && found[p.pid] == "" && !p.zombie {
-				found[p.pid] = id
+			if id, child := found[p.Parent]; child && found[p.PID] == "" && !p.Zombie {
+				found[p.PID] = id
 				grown = true
 			}
 		}
 	}
 	return found
-}
-
-// claimOf returns the mark in an environment, or "".
-func claimOf(environ []byte) string {
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if id, ok := bytes.CutPrefix(entry, []byte(claimVariable+"=")); ok {
-			return string(id)
-		}
-	}
-	return ""
 }

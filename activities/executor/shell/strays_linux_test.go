@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/dev/testneeds"
 )
 
@@ -34,7 +35,7 @@ func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
 	}
-	root, err := rootCgroup()
+	root, err := cgroup.Root()
 	if err != nil {
 		testneeds.Missing(t, "%v", err)
 	}

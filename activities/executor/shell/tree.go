@@ -39,11 +39,11 @@ type tree interface {
 	suspend(wanted func() error) error
 	// resume lets all of them go on.
 	resume() error
-	// empty tells whether no process is left.
+	// empty reports whether no process is left.
 	empty() bool
 	// pids lists the processes.
 	pids() []int
-	// oomKilled tells whether the kernel ended a process for its memory use.
+	// oomKilled reports whether the kernel ended a process for its memory use.
 	oomKilled() bool
 	// next makes the enclosure, which is empty, ready for another program.
 	next() error

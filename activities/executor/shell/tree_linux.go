@@ -14,7 +14,7 @@ func newTrees(asked Mechanism, guard *watchdog, logger *slog.Logger) (trees, err
 	case Mark:
 		return newMarks(guard)
 	case Group:
-		return groups{}, nil
+		return groupFactory{}, nil
 	case Auto:
 	default:
 		return nil, fmt.Errorf("unknown mechanism %q", asked)

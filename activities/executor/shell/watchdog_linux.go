@@ -69,8 +69,8 @@ func (w *watchdog) ensure(all trees) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c, ok := all.(*cgroups); ok {
-		w.cgroup = c.parent.path
+	if c, ok := all.(*cgroupFactory); ok {
+		w.cgroup = c.parent.Path
 	}
 	return w.keepRunning()
 }

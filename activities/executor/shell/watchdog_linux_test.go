@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/procfs"
 	"switchyard/dev/testneeds"
 )
 
@@ -288,7 +290,7 @@ func runTrue(t *testing.T, e *Executor) {
 // watchdogsOf lists the watchdogs of a worker.
 func watchdogsOf(t *testing.T, worker int) []int {
 	t.Helper()
-	all, err := processes()
+	all, err := procfs.List()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,12 +298,12 @@ func watchdogsOf(t *testing.T, worker int) []int {
 	for _, p := range all {
 		var line []byte
 		eventually(t, "the process has its arguments", func() bool { // which it gets late in exec
-			line, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "cmdline"))
-			now, err := readProcess(strconv.Itoa(p.pid))
-			return len(line) > 0 || p.parent != worker || err != nil || now.zombie
+			line, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cmdline"))
+			now, err := procfs.Read(strconv.Itoa(p.PID))
+			return len(line) > 0 || p.Parent != worker || err != nil || now.Zombie
 		})
-		if p.parent == worker && bytes.HasPrefix(line, []byte(watchdogName)) {
-			dogs = append(dogs, p.pid)
+		if p.Parent == worker && bytes.HasPrefix(line, []byte(watchdogName)) {
+			dogs = append(dogs, p.PID)
 		}
 	}
 	return dogs
@@ -310,7 +312,7 @@ func watchdogsOf(t *testing.T, worker int) []int {
 func livingOf(pids []int) []int {
 	var living []int
 	for _, pid := range pids {
-		if p, err := readProcess(strconv.Itoa(pid)); err == nil && !p.zombie {
+		if p, err := procfs.Read(strconv.Itoa(pid)); err == nil && !p.Zombie {
 			living = append(living, pid)
 		}
 	}
@@ -319,10 +321,10 @@ func livingOf(pids []int) []int {
 
 func cgroupsOf(t *testing.T, worker int) []string {
 	t.Helper()
-	base, err := ownCgroup()
+	base, err := cgroup.Own()
 	if err != nil {
 		return nil
 	}
-	dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", parentPrefix, worker)))
+	dirs, _ := filepath.Glob(filepath.Join(base, fmt.Sprintf("%s%d-*", cgroup.ParentPrefix, worker)))
 	return dirs
 }

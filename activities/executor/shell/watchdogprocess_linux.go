@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // watchdogName is the watchdog's argv[0]; it is how a process knows that it is
@@ -139,12 +142,12 @@ func (w *watched) hear(line string) (bye bool, err error) {
 
 func (w *watched) endAll() error {
 	if w.cgroup != "" {
-		return clearCgroup(w.cgroup)
+		return cgroup.Clear(w.cgroup)
 	}
 	var wait sync.WaitGroup
 	errs := make(chan error, len(w.attempts))
 	for id := range w.attempts {
-		wait.Go(func() { errs <- endMarked(id) })
+		wait.Go(func() { errs <- procfs.KillMarked(id) })
 	}
 	wait.Wait()
 	close(errs)
@@ -153,13 +156,4 @@ func (w *watched) endAll() error {
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-// endMarked ends the processes of an attempt of the dead worker.
-func endMarked(id string) error {
-	f := newFinder(id)
-	return endAll(func() []process {
-		living, _ := f.find()
-		return living
-	}, func(left []process) error { return fmt.Errorf("%s: processes %v survive SIGKILL", id, left) })
 }

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 const (
@@ -27,7 +29,7 @@ type watchedAttempt struct {
 	killed executor.Instant
 	pause  time.Duration
 	// finder is nil until it is needed, and with cgroups.
-	finder *finder
+	finder *procfs.Search
 }
 
 // enforce ends the attempts whose lease has ended, and returns how long there
@@ -67,13 +69,13 @@ func (w *watched) terminate(name string, a *watchedAttempt) {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 	if w.cgroup != "" {
-		_ = freezeCgroup(filepath.Join(w.cgroup, name), false) // it may have been suspended
+		_ = cgroup.Freeze(filepath.Join(w.cgroup, name), false) // it may have been suspended
 	}
 }
 
 func (w *watched) kill(name string, a *watchedAttempt) {
 	if w.cgroup != "" {
-		_ = killCgroup(filepath.Join(w.cgroup, name))
+		_ = cgroup.Kill(filepath.Join(w.cgroup, name))
 		return
 	}
 	for _, pid := range w.pids(name, a) {
@@ -84,15 +86,15 @@ func (w *watched) kill(name string, a *watchedAttempt) {
 // pids lists the processes of an attempt.
 func (w *watched) pids(name string, a *watchedAttempt) []int {
 	if w.cgroup != "" {
-		return cgroupPids(filepath.Join(w.cgroup, name))
+		return cgroup.PIDs(filepath.Join(w.cgroup, name))
 	}
 	if a.finder == nil {
-		a.finder = newFinder(name)
+		a.finder = procfs.NewSearch(name)
 	}
-	living, _ := a.finder.find()
+	living, _ := a.finder.Find()
 	pids := make([]int, 0, len(living))
 	for _, p := range living {
-		pids = append(pids, p.pid)
+		pids = append(pids, p.PID)
 	}
 	return pids
 }

@@ -25,6 +25,7 @@ type ContentError struct {
 	Reason string
 }
 
+// Error returns the message.
 func (e *ContentError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %s", e.File, e.Reason)

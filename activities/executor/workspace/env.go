@@ -49,7 +49,7 @@ func (w *Workspace) Env() map[string]string {
 	return env
 }
 
-// reserved tells whether a variable is not for a task to set.
+// reserved reports whether a variable is not for a task to set.
 func reserved(key string) bool {
 	switch key {
 	case "SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN":

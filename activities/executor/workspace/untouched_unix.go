@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// untouched says whether a file or directory has the permissions and the owner
+// untouched reports whether a file or directory has the permissions and the owner
 // that it was made with, and a file no second name.
 func untouched(info fs.FileInfo, mode fs.FileMode) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

@@ -255,7 +255,7 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-// cleared takes away the files that a task may write and says whether the directory
+// cleared takes away the files that a task may write and reports whether the directory
 // is then as it was made, so that the next attempt can have it: nothing more in it,
 // nothing replaced, no other way to it.
 func (w *Workspace) cleared() bool {

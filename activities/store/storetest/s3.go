@@ -19,6 +19,7 @@ type S3 struct {
 	Conflicts int
 }
 
+// ServeHTTP answers as S3 does.
 func (o *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()

@@ -37,7 +37,7 @@ func cutShort(y *Yard) error {
 	return y.untouched(id, tasks)
 }
 
-// untouched tells whether each task was started once and nobody asked it to end.
+// untouched reports whether each task was started once and nobody asked it to end.
 func (y *Yard) untouched(id string, tasks []string) error {
 	var errs []error
 	for _, task := range tasks {
@@ -84,7 +84,7 @@ func cutLong(y *Yard) error {
 	return y.backAgain("a", id, gate, "b")
 }
 
-// endedByLease tells whether the first execution of each task got SIGTERM and was
+// endedByLease reports whether the first execution of each task got SIGTERM and was
 // dead before its heartbeat time-out was over.
 func (y *Yard) endedByLease(id string, tasks []string, cut time.Time) error {
 	var errs []error

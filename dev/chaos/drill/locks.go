@@ -80,7 +80,7 @@ func (y *Yard) awaitHeld(places []place, n int) error {
 	})
 }
 
-// atMost tells whether more executions of some tasks than that were alive at once.
+// atMost reports whether more executions of some tasks than that were alive at once.
 func (y *Yard) atMost(limit int, places []place, what string) error {
 	var spans []span
 	for _, p := range places {
@@ -99,7 +99,7 @@ func (y *Yard) atMost(limit int, places []place, what string) error {
 	return nil
 }
 
-// inTurn tells whether more runs than that, of the tasks t0 and after, went on at once.
+// inTurn reports whether more runs than that, of the tasks t0 and after, went on at once.
 func (y *Yard) inTurn(limit int, ids []string) error {
 	var spans []span
 	for _, id := range ids {

@@ -54,7 +54,7 @@ func dial(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// silent says whether nothing arrives for a while.
+// silent reports whether nothing arrives for a while.
 func silent(t *testing.T, conn net.Conn, r *bufio.Reader) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {

@@ -103,7 +103,7 @@ func oldClaim(y *Yard) error {
 	return y.unchanged(r)
 }
 
-// unchanged tells whether an ended run stays as it is.
+// unchanged reports whether an ended run stays as it is.
 func (y *Yard) unchanged(before *run) error {
 	if err := y.pause(y.Scale.Heartbeat); err != nil {
 		return err

@@ -97,7 +97,7 @@ func (y *Yard) judgeChild(v *verdict, name string, task runTask) error {
 }
 
 // judge looks at one task. executions are in the order in which they started;
-// diedWith says whether an execution that had done its work may not have been
+// diedWith reports whether an execution that had done its work may not have been
 // kept because its worker was killed.
 func (v *verdict) judge(name string, task runTask, executions []execution, diedWith func(execution) bool) {
 	var ends []execution

@@ -68,7 +68,7 @@ func killFlow(y *Yard) error {
 	return err
 }
 
-// recovered tells whether what ran on a node when it was lost started again in time.
+// recovered reports whether what ran on a node when it was lost started again in time.
 func (y *Yard) recovered(id string, tasks []string, node string, lost time.Time) error {
 	promise := y.Scale.Heartbeat + backoffMs*time.Millisecond + y.Scale.Slack
 	var worst time.Duration

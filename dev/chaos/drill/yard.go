@@ -232,7 +232,7 @@ func (y *Yard) struckAt(name string, at time.Time) {
 // result of a task that has done its work.
 const keepTime = 3 * time.Second
 
-// diedWith says whether the worker of an execution was killed, stopped or drained
+// diedWith reports whether the worker of an execution was killed, stopped or drained
 // just after it had done its work, or a little before: then nothing kept the result.
 func (y *Yard) diedWith(e execution) bool {
 	y.mu.Lock()

@@ -84,6 +84,14 @@ const (
 	EventExpanded     = "expanded" // into instances
 )
 
+// Strategies of a RunConcurrency: what becomes of a run for which there is no place.
+const (
+	StrategyQueue   = "queue"   // it waits
+	StrategyReplace = "replace" // the oldest open run is cancelled
+	StrategySkip    = "skip"    // it ends as cancelled
+	StrategyFail    = "fail"    // it ends as rejected
+)
+
 // Triggers of a generation of a run.
 const (
 	TriggerSubmit   = "submit"   // a person or a program, on a gateway
@@ -197,10 +205,19 @@ func EventWords() []string {
 	}
 }
 
+// Strategies returns what may become of a run for which there is no place: all strategies of a RunConcurrency.
+func Strategies() []string {
+	return []string{StrategyQueue, StrategyReplace, StrategySkip, StrategyFail}
+}
+
 // Triggers returns all triggers of a run.
 func Triggers() []string {
 	return []string{TriggerSubmit, TriggerRerun, TriggerRetry, TriggerChild, TriggerSchedule, TriggerManual}
 }
+
+// NeedsNode reports whether tasks of a type run on a node. The others are a matter of the control process: they wait for
+// another run, or for a person.
+func NeedsNode(taskType string) bool { return taskType != TypeRun && taskType != TypeApproval }
 
 // TaskTypes returns all types of tasks.
 func TaskTypes() []string {

@@ -29,6 +29,7 @@ func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
 		{&Run{}, "state", RunStates()},
 		{&ListRunsRequest{}, "state", RunStates()},
 		{&ListRunsRequest{}, "trigger", Triggers()},
+		{&RunConcurrency{}, "strategy", Strategies()},
 		{&Task{}, "state", TaskStates()},
 		{&Event{}, "event", EventWords()},
 		{&ListRunEventsRequest{}, "event", EventWords()},
@@ -76,5 +77,17 @@ func TestOpenRunStates(t *testing.T) {
 	}
 	if want := []string{RunPending, RunPendingApproval, RunRunning, RunPaused}; !slices.Equal(open, want) {
 		t.Errorf("open states of a run: %v, want %v", open, want)
+	}
+}
+
+func TestOnlyRunsAndApprovalsNeedNoNode(t *testing.T) {
+	var without []string
+	for _, kind := range TaskTypes() {
+		if !NeedsNode(kind) {
+			without = append(without, kind)
+		}
+	}
+	if !slices.Equal(without, []string{TypeRun, TypeApproval}) {
+		t.Errorf("these need no node: %v", without)
 	}
 }

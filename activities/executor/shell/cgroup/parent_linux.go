@@ -1,0 +1,88 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor/shell/poll"
+)
+
+// ParentPrefix begins the names of all parents.
+const ParentPrefix = "switchyard-"
+
+// Parent is the directory that holds those of all attempts, named
+// "switchyard-<pid>-<random>". A process that lives holds a lock on its own, which
+// tells the dead from the living also across pid namespaces.
+type Parent struct {
+	Path string
+	FD   int
+	dir  *os.File
+}
+
+// NewParent makes a parent below a directory, and locks it.
+func NewParent(base string) (*Parent, error) {
+	// Between making and locking it, another process may take it for stale.
+	for range 10 {
+		path, err := os.MkdirTemp(base, ParentPrefix+strconv.Itoa(os.Getpid())+"-")
+		if err != nil {
+			return nil, err
+		}
+		dir, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), Remove(path))
+		}
+		if _, err := os.Stat(path); err == nil {
+			return &Parent{Path: path, FD: int(dir.Fd()), dir: dir}, nil
+		}
+		dir.Close()
+	}
+	return nil, fmt.Errorf("%s: new cgroups are taken away", base)
+}
+
+// Remove kills all that is left below, and removes the directory.
+func (p *Parent) Remove() error {
+	return errors.Join(Clear(p.Path), p.dir.Close())
+}
+
+// Clear kills all processes in and below a directory, and removes it.
+func Clear(path string) error {
+	if err := Kill(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Remove(path)
+		}
+		return err
+	}
+	var err error
+	return poll.Until(func() bool {
+		err = Remove(path)
+		return err == nil
+	}, func() error { return err })
+}
+
+// RemoveStale kills and removes what processes have left that were killed
+// together with their watchdog.
+func RemoveStale(base string) {
+	paths, _ := filepath.Glob(filepath.Join(base, ParentPrefix+"*"))
+	for _, path := range paths {
+		dir, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = Clear(path)
+		}
+		dir.Close()
+	}
+}

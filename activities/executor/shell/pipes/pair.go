@@ -1,0 +1,63 @@
+package pipes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Pair has the two pipes of an attempt that runs by itself.
+type Pair struct {
+	out, errs *stream
+	copies    sync.WaitGroup
+}
+
+var _ Pipes = (*Pair)(nil)
+
+// NewPair returns a pair that copies to out and errs, which may be nil. buffers holds *Chunk.
+func NewPair(out, errs io.Writer, buffers *sync.Pool) (*Pair, error) {
+	o, err := newStream(out, buffers)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newStream(errs, buffers)
+	if err != nil {
+		return nil, errors.Join(err, o.write.Close(), o.read.Close())
+	}
+	e.before = o
+	return &Pair{out: o, errs: e}, nil
+}
+
+// Files returns the files that the program writes to.
+func (p *Pair) Files() (out, errs *os.File) { return p.out.write, p.errs.write }
+
+// Forked leaves the pipes to the program, so that they end with it.
+func (p *Pair) Forked() {
+	p.out.write.Close()
+	p.errs.write.Close()
+}
+
+// Begin starts to copy.
+func (p *Pair) Begin() {
+	p.copies.Go(p.out.copy)
+	p.copies.Go(p.errs.copy)
+}
+
+// Finish copies the rest, and returns the error of a writer.
+func (p *Pair) Finish() error {
+	p.out.finish()
+	p.errs.finish()
+	p.copies.Wait()
+	p.out.read.Close()
+	p.errs.read.Close()
+	return errors.Join(writeError("standard output", p.out.err), writeError("standard error", p.errs.err))
+}
+
+func writeError(stream string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("write %s: %w", stream, err)
+}

@@ -1,0 +1,139 @@
+package procfs
+
+import (
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// slowWait is how long a child of somebody else's in this process may have been
+// dead before its parent code asks for its exit status.
+const slowWait = time.Second
+
+// OrphanReaper takes dead orphans off the hands of a process that adopts them, as a
+// subreaper or as process 1, without taking an exit status that other code waits
+// for: an orphan of an attempt is in a foreign session, and the children of
+// other code are in this process's own, but for those that lead a new one. A dead
+// leader of a session is therefore left alone for a while at first.
+//
+// All Executors of a process share one reaper, as they share its children: none
+// takes the exit status of another's program.
+type OrphanReaper struct {
+	mu sync.Mutex
+	// users counts the Executors that are open.
+	users int
+	// adopting says that this process adopts orphans. Until then nothing is reaped.
+	adopting bool
+	// excluded are the programs of attempts, which are waited for by pid.
+	excluded map[int]bool
+	// leaders holds when a dead session leader was first seen.
+	leaders map[int]time.Time
+}
+
+// adopts reports whether orphans become children of this process.
+func adopts() bool {
+	var subreaper int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0, 0, 0)
+	return os.Getpid() == 1 || err == nil && subreaper == 1
+}
+
+// Orphans is the reaper of this process.
+var Orphans = &OrphanReaper{excluded: make(map[int]bool), leaders: make(map[int]time.Time)}
+
+// Open returns the reaper of this process for one more Executor, which calls close at its end.
+func (r *OrphanReaper) Open() *OrphanReaper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.users++
+	r.adopting = r.adopting || adopts()
+	return r
+}
+
+// Close reaps what is dead. The last Executor to close also reaps session leaders that have just
+// died; until then one may be a program that another Executor has started and does not keep yet.
+func (r *OrphanReaper) Close() {
+	r.mu.Lock()
+	r.users--
+	last := r.users == 0
+	r.mu.Unlock()
+	if last {
+		r.reap(0)
+	} else {
+		r.Reap()
+	}
+}
+
+// Exclude leaves a process to others until Include.
+func (r *OrphanReaper) Exclude(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.excluded[pid] = true
+}
+
+// Include ends Exclude for a process.
+func (r *OrphanReaper) Include(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.excluded, pid)
+}
+
+// Reap reaps the orphans that are dead.
+func (r *OrphanReaper) Reap() { r.reap(slowWait) }
+
+func (r *OrphanReaper) reap(patience time.Duration) {
+	r.mu.Lock()
+	adopting := r.adopting
+	r.mu.Unlock()
+	if !adopting || !zombieChild() {
+		return
+	}
+	session, err := unix.Getsid(0)
+	if err != nil {
+		return
+	}
+	all, err := List()
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	self, now := os.Getpid(), time.Now()
+	seen := make(map[int]time.Time)
+	for _, p := range all {
+		if !p.Zombie || p.Parent != self || p.session == session || r.excluded[p.PID] {
+			continue
+		}
+		if p.session == p.PID && patience > 0 {
+			since, ok := r.leaders[p.PID]
+			if !ok {
+				since = now
+			}
+			if now.Sub(since) < patience {
+				seen[p.PID] = since
+				continue
+			}
+		}
+		ReapChild(p.PID)
+	}
+	r.leaders = seen
+}
+
+// zombieChild reports, at the cost of one call, whether there is anything to do.
+func zombieChild() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}
+
+// ReapChild takes the exit status of a dead child. It does nothing for any other process.
+func ReapChild(pid int) {
+	for {
+		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		if err != unix.EINTR {
+			return
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+)
+
+// Process is what /proc/<pid>/stat says about a process.
+type Process struct {
+	PID, Parent, Group, session int
+	// Start is when it was started, in clock ticks since the machine was.
+	Start  int
+	Zombie bool
+	// State is the letter for what it does: R, S, D, T, t, Z and so on.
+	State byte
+}
+
+// IsStopped reports whether a process is stopped, or will be before it returns to its program. One that waits in the
+// kernel, for a disk or for the child of a vfork, stops on its way back if it has been signalled.
+func (p Process) IsStopped(signalled bool) bool {
+	switch p.State {
+	case 'T', 't':
+		return true
+	case 'D':
+		return signalled
+	}
+	return false
+}
+
+// List returns all processes that /proc shows.
+func List() ([]Process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Process, 0, len(names))
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' {
+			continue
+		}
+		// One that cannot be read has ended meanwhile.
+		if p, err := Read(name); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// Read returns the process with an id.
+func Read(pid string) (Process, error) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return Process{}, err
+	}
+	return parseStat(text)
+}
+
+// HasExited reports whether a child of this process has ended, waited for or not.
+func HasExited(pid int) bool {
+	p, err := Read(strconv.Itoa(pid))
+	return errors.Is(err, fs.ErrNotExist) || p.Zombie
+}
+
+// parseStat reads the text of a stat file, see proc_pid_stat(5). The name in
+// parentheses may hold anything, parentheses and spaces included.
+func parseStat(text []byte) (Process, error) {
+	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 1 || shut < open {
+		return Process{}, fmt.Errorf("no command name in %q", text)
+	}
+	fields := bytes.Fields(text[shut+1:])
+	if len(fields) < 20 {
+		return Process{}, fmt.Errorf("too few fields in %q", text)
+	}
+	p := Process{State: fields[0][0], Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
+	for i, field := range [][]byte{bytes.TrimSpace(text[:open]), fields[1], fields[2], fields[3], fields[19]} {
+		n, err := strconv.Atoi(string(field))
+		if err != nil {
+			return Process{}, fmt.Errorf("field %q is not a number", field)
+		}
+		*[]*int{&p.PID, &p.Parent, &p.Group, &p.session, &p.Start}[i] = n
+	}
+	return p, nil
+}
+
+// maxEnvironment bounds what is read of one environment; Linux allows 6 MiB
+// at most for arguments and environment together with usual limits.
+const maxEnvironment = 8 << 20
+
+// Environ reads the environment that a process started with into buffer. It
+// is empty for a zombie, and for a process that may not be looked at.
+func Environ(pid int, buffer *bytes.Buffer) []byte {
+	buffer.Reset()
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if _, err := buffer.ReadFrom(io.LimitReader(f, maxEnvironment)); err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return buffer.Bytes()
+}
+
+// hasEntry reports whether an environment holds exactly this KEY=value.
+func hasEntry(environ []byte, entry []byte) bool {
+	for len(environ) > 0 {
+		one, rest, _ := bytes.Cut(environ, []byte{0})
+		if bytes.Equal(one, entry) {
+			return true
+		}
+		environ = rest
+	}
+	return false
+}
+
+// PeakMemory returns the largest resident set that a process has had, in bytes, or 0 if that is not known.
+func PeakMemory(pid int) int64 {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(status) {
+		if value, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			kib, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(value), []byte("kB")))), 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/cli/exit"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// DefaultURL is the URL of a gateway that no flag names.
+const DefaultURL = "http://127.0.0.1:7280"
+
+// callTimeout bounds one call that is not a stream.
+const callTimeout = time.Minute
+
+// Client is a client of a gateway. Its methods are safe for concurrent use.
+type Client struct {
+	Runs      switchyardv1connect.RunServiceClient
+	Nodes     switchyardv1connect.NodeServiceClient
+	Workflows switchyardv1connect.WorkflowServiceClient
+	URL       string
+	http      *http.Transport
+}
+
+// New returns a client of the gateway at a URL, or at host:port. It sends nothing
+// yet.
+func New(address string) (*Client, error) {
+	if address == "" {
+		address = DefaultURL
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, exit.Usagef("--gateway %q is no URL of a gateway; one is %s", address, DefaultURL)
+	}
+	transport := &http.Transport{
+		Proxy:     http.ProxyFromEnvironment,
+		Protocols: new(http.Protocols),
+		// Pings detect a gateway that has gone without closing the connection.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	if u.Scheme == "http" {
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		transport.Protocols.SetHTTP1(true)
+		transport.Protocols.SetHTTP2(true)
+	}
+	claimed := connect.WithInterceptors(claimActor(thisUser()))
+	base, client := strings.TrimSuffix(u.String(), "/"), &http.Client{Transport: transport}
+	return &Client{
+		Runs:      switchyardv1connect.NewRunServiceClient(client, base, claimed),
+		Nodes:     switchyardv1connect.NewNodeServiceClient(client, base, claimed),
+		Workflows: switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
+		URL:       base,
+		http:      transport,
+	}, nil
+}
+
+// Close closes idle connections.
+func (a *Client) Close() { a.http.CloseIdleConnections() }
+
+// Call makes one call within a time limit. Its error has an exit code.
+func Call[Req, Res any](ctx context.Context, a *Client, method func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res, err := method(ctx, connect.NewRequest(req))
+	if err != nil {
+		return nil, a.Failure(err)
+	}
+	return res.Msg, nil
+}

@@ -1,0 +1,12 @@
+// Package client calls a gateway for the commands: single calls with a time limit and
+// errors with exit codes, runs and instances page by page, and streams that outlast
+// a gateway which goes away for a while.
+//
+//	stream ──> message, message, ... ──> end of the stream
+//	             │   ^
+//	             v   │ reconnect, within Patience
+//	          gateway away ──> Failure
+//
+// It may import the data model, the pure packages definition and names, exit, output
+// and tui.
+package client

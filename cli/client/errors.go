@@ -1,0 +1,80 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// Failure returns the error of a call with its exit code.
+func (a *Client) Failure(err error) error {
+	refused, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return fmt.Errorf("gateway %s: %w", a.URL, err)
+	}
+	said := errors.New(refused.Message())
+	switch code := refused.Code(); {
+	case code == connect.CodeInvalidArgument:
+		if problems := problemsOf(refused); problems != nil {
+			return &exit.Error{Code: exit.CodeUsage, Err: problems}
+		}
+		return &exit.Error{Code: exit.CodeUsage, Err: said}
+	case code == connect.CodeNotFound:
+		unknown := &exit.Error{Code: exit.CodeUsage, Err: said}
+		switch missingType(refused) {
+		case "run":
+			unknown.Hint = "`switchyard runs list` lists the runs"
+		case "node":
+			unknown.Hint = "`switchyard nodes list` lists the nodes"
+		case "workflow":
+			unknown.Hint = "`switchyard workflows list` lists the stored definitions"
+		}
+		return unknown
+	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
+		return &exit.Error{Code: exit.CodeNotAllowed, Err: said}
+	case code == connect.CodeFailedPrecondition, code == connect.CodeAlreadyExists:
+		return &exit.Error{Code: exit.CodeNotDone, Err: said}
+	case code == connect.CodeUnimplemented:
+		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("what answers at %s is no gateway of this version: %w", a.URL, said)}
+	case code == connect.CodeUnavailable && !connect.IsWireError(err):
+		return &exit.Error{
+			Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", a.URL, said),
+			Hint: "start one with `switchyard dev`, or name another one with --gateway or SWITCHYARD_GATEWAY",
+		}
+	}
+	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", a.URL, said)}
+}
+
+// missingType returns the type of the thing that was not found, or "" if the error names none.
+func missingType(refused *connect.Error) string {
+	for _, detail := range refused.Details() {
+		value, err := detail.Value()
+		if err != nil {
+			continue
+		}
+		if about, ok := value.(*errdetails.ResourceInfo); ok {
+			return about.GetResourceType()
+		}
+	}
+	return ""
+}
+
+// problemsOf returns the problems of a definition that an error carries, or nil.
+func problemsOf(refused *connect.Error) error {
+	for _, detail := range refused.Details() {
+		value, err := detail.Value()
+		if err != nil {
+			continue
+		}
+		if failed, ok := value.(*v1.ValidationFailure); ok && len(failed.GetProblems()) > 0 {
+			return definition.Problems(failed.GetProblems())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// file is a file with settings in YAML. Its keys are names of flags, with
+// dashes or in camelCase, and names of commands, whose sections hold settings for
+// these commands alone:
+//
+//	gateway: http://yard:7280
+//	worker:
+//	  label: [server, fast]
+//	  maxParallel: 8
+//	runs: { list: { limit: 20 } }
+//
+// A flag of no command is an error wherever it stands; a flag of another command
+// is ignored.
+type file struct {
+	path     string
+	settings *yaml.Node // a mapping, or nil if the file is empty
+	problems definition.Problems
+}
+
+// fileSetting is a value of a configuration file.
+type fileSetting struct {
+	value *yaml.Node
+	line  int
+}
+
+// maxFile bounds a configuration file, in bytes.
+const maxFile = 1 << 20
+
+// readFile reads a configuration file and checks its keys.
+func readFile(path string, root *cobra.Command) (*file, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, exit.Usagef("--config: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	if err != nil {
+		return nil, exit.Usagef("--config: %w", err)
+	}
+	c := &file{path: path}
+	var document yaml.Node
+	switch err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return c, nil
+	case err != nil:
+		return nil, exit.Usagef("--config %s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch c.settings = resolved(document.Content[0]); {
+	case c.settings.Tag == "!!null":
+		c.settings = nil
+	case c.settings.Kind != yaml.MappingNode:
+		c.add(c.settings, "settings are a mapping of names of flags to their values", "")
+	default:
+		c.check(c.settings, root)
+	}
+	return c, c.err()
+}
+
+// check reports the keys of a section that are not names of flags and commands.
+func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
+	flags := flagsBelow(cmd)
+	seen := map[string]bool{}
+	for key, value := range entries(section) {
+		name := kebab(key.Value)
+		if sub := subcommand(cmd, key.Value); sub != nil && value.Kind == yaml.MappingNode {
+			if seen["section "+sub.Name()] {
+				c.add(key, fmt.Sprintf("the section %s is there twice", sub.Name()), "")
+			}
+			seen["section "+sub.Name()] = true
+			c.check(value, sub)
+			continue
+		}
+		if !flags[name] {
+			candidates := make([]string, 0, len(flags))
+			for flag := range flags {
+				candidates = append(candidates, flag)
+			}
+			for _, sub := range cmd.Commands() {
+				candidates = append(candidates, sub.Name())
+			}
+			hint := ""
+			if near := definition.Nearest(key.Value, slices.Sorted(slices.Values(candidates))); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			c.add(key, fmt.Sprintf("there is no setting %q", key.Value), hint)
+			continue
+		}
+		if seen[name] {
+			c.add(key, fmt.Sprintf("%s is set twice", name), "")
+		}
+		seen[name] = true
+	}
+}
+
+// lookup returns the settings for the flags of a command, by name. Its own section
+// overrides those of the commands above it.
+func (c *file) lookup(cmd *cobra.Command) map[string]fileSetting {
+	found := map[string]fileSetting{}
+	section := c.settings
+	path := strings.Fields(cmd.CommandPath())[1:]
+	at := cmd.Root()
+	for {
+		var next *yaml.Node
+		for key, value := range entries(section) {
+			if sub := subcommand(at, key.Value); sub != nil && value.Kind == yaml.MappingNode {
+				if len(path) > 0 && sub.Name() == path[0] {
+					next = value
+				}
+				continue
+			}
+			found[kebab(key.Value)] = fileSetting{value, key.Line}
+		}
+		if section = next; section == nil {
+			return found
+		}
+		at, path = subcommand(at, path[0]), path[1:]
+	}
+}
+
+// set gives a flag the value of a setting, and reports whether the setting has one that fits.
+func (c *file) set(f *pflag.Flag, s fileSetting) (done bool) {
+	var err error
+	list, isList := f.Value.(pflag.SliceValue)
+	switch {
+	case s.value.Tag == "!!null":
+		return false
+	case s.value.Kind == yaml.ScalarNode && isList:
+		texts := []string{s.value.Value}
+		if f.Value.Type() == "stringSlice" {
+			texts = strings.Split(s.value.Value, ",")
+		}
+		err = list.Replace(texts)
+	case s.value.Kind == yaml.ScalarNode:
+		err = f.Value.Set(s.value.Value)
+	case !isList:
+		err = errors.New("it takes one value")
+	default:
+		var texts []string
+		if texts, err = textsOf(s.value); err == nil {
+			err = list.Replace(texts)
+		}
+	}
+	if err != nil {
+		c.add(s.value, fmt.Sprintf("this is no value for --%s: %v", f.Name, err), "")
+	}
+	return err == nil
+}
+
+// textsOf returns the values of a list, or the entries of a mapping as key=value.
+func textsOf(n *yaml.Node) ([]string, error) {
+	var texts []string
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range n.Content {
+			if item = resolved(item); item.Kind != yaml.ScalarNode {
+				return nil, errors.New("its items must be plain values")
+			}
+			texts = append(texts, item.Value)
+		}
+		return texts, nil
+	}
+	for key, value := range entries(n) {
+		if value.Kind != yaml.ScalarNode {
+			return nil, errors.New("its entries must be plain values")
+		}
+		texts = append(texts, key.Value+"="+value.Value)
+	}
+	return texts, nil
+}
+
+func (c *file) add(at *yaml.Node, message, hint string) {
+	c.problems = append(c.problems, &v1.Problem{
+		File: c.path, Line: int32(at.Line), Column: int32(at.Column), Message: message, Hint: hint,
+	})
+}
+
+// err returns all problems of the file, or nil if there is none.
+func (c *file) err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &exit.Error{Code: exit.CodeUsage, Err: c.problems}
+}
+
+// entries yields the keys and values of a mapping, or nothing if it is nil.
+func entries(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if mapping == nil {
+			return
+		}
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if !yield(resolved(mapping.Content[i]), resolved(mapping.Content[i+1])) {
+				return
+			}
+		}
+	}
+}
+
+// resolved returns the node that an alias stands for, and any other node as it is.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// subcommand returns the command of a name below another, or nil if there is none.
+func subcommand(cmd *cobra.Command, name string) *cobra.Command {
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == name {
+			return sub
+		}
+	}
+	return nil
+}
+
+// flagsBelow returns the names of the flags of a command and of the commands below it.
+func flagsBelow(cmd *cobra.Command) map[string]bool {
+	names := map[string]bool{}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && f.Name != Flag {
+			names[f.Name] = true
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		for name := range flagsBelow(sub) {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// kebab returns the name of the flag that a key stands for: max-parallel for maxParallel.
+func kebab(key string) string {
+	var b strings.Builder
+	for i, r := range key {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

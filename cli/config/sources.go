@@ -1,0 +1,49 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Flag is the name of the flag that names the configuration file.
+const Flag = "config"
+
+// Origins holds the sources of the values of flags, by name: a flag, a variable, or
+// a line of a file. A flag with its default is absent.
+type Origins map[string]string
+
+// Apply sets the flags that the command line does not set, from the environment or
+// else from the configuration file, and returns the origins of all values.
+func Apply(cmd *cobra.Command, getenv func(string) string) (Origins, error) {
+	found := Origins{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { found[f.Name] = "--" + f.Name })
+	if err := fromEnvironment(cmd, getenv, found); err != nil {
+		return nil, err
+	}
+	path := ""
+	if f := cmd.Flags().Lookup(Flag); f != nil {
+		path = f.Value.String()
+	}
+	if path == "" {
+		return found, nil
+	}
+	file, err := readFile(path, cmd.Root())
+	if err != nil {
+		return nil, err
+	}
+	settings := file.lookup(cmd)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || found[name] != "" {
+			continue
+		}
+		if file.set(f, settings[name]) {
+			found[name] = path + ":" + strconv.Itoa(settings[name].line)
+		}
+	}
+	return found, file.err()
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/cli/config"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/policy"
+)
+
+// containerFlags say what the containers of tasks may do on the nodes of a process.
+type containerFlags struct {
+	privileged   bool
+	hostNetwork  bool
+	mounts       []string
+	standing     []string
+	capabilities []string
+	auths        []string
+}
+
+func (c *containerFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
+	f.StringSliceVar(&c.standing, "mount", nil, "folder of this machine that every container sees, as FOLDER:PATH, with :ro at the end only to read; may be repeated")
+	f.BoolVar(&c.privileged, "allow-privileged", false, "let containers be privileged: they can do to this machine what they like")
+	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "let containers use the network of this machine")
+	f.StringSliceVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
+	f.StringSliceVar(&c.auths, "registry-auth", nil, "credentials for registries as NAME=FILE, where the file has {\"username\": ..., \"password\": ...}, or is a Docker config.json; may be repeated")
+}
+
+var capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
+
+func (c *containerFlags) config() (stack.ContainerConfig, error) {
+	cfg := stack.ContainerConfig{Policy: &v1.ContainerPolicy{Privileged: c.privileged, HostNetwork: c.hostNetwork}}
+	for _, text := range c.mounts {
+		at, readOnly := strings.CutSuffix(text, ":ro")
+		if !filepath.IsAbs(at) {
+			return cfg, exit.Usagef("--allow-mount %s: write an absolute path, and :ro after it where it may only be read", text)
+		}
+		cfg.Policy.Mounts = append(cfg.Policy.Mounts, &v1.MountRule{Path: filepath.Clean(at), ReadOnly: readOnly})
+	}
+	targets := map[string]bool{}
+	for _, text := range c.standing {
+		paths, readOnly := strings.CutSuffix(text, ":ro")
+		from, to, _ := strings.Cut(paths, ":")
+		switch info, err := os.Stat(from); {
+		case !filepath.IsAbs(from) || !path.IsAbs(to) || strings.Contains(to, ":"):
+			return cfg, exit.Usagef("--mount %s: write two absolute paths, as in /srv/models:/models:ro", text)
+		case err != nil:
+			return cfg, exit.Usagef("--mount %s: %w", text, err)
+		case !info.IsDir():
+			return cfg, exit.Usagef("--mount %s: %s is no folder", text, from)
+		case targets[path.Clean(to)]:
+			return cfg, exit.Usagef("--mount %s: another --mount is at %s already", text, to)
+		}
+		targets[path.Clean(to)] = true
+		cfg.Mounts = append(cfg.Mounts, &v1.Mount{HostPath: filepath.Clean(from), ContainerPath: path.Clean(to), ReadOnly: readOnly})
+	}
+	for _, text := range c.capabilities {
+		name := policy.Capability(text)
+		if !capabilityName.MatchString(name) {
+			return cfg, exit.Usagef("--allow-cap %q: write the name of a Linux capability, such as NET_ADMIN, or %s", text, policy.AllCapabilities)
+		}
+		if !slices.Contains(cfg.Policy.Capabilities, name) {
+			cfg.Policy.Capabilities = append(cfg.Policy.Capabilities, name)
+		}
+	}
+	var err error
+	if cfg.RegistryAuth, err = config.ParsePairs("registry-auth", c.auths); err != nil {
+		return cfg, err
+	}
+	for name, file := range cfg.RegistryAuth {
+		path, err := filepath.Abs(file)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return cfg, exit.Usagef("--registry-auth %s: %w", name, err)
+		}
+		cfg.RegistryAuth[name] = path
+	}
+	return cfg, nil
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/activities/placement"
+	"switchyard/cli/stack"
+	"switchyard/workflows/definition"
+)
+
+func TestFleetFlags(t *testing.T) {
+	t.Parallel()
+	parse := func(args ...string) (cfg stack.Config, err error) {
+		var fleet fleetFlags
+		f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+		fleet.add(f)
+		if err := f.Parse(args); err != nil {
+			return cfg, err
+		}
+		return cfg, fleet.into(&cfg)
+	}
+	cfg, err := parse()
+	if err != nil || cfg.Weights != nil || cfg.Defaults != (definition.RunDefaults{PickupTimeout: 15 * time.Second}) {
+		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
+	}
+	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s")
+	weights := placement.DefaultWeights()
+	weights.CPU, weights.Task = 1, 0
+	if err != nil || *cfg.Weights != weights || cfg.Defaults != (definition.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second}) {
+		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
+	}
+	for args, want := range map[string]string{
+		"--score-weights=cpu":     "key=value",
+		"--score-weights=ram=1":   `no weight "ram"`,
+		"--score-weights=cpu=-1":  "not negative",
+		"--score-weights=cpu=NaN": "not negative",
+		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0": "all are 0",
+		"--default-timeout=-1s":         "must not be negative",
+		"--default-failure-policy=stop": "continue, halt",
+		"--pickup-timeout=10ms":         "at least 1s",
+	} {
+		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q", args, err, want)
+		}
+	}
+}
+
+func TestFoldersOfNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	configs := func(args ...string) ([]stack.NodeConfig, error) {
+		var n nodeFlags
+		f := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+		n.addSome(f)
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		return n.configs(1)
+	}
+	nodes, err := configs("--scratch-dir", dir, "--temp-dir", dir, "--mount", dir+":/models/:ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mount := nodes[0].Containers.Mounts[0]
+	if nodes[0].ScratchDir != dir || nodes[0].LocalTempDir != dir || mount.GetHostPath() != dir || mount.GetContainerPath() != "/models" || !mount.GetReadOnly() {
+		t.Errorf("%+v, %v", nodes[0], mount)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("something is left in the scratch folder: %v, %v", left, err)
+	}
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"must be a folder", []string{"--scratch-dir", file}},
+		{"must be a folder", []string{"--scratch-dir", filepath.Join(dir, "none")}},
+		{"--temp-dir", []string{"--temp-dir", filepath.Join(dir, "none")}},
+		{"two absolute paths", []string{"--mount", dir}},
+		{"two absolute paths", []string{"--mount", "models:/models"}},
+		{"is no folder", []string{"--mount", file + ":/models"}},
+		{"no such file", []string{"--mount", filepath.Join(dir, "none") + ":/models"}},
+		{"another --mount", []string{"--mount", dir + ":/models", "--mount", dir + ":/models/"}},
+	} {
+		if _, err := configs(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v; it should say %q", test.args, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package follow shows a run from its start, or from now, to its end: the progress
+// on standard error, logs if asked for, and how the run ended. For a run that the
+// command owns it turns interrupts into the end of the run.
+//
+//	following ── interrupt ──> cancelling ── second interrupt, or ForceAfter ──> forcing
+//	    │                          │                                                │
+//	    └──────────────────────────┴──────────> end of the run <───────────────────┘
+//
+// It may import the data model, client, exit, output and tui.
+package follow

@@ -1,0 +1,99 @@
+package follow
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Bounds of the lines about the instances of one task.
+const (
+	// maxEnds is how many ends of instances get a line each, whatever they are.
+	maxEnds = 20
+	// maxFailedEnds is how many failures after these do.
+	maxFailedEnds = 20
+	// tallyEvery is how often, at most, the tally gets a line.
+	tallyEvery = time.Second
+)
+
+// FanOutRule describes these bounds in the help of commands.
+const FanOutRule = `Where standard error is no terminal, each change of a task gets a line. Of a
+fanned-out task, the first 20 instances that end get one each; after that 20 that
+failed do, and what becomes of all others is told in one line each second at most,
+such as "each  running  37/100 done, 4 running, 1 failed".`
+
+// fanOutProgress bounds the lines about fanned-out tasks. Its zero value is ready for use.
+type fanOutProgress struct {
+	fanOuts map[string]*fanOut
+}
+
+// fanOut is a task that has fanned out.
+type fanOut struct {
+	ends, failures int
+	// tally counts the instances by state, and is nil if it has been reported.
+	tally *tui.Change
+	// lastText is the last reported tally, and reportedAt the time of the report.
+	lastText   string
+	reportedAt time.Time
+}
+
+func (p *fanOutProgress) of(task string) *fanOut {
+	f := p.fanOuts[task]
+	if f == nil {
+		if p.fanOuts == nil {
+			p.fanOuts = map[string]*fanOut{}
+		}
+		f = &fanOut{}
+		p.fanOuts[task] = f
+	}
+	return f
+}
+
+// shouldReport reports whether a change gets a line now.
+func (p *fanOutProgress) shouldReport(c tui.Change) bool {
+	switch {
+	case c.Of != "":
+		if !v1.IsTaskTerminal(c.Task.GetState()) {
+			return false
+		}
+		f := p.of(c.Of)
+		if f.ends++; f.ends <= maxEnds {
+			return true
+		}
+		if v1.IsTaskFailure(c.Task.GetState()) && f.failures < maxFailedEnds {
+			f.failures++
+			return true
+		}
+		return false
+	case c.TallyOnly:
+		if c.Task.GetCount() > maxEnds { // otherwise each end gets a line
+			p.of(c.Name).tally = &c
+		}
+		return false
+	}
+	if f := p.fanOuts[c.Name]; f != nil {
+		f.tally = nil // its line includes the tally
+	}
+	return true
+}
+
+// due returns the tallies that get a line now.
+func (p *fanOutProgress) due(now time.Time) []tui.Change {
+	var due []tui.Change
+	for _, name := range slices.Sorted(maps.Keys(p.fanOuts)) {
+		f := p.fanOuts[name]
+		if f.tally == nil || now.Sub(f.reportedAt) < tallyEvery {
+			continue
+		}
+		// A tally does not distinguish instances that wait for a node from those that wait for a slot.
+		if text := tui.Tally(f.tally.Task); text != f.lastText {
+			due = append(due, *f.tally)
+			f.lastText, f.reportedAt = text, now
+		}
+		f.tally = nil
+	}
+	return due
+}

@@ -1,0 +1,232 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// cancelTimeout bounds the request to cancel a run.
+	cancelTimeout = 10 * time.Second
+	// ForceAfter is how long an interrupted run may take to end before it is ended by
+	// force: a task gets 10 s between SIGTERM and SIGKILL.
+	ForceAfter = 11 * time.Second
+	// forceTimeout bounds the request to end a run by force.
+	forceTimeout = 1500 * time.Millisecond
+	// forcedEndTimeout is how long the end of a run that was ended by force may take to be seen and shown.
+	forcedEndTimeout = time.Second
+	// forcedStopTimeout is how long the other parts of the process may take to stop then.
+	forcedStopTimeout = 3 * time.Second
+	// logsTimeout is how long logs may lag behind the end of their run.
+	logsTimeout = 10 * time.Second
+)
+
+// Watcher shows a run to its end and prints how it ended.
+type Watcher struct {
+	Terminal *Terminal
+	Client   *client.Client
+	// Run is the id of the run.
+	Run string
+	// Format is that of standard output.
+	Format string
+	// Logs shows the output of the tasks, too.
+	Logs bool
+	// OwnsRun makes an interrupt cancel the run. The end of the terminal cancels it only
+	// if the run is Local. Otherwise the run continues.
+	OwnsRun bool
+	// Local is set if the run's gateway and logs end with this process.
+	Local bool
+	// StopWithin bounds the stop of the other parts of this process, for a run that was
+	// ended by force. It is nil if there are none.
+	StopWithin func(time.Duration)
+}
+
+// Watch returns nil if the run has completed, and otherwise an error with the exit
+// code for its end. ctx is done when the command is interrupted.
+func (w *Watcher) Watch(ctx context.Context) error {
+	follower := &follower{terminal: w.Terminal, client: w.Client, run: w.Run, show: w.progress()}
+	following := ctx
+	if w.OwnsRun {
+		// The run is followed to the end of its cancellation.
+		var forcing sync.WaitGroup
+		defer forcing.Wait()
+		var leave context.CancelFunc
+		following, leave = context.WithCancel(context.WithoutCancel(ctx))
+		defer leave()
+		follower.interrupted = ctx.Done()
+		follower.interrupt = func() error {
+			if w.isLeftRunning(ctx) {
+				leave()
+				return context.Cause(ctx)
+			}
+			forced := make(chan struct{})
+			w.Terminal.OnSecondSignal(func() { close(forced) })
+			forcing.Go(func() { w.forceUnlessEnded(following, leave, forced) })
+			return w.cancel(following)
+		}
+	}
+	finishLogs := w.followLogs(following)
+	status, err := follower.follow(following)
+	finishLogs()
+	if err != nil {
+		if (!w.OwnsRun || w.isLeftRunning(ctx)) && ctx.Err() != nil && !status.Ended() {
+			fmt.Fprintf(w.Terminal.Screen, "run %s goes on; `switchyard runs cancel %s` stops it\n", w.Run, w.Run)
+		}
+		return err
+	}
+	if err := w.printEnd(following, status); err != nil {
+		return err
+	}
+	switch {
+	case w.OwnsRun && ctx.Err() != nil:
+		return exit.Silent(exit.CodeInterrupted)
+	case status.Run().GetState() != v1.RunCompleted:
+		return exit.Silent(exit.CodeNotDone)
+	}
+	return nil
+}
+
+// isLeftRunning reports whether an owned run continues after the interruption.
+func (w *Watcher) isLeftRunning(ctx context.Context) bool {
+	return !w.Local && errors.Is(context.Cause(ctx), exit.ErrHungUp)
+}
+
+func (w *Watcher) progress() progress {
+	p := progress(both{newProgress(w.Terminal), &approvalPrompt{terminal: w.Terminal, gateway: w.Client.URL}})
+	if w.Format == output.JSONL {
+		return both{p, jsonLines{w.Terminal}}
+	}
+	return p
+}
+
+// cancel cancels the run after the first interrupt.
+func (w *Watcher) cancel(ctx context.Context) error {
+	fmt.Fprintln(w.Terminal.Screen, "cancelling the run; once more to end it by force")
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
+	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone {
+		return nil // the run has ended by itself
+	}
+	if err != nil {
+		return fmt.Errorf("run %s could not be cancelled: %w", w.Run, err)
+	}
+	return nil
+}
+
+// forceUnlessEnded ends the run by force when forced is closed, or after a while. ctx
+// is done when the run has ended. If its end is not seen soon, giveUp is called.
+func (w *Watcher) forceUnlessEnded(ctx context.Context, giveUp context.CancelFunc, forced <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-forced:
+	case <-time.After(w.Terminal.ForceAfter):
+		fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; it is ended by force")
+	}
+	if w.StopWithin != nil {
+		w.StopWithin(forcedStopTimeout)
+	}
+	// The run may end before the answer has come.
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
+	defer cancel()
+	res, err := client.Call(calling, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted", Force: true})
+	switch {
+	case err == nil:
+		fmt.Fprintln(w.Terminal.Screen, ForcedText(res))
+	case ctx.Err() == nil:
+		fmt.Fprintf(w.Terminal.Screen, "run %s could not be ended by force: %s\n", w.Run, err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(forcedEndTimeout):
+		giveUp()
+	}
+}
+
+// followLogs shows the output of tasks until finish is called, which waits for the
+// rest of the output.
+func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
+	if !w.Logs {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var printing sync.WaitGroup
+	printing.Go(func() {
+		p := &output.LogPrinter{Stdout: w.Terminal.Screen, Stderr: w.Terminal.Screen, Prefix: true, StdoutPlain: w.Terminal.PlainScreen, StderrPlain: w.Terminal.PlainScreen}
+		logs := &client.LogStream{Client: w.Client, Request: &v1.StreamRunLogsRequest{Id: w.Run, Follow: true}, OnLost: func(error) {}}
+		err := errors.Join(logs.Read(ctx, p), p.Flush())
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(w.Terminal.Screen, "no more logs: %s\n", err)
+		}
+		if missing := logs.Missing(); missing != nil {
+			fmt.Fprintln(w.Terminal.Screen, missing)
+		}
+	})
+	return func() {
+		late := time.AfterFunc(logsTimeout, cancel)
+		printing.Wait()
+		late.Stop()
+		cancel()
+	}
+}
+
+// printEnd prints the failures and the end of a run on standard error, and its
+// document on standard output.
+func (w *Watcher) printEnd(ctx context.Context, status *tui.Status) error {
+	style := w.Terminal.Style
+	var lines []string
+	if status.Run().GetState() == v1.RunFailed {
+		if reported := tui.ReportedFailures(status); len(reported) > 0 {
+			err := w.Client.RunPages(ctx, &v1.GetRunRequest{Id: w.Run, Tasks: reported}, func(run *v1.Run) error {
+				status.Apply(&v1.WatchRunResponse{Run: run})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		lines = tui.Failures(status, style, w.logHint)
+	}
+	if len(lines) == 0 && status.Run().GetError() != "" {
+		lines = append(lines, tui.OneLine(status.Run().GetError()))
+	}
+	for _, line := range append(lines, tui.Summary(status, w.Terminal.Now(), style)) {
+		if _, err := fmt.Fprintln(w.Terminal.Screen, line); err != nil {
+			return err
+		}
+	}
+	switch w.Format {
+	case output.JSON:
+		return w.Client.WriteRun(ctx, w.Run, &output.RunWriter{Out: w.Terminal.Stdout})
+	case output.JSONL:
+		return w.Client.WriteRun(ctx, w.Run, &output.RunWriter{Out: w.Terminal.Stdout, OneLine: true})
+	}
+	return nil
+}
+
+// logHint returns how to see all output of a task, or "" if it has been shown.
+func (w *Watcher) logHint(task string) string {
+	switch {
+	case w.Logs:
+		return ""
+	case w.Local:
+		return "run with --logs to see all of it"
+	}
+	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.Run, output.ShellWord(task))
+}
+
+// ForcedText returns what the end of a run by force has done, for people.
+func ForcedText(res *v1.CancelRunResponse) string {
+	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes stop %d attempts",
+		res.GetId(), res.GetChildren(), res.GetAttempts())
+}

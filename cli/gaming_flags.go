@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/cli/exit"
+	"switchyard/workers/node"
+)
+
+// noProcess is what people give for an empty list of the names of games.
+const noProcess = "none"
+
+// gamingFlags are the rules by which a node detects that a user plays on its machine.
+type gamingFlags struct {
+	processes []string
+	load      float64
+}
+
+func (g *gamingFlags) add(f *pflag.FlagSet) {
+	rules := node.DefaultGamingRules()
+	f.StringSliceVar(&g.processes, "gaming-process", nil, "program that runs while somebody plays here, where * and ? stand for characters; may be repeated; none: no program tells (default what runs beside games of Steam, Lutris and others)")
+	f.Float64Var(&g.load, "gaming-gpu-load", rules.GPULoad, "use of a GPU in percent, without a task on it, that means that somebody plays here; 0: no use does")
+}
+
+// rules returns the rules that the flags describe.
+func (g *gamingFlags) rules() (*node.GamingRules, error) {
+	rules := node.DefaultGamingRules()
+	rules.GPULoad = g.load
+	switch {
+	case slices.Equal(g.processes, []string{noProcess}):
+		rules.Processes = nil
+	case len(g.processes) > 0:
+		rules.Processes = g.processes
+	}
+	if err := rules.Validate(); err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	return rules, nil
+}

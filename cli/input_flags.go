@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// inputFlags are the flags that give the input of a run.
+type inputFlags struct {
+	pairs []string
+	file  string
+}
+
+// add adds the flags.
+func (f *inputFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.pairs, "input", nil, "input of the run as key=value, read as the type that the definition gives it; else value may be JSON; may be repeated")
+	flags.StringVar(&f.file, "input-file", "", "file in YAML or JSON with inputs of the run, - for standard input; --input wins")
+}
+
+// givenInput is input as it was given, which is read once the definition is known.
+type givenInput struct {
+	pairs []string
+	file  []byte
+}
+
+// maxInput is one byte more than a file with inputs may have.
+const maxInput = 1<<20 + 1
+
+// read reads the file, and returns nil if no input was given.
+func (f *inputFlags) read(sys *system) (*givenInput, error) {
+	if len(f.pairs) == 0 && f.file == "" {
+		return nil, nil
+	}
+	given := &givenInput{pairs: f.pairs}
+	if f.file == "" {
+		return given, nil
+	}
+	in := sys.stdin
+	if f.file != "-" {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return nil, unreadableInput(err)
+		}
+		defer file.Close()
+		in = file
+	}
+	var err error
+	if given.file, err = io.ReadAll(io.LimitReader(in, maxInput)); err != nil {
+		return nil, unreadableInput(err)
+	}
+	if len(given.file) >= maxInput {
+		return nil, exit.Usagef("--input-file %s has more than %d bytes; pass large data in a file that the tasks can reach", f.file, maxInput-1)
+	}
+	return given, nil
+}
+
+func unreadableInput(err error) error {
+	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the input: %w", err), Hint: "give a file in YAML or JSON to --input-file, or - for standard input"}
+}
+
+// parse returns the input as the definition types it, or nil if none was given.
+func (g *givenInput) parse(d *v1.Definition) (*structpb.Struct, error) {
+	if g == nil {
+		return nil, nil
+	}
+	input, err := definition.ParseInput(d, g.pairs, g.file)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: err}
+	}
+	return input, nil
+}
+
+// oneStdin refuses to read two things from standard input.
+func (f *inputFlags) oneStdin(file string) error {
+	if file == "-" && f.file == "-" {
+		return exit.Usagef("FILE and --input-file cannot both be read from standard input")
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchyard/activities/executor/shell"
+	"switchyard/cli/config"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
+	"switchyard/workers/node"
+)
+
+// maxLocalNodes bounds the nodes of one process.
+const maxLocalNodes = 100
+
+// nodeFlags describe the nodes of a process.
+type nodeFlags struct {
+	count        int
+	name         string
+	labels       []string
+	capabilities []string
+	maxParallel  int
+	workDir      string
+	sharedDir    string
+	scratchDir   string
+	localTempDir string
+	passEnv      []string
+	maxOutputMB  int64
+	offlineAfter time.Duration
+	drainTimeout time.Duration // its value before the flags are read is the default
+	gaming       gamingFlags
+	containers   containerFlags
+}
+
+// addOne adds the flags of a command that runs one node.
+func (n *nodeFlags) addOne(f *pflag.FlagSet) {
+	f.StringVar(&n.name, "name", "", "name of the node, unique in the fleet: at most 63 of [a-z0-9.-]")
+	f.StringSliceVar(&n.labels, "label", nil, "label of the node; may be repeated")
+	f.StringSliceVar(&n.capabilities, "capability", nil, "capability of the node as key=value; may be repeated")
+	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
+	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
+	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
+	f.StringVar(&n.scratchDir, "scratch-dir", "", "folder in which attempts get their private directories (default that for temporary files)")
+	f.StringVar(&n.localTempDir, "temp-dir", "", "folder in which attempts get the directories for their temporary files (default in their private ones)")
+	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
+	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
+	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
+	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
+	n.gaming.add(f)
+	n.containers.add(f)
+}
+
+// addSome adds the flags of a command that runs several nodes.
+func (n *nodeFlags) addSome(f *pflag.FlagSet) {
+	f.IntVar(&n.count, "nodes", 1, "number of nodes in this process")
+	n.addOne(f)
+	f.Lookup("name").Usage = `name of the node (default "local"; several are local-1, local-2, ...)`
+}
+
+// configs are the nodes that the flags describe, at least least.
+func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
+	capabilities, err := config.ParsePairs("capability", n.capabilities)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.count < least || n.count > maxLocalNodes:
+		return nil, exit.Usagef("--nodes %d: it must be %d to %d", n.count, least, maxLocalNodes)
+	case n.offlineAfter != 0 && n.offlineAfter < time.Second:
+		return nil, exit.Usagef("--offline-after %s: it must be at least 1s", n.offlineAfter)
+	case n.drainTimeout < 0:
+		return nil, exit.Usagef("--drain-timeout %s: it must not be negative", n.drainTimeout)
+	case n.maxOutputMB < 0:
+		return nil, exit.Usagef("--max-output-mb %d: it must be at least 1, or 0 for the default", n.maxOutputMB)
+	case n.maxParallel < 0:
+		return nil, exit.Usagef("--max-parallel %d: it must be at least 1, or 0 for the default", n.maxParallel)
+	}
+	for _, name := range n.passEnv {
+		if err := shell.CheckPassName(name); err != nil {
+			return nil, exit.Usagef("--pass-env: %w", err)
+		}
+	}
+	if err := checkFolder("scratch-dir", n.scratchDir); err != nil {
+		return nil, err
+	}
+	if err := checkFolder("temp-dir", n.localTempDir); err != nil {
+		return nil, err
+	}
+	gaming, err := n.gaming.rules()
+	if err != nil {
+		return nil, err
+	}
+	containers, err := n.containers.config()
+	if err != nil {
+		return nil, err
+	}
+	base := "local"
+	if n.name != "" {
+		base = n.name
+	}
+	var nodes []stack.NodeConfig
+	for i := range n.count {
+		name := base
+		if n.count > 1 {
+			name = fmt.Sprintf("%s-%d", base, i+1)
+		}
+		if near := node.Name(name); near != name {
+			return nil, exit.Usagef("--name %q: use at most 63 of a-z, 0-9, '.' and '-', such as %s", name, near)
+		}
+		nodes = append(nodes, stack.NodeConfig{
+			Name: name, Labels: n.labels, Capabilities: capabilities,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, MaxOutput: n.maxOutputMB << 20,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
+		})
+	}
+	return nodes, nil
+}
+
+// checkFolder refuses the value of a flag that is no folder in which this process can make others; empty is none.
+func checkFolder(flag, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	probe, err := os.MkdirTemp(dir, ".switchyard-probe-")
+	if err != nil {
+		return exit.Usagef("--%s %s: it must be a folder that this user can write to: %w", flag, dir, err)
+	}
+	return os.Remove(probe)
+}
+
+// onlyLocal are the flags that make no sense for a run on a gateway.
+var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}
+
+// refuseLocal refuses flags about nodes of this process.
+func refuseLocal(cmd *cobra.Command) error {
+	for _, name := range onlyLocal {
+		if cmd.Flags().Changed(name) {
+			return exit.Usagef("--%s is for a run in this process; leave it out, or the gateway (--gateway, SWITCHYARD_GATEWAY)", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package output
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fills are the colours of states in diagrams; any other state is a failure.
+var fills = map[string]string{
+	v1.TaskCompleted: "#b7e1cd", v1.TaskStopped: "#b7e1cd", v1.TaskRunning: "#a4c2f4", v1.TaskAssigned: "#ffe599", v1.TaskQueued: "#ffe599",
+	v1.TaskPaused: "#ffe599", v1.TaskCancelled: "#ffe599", v1.TaskPending: "#eeeeee", v1.TaskSkipped: "#eeeeee", "": "#eeeeee",
+}
+
+const failedFill = "#f4b6b6"
+
+func fill(state string) string {
+	if color, ok := fills[state]; ok {
+		return color
+	}
+	return failedFill
+}
+
+// Mermaid returns the lines of a graph as a flowchart of Mermaid.
+func Mermaid(nodes []tui.Node) []string {
+	lines, at, states := []string{"flowchart TD"}, map[string]int{}, map[string]bool{}
+	for i, n := range nodes {
+		at[n.Name] = i
+		open, shut := "[", "]"
+		if n.Many {
+			open, shut = "[[", "]]"
+		}
+		label, class := n.Name, ""
+		if n.State != "" {
+			label += "<br/>" + tui.Sign(n.State) + " " + n.State
+			class = ":::" + n.State
+			states[n.State] = true
+		}
+		lines = append(lines, fmt.Sprintf(`  t%d%s"%s"%s%s`, i, open, label, shut, class))
+	}
+	for i, n := range nodes {
+		for _, parent := range n.After {
+			if p, ok := at[parent]; ok {
+				lines = append(lines, fmt.Sprintf("  t%d --> t%d", p, i))
+			}
+		}
+	}
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		lines = append(lines, fmt.Sprintf("  classDef %s fill:%s,stroke:#666666", state, fill(state)))
+	}
+	return lines
+}
+
+// DOT returns the lines of a graph in the language of Graphviz.
+func DOT(name string, nodes []tui.Node) []string {
+	lines := []string{"digraph " + strconv.Quote(name) + " {", `  node [shape=box, style="rounded,filled"];`}
+	drawn := map[string]bool{}
+	for _, n := range nodes {
+		drawn[n.Name] = true
+		label, borders := n.Name, ""
+		if n.State != "" {
+			label += "\n" + n.State
+		}
+		if n.Many {
+			borders = ", peripheries=2"
+		}
+		lines = append(lines, fmt.Sprintf(`  %q [label=%q, fillcolor=%q%s];`, n.Name, label, fill(n.State), borders))
+	}
+	for _, n := range nodes {
+		for _, parent := range n.After {
+			if drawn[parent] {
+				lines = append(lines, fmt.Sprintf("  %q -> %q;", parent, n.Name))
+			}
+		}
+	}
+	return append(lines, "}")
+}

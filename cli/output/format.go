@@ -1,0 +1,47 @@
+package output
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/exit"
+)
+
+// Output formats.
+const (
+	Text  = "text"
+	JSON  = "json"
+	JSONL = "jsonl"
+)
+
+// Choice is the value of a flag that takes one of a few words.
+type Choice struct {
+	Value   string
+	Allowed []string
+}
+
+// String returns the word that was chosen.
+func (c *Choice) String() string { return c.Value }
+
+// Type returns the allowed words, for the usage text.
+func (c *Choice) Type() string { return strings.Join(c.Allowed, "|") }
+
+// Set chooses a word, and returns an error if it is not allowed.
+func (c *Choice) Set(text string) error {
+	if !slices.Contains(c.Allowed, text) {
+		return exit.Usagef("it must be %s", strings.Join(c.Allowed, ", "))
+	}
+	c.Value = text
+	return nil
+}
+
+// FormatFlag adds -o with some formats; the first is the default.
+func FormatFlag(cmd *cobra.Command, formats ...string) *Choice {
+	c := &Choice{Value: formats[0], Allowed: formats}
+	cmd.Flags().VarP(c, "output", "o", "format of what goes to standard output")
+	// The error is that the command has no such flag.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}

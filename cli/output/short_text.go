@@ -1,0 +1,27 @@
+package output
+
+import (
+	"encoding/json"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/cli/tui"
+)
+
+// maxShortText is how many characters of a value are shown.
+const maxShortText = 60
+
+// ShortText returns a value on one line, cut if it is long: a text as it is, anything else in JSON.
+func ShortText(v *structpb.Value) string {
+	text := v.GetStringValue()
+	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
+		// Every value of this type has a JSON form.
+		whole, _ := json.Marshal(v.AsInterface())
+		text = string(whole)
+	}
+	letters := []rune(tui.OneLine(text))
+	if len(letters) > maxShortText {
+		return string(letters[:maxShortText]) + "…"
+	}
+	return string(letters)
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/config"
+	"switchyard/cli/exit"
+)
+
+func newRoot(sys *system) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "switchyard",
+		Short: "Runs tasks, and graphs of tasks, across machines, and loses none",
+		Long: `Runs tasks, and graphs of tasks, across machines, and loses none.
+
+Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARALLEL.
+A flag that may be repeated takes several values with commas between them, too; only
+those of --input may have commas in them, and stand on lines of their own in the
+environment. Other names have those that every task finds in its environment for
+itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
+SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
+
+A file in YAML (--config) holds settings too: names of flags, with dashes or in
+camelCase, and their values, for all commands or, below the name of a command, for
+that one. Flags go over the environment, that over the file, and that over defaults.
+
+Exit codes: 0 done, 1 the run did not complete, 2 bad usage or definition, 3 the
+system could not be reached or broke, 4 not allowed, 130 interrupted.`,
+		Version:       version(),
+		Args:          subcommands,
+		RunE:          help,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			sys.origins, err = config.Apply(cmd, sys.getenv)
+			return err
+		},
+	}
+	root.PersistentFlags().String(config.Flag, "", "file with settings, in YAML")
+	root.SetIn(sys.stdin)
+	root.SetOut(sys.stdout)
+	root.SetErr(sys.screen)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usagef("%w", err) })
+	root.AddCommand(
+		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
+		newSubmit(sys), newRuns(sys), newWorkflows(sys), newNodes(sys), newDLQ(sys),
+		newValidate(sys), newSchema(sys), newVersion(sys),
+	)
+	addCompletions(sys, root)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+// help is what a command that only holds others does.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// subcommands refuses a subcommand that does not exist.
+func subcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("there is no command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "switchyard "))
+	f := &exit.Error{Code: exit.CodeUsage, Err: err}
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	near := cmd.SuggestionsFor(args[0])
+	for _, group := range cmd.Commands() {
+		if sub, _, err := group.Find(args[:1]); err == nil && sub != group && len(near) == 0 {
+			near = append(near, group.Name()+" "+sub.Name())
+		}
+	}
+	if len(near) > 0 {
+		f.Hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return f
+}
+
+// arguments checks that there are at least low and at most high arguments; high
+// below 0: any number. what says what they are, in the words of the usage line.
+func arguments(low, high int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < low:
+			return exit.Usagef("%s is missing", what)
+		case high >= 0 && len(args) > high:
+			return exit.Usagef("%q is one argument too many", args[high])
+		case slices.Contains(args, ""):
+			return exit.Usagef("%s must not be empty", what)
+		}
+		return nil
+	}
+}

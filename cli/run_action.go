@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
+)
+
+// runAction describes a command that changes a run, or a task of a run, in one way.
+type runAction struct {
+	use, short, long string
+	// most is how many arguments there may be, RUN and TASK; least how many there must.
+	least, most int
+	reason      bool // it takes --reason
+	// flags adds more flags, or is nil.
+	flags func(*pflag.FlagSet)
+	// send sends the request and returns the id of the run. task is "" if the user names none.
+	send func(ctx context.Context, a *client.Client, run, task, reason string) (id string, err error)
+	// done returns what has been done, and remedy what the user can do if an open run
+	// refuses it. Both get the run and task as the user named them.
+	done, remedy func(run, task string) string
+}
+
+func (c runAction) command(sys *system) *cobra.Command {
+	what := "RUN"
+	if c.least > 1 {
+		what = "RUN TASK"
+	}
+	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: arguments(c.least, c.most, what)}
+	reason := ""
+	if c.reason {
+		cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	}
+	if c.flags != nil {
+		c.flags(cmd.Flags())
+	}
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		run, err := sys.resolveOwnRun(a.URL, args[0])
+		if err != nil {
+			return err
+		}
+		task := ""
+		if len(args) > 1 {
+			task = args[1]
+		}
+		id, err := c.send(ctx, a, run, task, reason)
+		if err != nil {
+			return withRemedy(err, func() string {
+				if a.HasEnded(ctx, run) {
+					return fmt.Sprintf("the run has ended: `switchyard runs get %[1]s` shows how, `switchyard runs retry %[1]s` goes on with it", run)
+				}
+				return c.remedy(run, task)
+			})
+		}
+		if format.Value == output.JSON {
+			return output.WriteJSON(sys.stdout, map[string]string{"id": id})
+		}
+		_, err = fmt.Fprintln(sys.screen, c.done(id, task))
+		return err
+	})
+	return cmd
+}
+
+// withRemedy adds a remedy to an error about a state that does not allow the request.
+func withRemedy(err error, remedy func() string) error {
+	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone && f.Hint == "" && f.Err != nil {
+		f.Hint = remedy()
+	}
+	return err
+}
+
+// idOf returns the id in an answer.
+func idOf[Req, Res any, Answer interface {
+	*Res
+	GetId() string
+}](ctx context.Context, a *client.Client, method func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (string, error) {
+	res, err := client.Call(ctx, a, method, req)
+	if err != nil {
+		return "", err
+	}
+	return Answer(res).GetId(), nil
+}

@@ -1,0 +1,97 @@
+package stack
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"switchyard/activities/placement"
+	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/node"
+	"switchyard/workflows/definition"
+)
+
+// Config describes the parts of Switchyard that run in this process.
+type Config struct {
+	// Temporal starts an embedded server, or is nil to use the server that Temporal's
+	// own environment names.
+	Temporal *embedded.Options
+	// Store is the URL of the store, or "" for a private folder that ends with the stack.
+	Store string
+	// SpoolDir is where values are kept while a store that is a gateway is away.
+	SpoolDir string
+	// Control starts a control process with the given Role, which is workers.RoleAuto if empty.
+	Control bool
+	Role    workers.Role
+	// Retention is how long the store keeps the logs and results of a closed run, or 0 for workers.DefaultRetention.
+	Retention time.Duration
+	// LogQuota bounds the logs of each run, in bytes, where this process writes to the store itself, or is 0 for no limit.
+	LogQuota int64
+	// Weights are the factors of a node's score, or nil for the defaults.
+	Weights *placement.Weights
+	// Defaults are the settings of runs that do not set them.
+	Defaults definition.RunDefaults
+	// Gateway is the address to serve the API at, or "" for no gateway.
+	Gateway string
+	// GatewayFlag is the flag that chooses another address if that one is taken.
+	GatewayFlag string
+	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.
+	AllowedHosts []string
+	// Metrics keeps figures for Prometheus, which the gateway serves.
+	Metrics bool
+	// MetricsAddress is where a process without a gateway serves figures, or "" if it keeps none.
+	MetricsAddress string
+	// MetricsOptional lets the process start although that address is taken.
+	MetricsOptional bool
+	// Nodes are the nodes to start.
+	Nodes []NodeConfig
+	// Version is that of this program.
+	Version string
+	Logger  *slog.Logger
+	// ExitFolders receives the private folders.
+	ExitFolders *ExitFolders
+}
+
+// NodeConfig describes a node.
+type NodeConfig struct {
+	Name         string
+	Labels       []string
+	Capabilities map[string]string
+	MaxParallel  int
+	WorkDir      string
+	SharedDir    string
+	// ScratchDir is where attempts get their private directories, or "" for the folder for temporary files. The nodes of a
+	// process share it.
+	ScratchDir string
+	// LocalTempDir is where attempts get their temporary directories, or "" for inside their private ones. The nodes of a
+	// process share it.
+	LocalTempDir string
+	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
+	PassEnv []string
+	// MaxOutput is how much output of an attempt its log keeps, in bytes.
+	MaxOutput int64
+	// OfflineAfter is how long the node may be silent before it counts as lost, or 0 for 15 s.
+	OfflineAfter time.Duration
+	// DrainTimeout is how long its attempts may continue when the node stops, or 0 to move them at once.
+	DrainTimeout time.Duration
+	// Gaming are the rules that detect that a user plays on the machine, or nil for the defaults.
+	Gaming *node.GamingRules
+	// Containers is what containers may do on the node. The nodes of a process share it.
+	Containers ContainerConfig
+}
+
+// ContainerConfig describes what containers may do, and get, on the nodes of a process.
+type ContainerConfig struct {
+	Policy *v1.ContainerPolicy
+	// Mounts are in every container.
+	Mounts []*v1.Mount
+	// RegistryAuth are files with credentials, by the names that specs use for them.
+	RegistryAuth map[string]string
+}
+
+// Drains reports whether attempts may continue for a while when the nodes stop.
+func (c Config) Drains() bool {
+	return slices.ContainsFunc(c.Nodes, func(n NodeConfig) bool { return n.DrainTimeout > 0 })
+}

@@ -1,0 +1,31 @@
+package stack
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// start starts the guard of a node.
+func (g *containerGuards) start(dir, node string) {
+	cmd := exec.Command("/proc/self/exe", dir, node)
+	cmd.Args[0], cmd.Dir = guardName, filepath.Dir(dir)
+	// The signals of a terminal are for the worker.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	pipe, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		g.logger.Warn("containers may outlive their leases if this worker dies", "error", err)
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its exit status does not matter
+	}()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pipes, g.ends = append(g.pipes, pipe), append(g.ends, ended)
+}

@@ -1,0 +1,102 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container"
+	"switchyard/activities/executor/shell"
+	"switchyard/activities/metrics"
+	"switchyard/activities/store"
+	"switchyard/workers"
+	"switchyard/workers/node"
+)
+
+// startNodes starts the nodes side by side. They share this machine, and the
+// one executor of each type.
+func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Metrics, scratch, temp string) error {
+	if len(cfg.Nodes) == 0 {
+		return nil
+	}
+	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
+	s.addCloser("shell executor", sh.Close)
+	allowed := cfg.Nodes[0].Containers
+	containers, err := container.New(container.Options{
+		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("container engine: %w", err)
+	}
+	s.addCloser("container executor", containers.Close)
+	guards := &containerGuards{logger: cfg.Logger}
+	s.addCloser("guards", guards.close)
+	found := make(chan node.Facts, 1)
+	go func() { found <- node.Detect(ctx, node.SystemSurroundings(cfg.Logger)) }()
+	machine := workers.ThisMachine(ctx)
+	facts := <-found
+	if err := sh.CanSandbox(); err == nil {
+		facts.Sandbox = true
+	} else {
+		cfg.Logger.Debug("shell tasks cannot run in a sandbox here", "reason", err)
+	}
+	nodes := make([]*workers.Node, len(cfg.Nodes))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, n := range cfg.Nodes {
+		group.Go(func() (err error) {
+			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
+				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
+				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
+				TempDir: temp, LastingTempDir: n.LocalTempDir,
+				Guard: func(dir string) { guards.start(dir, n.Name) },
+				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
+				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
+				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
+			})
+			return err
+		})
+	}
+	err = group.Wait()
+	stopped := make(chan struct{})
+	var watching errgroup.Group
+	for _, n := range nodes {
+		if n == nil {
+			continue
+		}
+		watching.Go(func() error {
+			select {
+			case <-n.Failed():
+				select {
+				case s.failed <- n.Err():
+				default: // one failure is enough to stop
+				}
+			case <-stopped:
+			}
+			return nil
+		})
+	}
+	each := func(do func(int, *workers.Node)) error {
+		var group errgroup.Group
+		for i, n := range nodes {
+			if n != nil {
+				group.Go(func() error { do(i, n); return nil })
+			}
+		}
+		return group.Wait()
+	}
+	s.drain = func() error {
+		return each(func(i int, n *workers.Node) { n.Drain(s.drainSkipped, cfg.Nodes[i].DrainTimeout) })
+	}
+	s.closers = append(s.closers, closer{"nodes", nodesStopTimeout, func() error {
+		close(stopped)
+		return errors.Join(each(func(_ int, n *workers.Node) { n.Stop() }), watching.Wait())
+	}})
+	return err
+}

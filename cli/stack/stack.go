@@ -1,0 +1,177 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+
+	"switchyard/activities/metrics"
+	"switchyard/activities/store"
+	"switchyard/dev/embedded"
+	"switchyard/gateway"
+	"switchyard/workers"
+	"switchyard/workflows/visibility"
+)
+
+// Stack is a running set of parts. Stop stops them in the reverse order of their
+// start.
+type Stack struct {
+	logger  *slog.Logger
+	closers []closer
+
+	temporal *embedded.Server // nil if another server is used
+	conn     *workers.Connection
+	store    *store.Store
+	gateway  *gateway.Server // nil without one
+	metrics  *metrics.Server // nil without one of its own
+	failed   chan error      // has room for one error of a node that cannot continue
+	// drainSkipped is done when the nodes have to stop without waiting for their attempts.
+	drainSkipped context.Context
+	skipDrain    context.CancelFunc
+	// drain takes the nodes out of service. It is nil without nodes.
+	drain func() error
+	// deadline is when every part has to have stopped, or nil for stopTimeout after the stop begins.
+	deadline    atomic.Pointer[time.Time]
+	ignoreStart func() bool // ends the effect of the context of Start on the deadline
+}
+
+// Temporal returns the embedded server, or nil if the stack uses another one.
+func (s *Stack) Temporal() *embedded.Server { return s.temporal }
+
+// Store returns the store of the stack.
+func (s *Stack) Store() *store.Store { return s.store }
+
+// Gateway returns the server of the API, or nil if the stack has none.
+func (s *Stack) Gateway() *gateway.Server { return s.gateway }
+
+// Failed returns a channel that gets the error of a node that cannot continue.
+func (s *Stack) Failed() <-chan error { return s.failed }
+
+// SkipDrain makes Stop, now or later, wait for no attempt.
+func (s *Stack) SkipDrain() { s.skipDrain() }
+
+// releaseMemoryAfter is when the start of a worker no longer needs its part of the program.
+const releaseMemoryAfter = 3 * time.Second
+
+// Start starts the parts. If a part does not start, the parts before it are stopped.
+func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
+	// Without a checksum, the SDK reads and hashes the whole binary before its first poll.
+	worker.SetBinaryChecksum(cfg.Version)
+	s := &Stack{logger: cfg.Logger, failed: make(chan error, 1)}
+	s.drainSkipped, s.skipDrain = context.WithCancel(context.Background())
+	s.ignoreStart = context.AfterFunc(ctx, func() { s.StopWithin(stopTimeout) })
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	scratchDir := os.TempDir()
+	if len(cfg.Nodes) > 0 {
+		scratchDir = cmp.Or(cfg.Nodes[0].ScratchDir, scratchDir)
+	}
+	private, err := newPrivateFolder(scratchDir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.ExitFolders.Add(private.dir)
+	s.addCloser("private folder", private.close)
+	private.removeAbandoned()
+	tempDir, err := s.openTempFolder(cfg)
+	if err != nil {
+		return nil, err
+	}
+
+	// Other users of a Temporal server cannot use a private store.
+	privateStore := cfg.Store == "" && cfg.Temporal == nil
+	if cfg.Store == "" {
+		cfg.Store = filepath.Join(private.dir, "store")
+	}
+	if s.store, err = openStore(ctx, cfg); err != nil {
+		return nil, err
+	}
+	s.addCloser("store", s.store.Close)
+	figures, err := s.startMetrics(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dial := workers.DialOptions{Metrics: figures, Logger: cfg.Logger}
+	if cfg.Temporal != nil {
+		cfg.Temporal.SearchAttributes = visibility.Types()
+		cfg.Temporal.UIHosts = cfg.AllowedHosts
+		if s.temporal, err = embedded.Start(ctx, *cfg.Temporal); err != nil {
+			return nil, err
+		}
+		s.addCloser("Temporal", s.temporal.Stop)
+		dial.Address, dial.Namespace = s.temporal.Address(), s.temporal.Namespace()
+	}
+	if s.conn, err = workers.Dial(ctx, dial); err != nil {
+		return nil, err
+	}
+	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
+	if cfg.Control {
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore})
+		if err != nil {
+			return nil, err
+		}
+		s.addCloser("control worker", func() error { control.Stop(); return nil })
+		for _, n := range cfg.Nodes {
+			control.ExpectNodes(n.Name)
+		}
+	}
+	if err = s.startNodes(ctx, cfg, figures, private.dir, tempDir); err != nil {
+		return nil, err
+	}
+	if cfg.Gateway != "" {
+		api, err := gateway.New(gateway.Config{
+			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger, Version: cfg.Version,
+			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.gateway, err = api.Listen(ctx, cfg.Gateway)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			api.Close()
+			return nil, fmt.Errorf("the address of the gateway, %s, is taken; choose another with %s, or stop what listens there", cfg.Gateway, cfg.GatewayFlag)
+		}
+		if err != nil {
+			api.Close()
+			return nil, err
+		}
+		s.addCloser("gateway", s.gateway.Close)
+	}
+	if cfg.Temporal == nil {
+		// An embedded server needs much of its program all the time.
+		timer := time.AfterFunc(releaseMemoryAfter, func() {
+			if err := releaseMemory(); err != nil {
+				cfg.Logger.Debug("pages of the program are not given back", "error", err)
+			}
+		})
+		s.addCloser("memory", func() error { timer.Stop(); return nil })
+	}
+	return s, nil
+}
+
+// openTempFolder makes the private folder for the temporary directories of attempts, or returns "" if they have none of their own.
+func (s *Stack) openTempFolder(cfg Config) (dir string, err error) {
+	if len(cfg.Nodes) == 0 || cfg.Nodes[0].LocalTempDir == "" {
+		return "", nil
+	}
+	temp, err := newPrivateFolder(cfg.Nodes[0].LocalTempDir)
+	if err != nil {
+		return "", err
+	}
+	cfg.ExitFolders.Add(temp.dir)
+	s.addCloser("folder for temporary files", temp.close)
+	temp.removeAbandoned()
+	return filepath.Join(temp.dir, "attempts"), nil
+}

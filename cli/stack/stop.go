@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// closer stops a part. A part that takes longer than its timeout ends with the process.
+type closer struct {
+	name    string
+	timeout time.Duration
+	stop    func() error
+}
+
+const (
+	// stopTimeout is how long the stop of all parts may take.
+	stopTimeout = 13 * time.Second
+	// partStopTimeout is how long the stop of one part may take.
+	partStopTimeout = 5 * time.Second
+	// nodesStopTimeout is the same for the nodes: a task gets 10 s between SIGTERM and SIGKILL.
+	nodesStopTimeout = 11 * time.Second
+	// leastStopTimeout is the time for a part after the other parts have used up the time of all.
+	leastStopTimeout = 200 * time.Millisecond
+	// stopWarning is how long the stop of a part may take before it is logged.
+	stopWarning = 5 * time.Second
+)
+
+// StopWithin sets the time for the stop of every part, unless a deadline is nearer.
+func (s *Stack) StopWithin(d time.Duration) {
+	deadline := time.Now().Add(d)
+	for {
+		old := s.deadline.Load()
+		if old != nil && old.Before(deadline) || s.deadline.CompareAndSwap(old, &deadline) {
+			return
+		}
+	}
+}
+
+func (s *Stack) addCloser(name string, stop func() error) {
+	s.closers = append(s.closers, closer{name, partStopTimeout, stop})
+}
+
+// Stop drains the nodes, which has a time limit of its own, and stops every part. A
+// part that is still stopping at its timeout, or at the deadline of all parts, ends
+// with the process. A second Stop does nothing.
+func (s *Stack) Stop() error {
+	s.ignoreStart()
+	if s.drain != nil {
+		began := time.Now()
+		_ = s.drain() // none fails
+		s.drain = nil
+		if deadline := s.deadline.Load(); deadline != nil {
+			later := deadline.Add(time.Since(began))
+			s.deadline.CompareAndSwap(deadline, &later)
+		}
+	}
+	s.StopWithin(stopTimeout)
+	var errs []error
+	for len(s.closers) > 0 {
+		c := s.closers[len(s.closers)-1]
+		s.closers = s.closers[:len(s.closers)-1]
+		slow := time.AfterFunc(stopWarning, func() { s.logger.Warn("still stopping", "part", c.name) })
+		if err := s.stopPart(c); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
+		}
+		slow.Stop()
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Stack) stopPart(c closer) error {
+	limit := max(min(c.timeout, time.Until(*s.deadline.Load())), leastStopTimeout)
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.stop() }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("it has not stopped within %s, and ends with the process", limit.Round(time.Millisecond))
+	}
+}

@@ -1,0 +1,33 @@
+package stack
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStopLeavesAPartBehindThatHangs stops the parts before and after one that never stops.
+func TestStopLeavesAPartBehindThatHangs(t *testing.T) {
+	s := &Stack{logger: slog.New(slog.DiscardHandler), ignoreStart: func() bool { return true }}
+	hanging, stopped := make(chan struct{}), map[string]bool{}
+	defer close(hanging)
+	for _, name := range []string{"first", "last"} {
+		s.addCloser(name, func() error { stopped[name] = true; return nil })
+		if name == "first" {
+			s.addCloser("deaf", func() error { <-hanging; return nil })
+		}
+	}
+	s.StopWithin(time.Millisecond)
+	s.StopWithin(time.Hour) // which is no longer than what was said before
+	err := s.Stop()
+	if err == nil || !strings.Contains(err.Error(), "stop deaf: it has not stopped") {
+		t.Errorf("the error is %v", err)
+	}
+	if !stopped["first"] || !stopped["last"] {
+		t.Errorf("stopped: %v", stopped)
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("the second stop: %v", err)
+	}
+}

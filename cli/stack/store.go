@@ -1,0 +1,27 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"switchyard/activities/filelock"
+	"switchyard/activities/store"
+	"switchyard/cli/exit"
+)
+
+// openStore opens the store of a stack.
+func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
+	if cfg.Control && store.IsGateway(cfg.Store) {
+		return nil, exit.Usagef("--store %s: the values of a gateway are in a folder or a bucket, not with a gateway", cfg.Store)
+	}
+	s, err := store.OpenSpooled(ctx, cfg.Store, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
+		return nil, fmt.Errorf("another worker of this name runs on this machine (process %d); choose another --name, or stop that one", held.PID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.LimitLogs(cfg.LogQuota)
+	return s, nil
+}

@@ -1,0 +1,32 @@
+package stack
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"switchyard/cli/exit"
+)
+
+func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
+	_, err := openStore(t.Context(), Config{Store: "http://yard:7280", Control: true})
+	var f *exit.Error
+	if !errors.As(err, &f) || f.Code != exit.CodeUsage || !strings.Contains(err.Error(), "--store") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSecondWorkerOfAName(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+	s, err := openStore(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = openStore(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "another worker of this name") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/workers"
+)
+
+const (
+	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one in your data directory)"
+	workerStoreUsage = "folder or URL (s3://, gs://) of logs and results, the same as the gateway's (default the gateway itself)"
+	spoolUsage       = "folder on this node for output while the gateway is away (default one in your cache directory, or in /var/lib/switchyard)"
+)
+
+// storeOr is the store of a gateway: the one that was named, or the one in the
+// user's data directory.
+func storeOr(named string, getenv func(string) string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	// The specification says that a relative path is to be ignored.
+	if data := getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "switchyard", "store"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("there is no data directory for the store: %w", err), Hint: "name a folder with --store"}
+	}
+	return filepath.Join(home, ".local", "share", "switchyard", "store"), nil
+}
+
+// workerStore is the store of a worker: the one that was named, or the gateway
+// at a URL or at host:port.
+func workerStore(named, gateway string) string {
+	switch {
+	case named != "":
+		return named
+	case gateway == "":
+		return client.DefaultURL
+	case !strings.Contains(gateway, "://"):
+		return "http://" + gateway
+	}
+	return gateway
+}
+
+// spoolOr is the folder where a node keeps values while the gateway that is its
+// store is away: the one that was named, or one for this node of this fleet alone
+// that a restart finds again.
+func spoolOr(named, store, node string) string {
+	if named != "" {
+		return named
+	}
+	base := "/var/lib"
+	if os.Getuid() != 0 {
+		var err error
+		if base, err = os.UserCacheDir(); err != nil {
+			base = filepath.Join(os.TempDir(), strconv.Itoa(os.Getuid()))
+		}
+	}
+	_, host, _ := strings.Cut(store, "://")
+	fleet := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789.-", r) {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(strings.TrimSuffix(host, "/")))
+	return filepath.Join(base, "switchyard", "spool", node, "at-"+fleet)
+}
+
+// retentionFlag adds --retention to a command that carries runs. checkRetention
+// reads it.
+func retentionFlag(f *pflag.FlagSet) *time.Duration {
+	return f.Duration("retention", workers.DefaultRetention, "how long logs and results are kept after the end of their run")
+}
+
+func checkRetention(retention time.Duration) (time.Duration, error) {
+	if retention <= 0 {
+		return 0, exit.Usagef("--retention %s: it must be above 0, such as 720h", retention)
+	}
+	return retention, nil
+}
+
+// logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads it.
+func logQuotaFlag(f *pflag.FlagSet) *int64 {
+	return f.Int64("log-quota-gb", 10, "most that the logs of one run take in the store, in GiB; 0: no limit")
+}
+
+// checkLogQuota returns a quota in bytes.
+func checkLogQuota(gb int64) (int64, error) {
+	if gb < 0 || gb > math.MaxInt64>>30 {
+		return 0, exit.Usagef("--log-quota-gb %d: it must be at least 1, or 0 for no limit", gb)
+	}
+	return gb << 30, nil
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+)
+
+func TestWorkerKeepsItsValuesWithTheGateway(t *testing.T) {
+	for _, test := range []struct{ named, gateway, want string }{
+		{"", "", client.DefaultURL},
+		{"", "http://yard:7280", "http://yard:7280"},
+		{"", "yard:7280", "http://yard:7280"},
+		{"", "https://yard", "https://yard"},
+		{"s3://bucket", "http://yard:7280", "s3://bucket"},
+		{"/srv/store", "", "/srv/store"},
+	} {
+		if got := workerStore(test.named, test.gateway); got != test.want {
+			t.Errorf("--store %q with the gateway %q: %q, want %q", test.named, test.gateway, got, test.want)
+		}
+	}
+}
+
+func TestSpoolIsTheNodesOwn(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/caches")
+	if got := spoolOr("/spool", client.DefaultURL, "a"); got != "/spool" {
+		t.Errorf("--spool-dir /spool: %q", got)
+	}
+	seen := map[string]string{}
+	for _, node := range []string{"a", "b"} {
+		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard"} {
+			got := spoolOr("", store, node)
+			if got != spoolOr("", store, node) || seen[got] != "" || !strings.Contains(got, "/switchyard/spool/"+node+"/at-") || strings.Contains(got, "/../") {
+				t.Errorf("node %s with store %s spools in %q; %s does too", node, store, got, seen[got])
+			}
+			seen[got] = node + " " + store
+		}
+	}
+}
+
+func TestRetentionIsAboveZero(t *testing.T) {
+	if d, err := checkRetention(time.Hour); err != nil || d != time.Hour {
+		t.Errorf("1h: %s, %v", d, err)
+	}
+	for _, d := range []time.Duration{0, -time.Hour} {
+		var f *exit.Error
+		if _, err := checkRetention(d); !errors.As(err, &f) || f.Code != exit.CodeUsage {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
+func TestLogQuotaIsNotNegative(t *testing.T) {
+	for gb, want := range map[int64]int64{0: 0, 10: 10 << 30} {
+		if got, err := checkLogQuota(gb); err != nil || got != want {
+			t.Errorf("%d GiB: %d, %v", gb, got, err)
+		}
+	}
+	for _, gb := range []int64{-1, 1 << 33} {
+		var f *exit.Error
+		if _, err := checkLogQuota(gb); !errors.As(err, &f) || f.Code != exit.CodeUsage {
+			t.Errorf("%d GiB: %v", gb, err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Status is the last known state of a run. It is not safe for concurrent use.
+type Status struct {
+	run   *v1.Run // without tasks
+	tasks map[string]*v1.Task
+	total int
+	names []string // of the tasks, parents before children, or nil if they must be sorted again
+	// instances of the tasks that have fanned out, by task.
+	instances map[string]instances
+}
+
+// NewStatus returns the status of a run of which only the id is known.
+func NewStatus(id string) *Status {
+	return &Status{run: &v1.Run{Id: id, State: v1.RunPending}, tasks: map[string]*v1.Task{}, instances: map[string]instances{}}
+}
+
+// StatusOf returns the status of a run with all of its tasks.
+func StatusOf(run *v1.Run) *Status {
+	b := NewStatus(run.GetId())
+	b.Apply(&v1.WatchRunResponse{Run: run, TaskCount: int32(len(run.GetTasks()))})
+	return b
+}
+
+// Run returns the run without its tasks.
+func (b *Status) Run() *v1.Run { return b.run }
+
+// Ended reports whether the run has ended.
+func (b *Status) Ended() bool { return v1.IsRunTerminal(b.run.GetState()) }
+
+// Change is a task whose state, node, attempt, note or tally is new, or an
+// instance of a task of which that is true.
+type Change struct {
+	Name string // "each" or "each[3]"
+	Task *v1.Task
+	// At is the time of the change, or zero if it is not known.
+	At time.Time
+	// Of is the task of an instance, and Index the number of the instance. Of is "" for a task.
+	Of    string
+	Index int
+	// TallyOnly is set if only the counts of a fanned-out task have changed.
+	TallyOnly bool
+}
+
+// Apply applies a message of a watch and returns the changes in the order of their
+// times. A message may come twice, and holds only those instances of a task that
+// have changed.
+func (b *Status) Apply(m *v1.WatchRunResponse) []Change {
+	run := m.GetRun()
+	if run.GetId() == "" {
+		run.Id = b.run.GetId()
+	}
+	if run.GetGeneration() != b.run.GetGeneration() {
+		clear(b.instances)
+	}
+	var changes []Change
+	for _, name := range slices.Sorted(maps.Keys(run.GetTasks())) {
+		task := run.GetTasks()[name]
+		before, known := b.tasks[name]
+		b.tasks[name] = task
+		ofInstances := b.mergeInstances(name, task)
+		if task.GetError() == "" {
+			task.Error = b.waitsFor(name)
+		}
+		if !known {
+			b.names = nil
+			before = &v1.Task{State: v1.TaskPending}
+		}
+		if before.GetState() != task.GetState() || before.GetNode() != task.GetNode() ||
+			before.GetAttempt() != task.GetAttempt() || before.GetError() != task.GetError() {
+			changes = append(changes, Change{Name: name, Task: task, At: changedAt(task)})
+		} else if before.GetCount() != task.GetCount() || !maps.Equal(before.GetCounts(), task.GetCounts()) {
+			changes = append(changes, Change{Name: name, Task: task, TallyOnly: true})
+		}
+		changes = append(changes, ofInstances...)
+	}
+	b.run, b.total = runHeader(run), max(int(m.GetTaskCount()), len(b.tasks))
+	if len(changes) > 1 {
+		b.sort(changes)
+	}
+	return changes
+}
+
+func runHeader(run *v1.Run) *v1.Run {
+	return &v1.Run{
+		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
+		CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(), Problem: run.GetProblem(),
+		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
+	}
+}
+
+// changedAt returns when a task entered its state, or zero if that is not known.
+func changedAt(t *v1.Task) time.Time {
+	switch state := t.GetState(); {
+	case v1.IsTaskTerminal(state) && t.GetCompletedAt() != nil:
+		return t.GetCompletedAt().AsTime()
+	case state == v1.TaskRunning && t.GetStartedAt() != nil:
+		return t.GetStartedAt().AsTime()
+	case state == v1.TaskAssigned && t.GetAssignedAt() != nil:
+		return t.GetAssignedAt().AsTime()
+	}
+	return time.Time{}
+}
+
+// sort puts changes into the order of their times. Changes without a time come
+// last, because what has just become possible follows from the other changes.
+func (b *Status) sort(changes []Change) {
+	place := map[string]int{}
+	for i, name := range b.order() {
+		place[name] = i
+	}
+	slices.SortStableFunc(changes, func(x, y Change) int {
+		if x.At.IsZero() != y.At.IsZero() {
+			return cmp.Compare(boolInt(x.At.IsZero()), boolInt(y.At.IsZero()))
+		}
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(place[x.task()], place[y.task()]), cmp.Compare(x.number(), y.number()))
+	})
+}
+
+// task returns the name of the task of a change.
+func (c Change) task() string {
+	if c.Of != "" {
+		return c.Of
+	}
+	return c.Name
+}
+
+// number orders the instances of a task, and puts them before the task itself: the
+// end of the last instance ends the task.
+func (c Change) number() int {
+	if c.Of != "" {
+		return c.Index
+	}
+	return math.MaxInt
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// counts returns the number of tasks by state; tasks that no message has named yet are pending.
+func (b *Status) counts() map[string]int {
+	counts := map[string]int{}
+	for _, t := range b.tasks {
+		counts[t.GetState()]++
+	}
+	if unknown := b.total - len(b.tasks); unknown > 0 {
+		counts[v1.TaskPending] += unknown
+	}
+	return counts
+}

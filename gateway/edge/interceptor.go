@@ -1,0 +1,76 @@
+package edge
+
+import (
+	"context"
+	"log/slog"
+	"switchyard/gateway/rpcerror"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// unaryTimeout bounds calls whose client has set no deadline.
+const unaryTimeout = 30 * time.Second
+
+// interceptor is the one around every handler: it counts streams, gives errors their codes and logs calls. It logs failures
+// that are not the caller's as errors, and the rest as debug.
+type interceptor struct {
+	log     *slog.Logger
+	streams *openCount
+}
+
+var _ connect.Interceptor = interceptor{}
+
+// NewInterceptor returns an interceptor that logs to log and counts streams in bounds.
+func NewInterceptor(log *slog.Logger, b *Bounds) connect.Interceptor {
+	return interceptor{log, b.streams}
+}
+
+// WrapUnary handles calls with one answer.
+func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, unaryTimeout)
+			defer cancel()
+		}
+		start := time.Now()
+		res, err := next(ctx, req)
+		err = rpcerror.ToConnect(err)
+		e.note(ctx, req.Spec(), start, err)
+		return res, err
+	}
+}
+
+// WrapStreamingHandler handles calls with a stream of answers.
+func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		start := time.Now()
+		leave, err := e.streams.enter(clientOf(conn.Peer().Addr))
+		if err == nil {
+			defer leave()
+			err = rpcerror.ToConnect(next(ctx, conn))
+		}
+		e.note(ctx, conn.Spec(), start, err)
+		return err
+	}
+}
+
+// WrapStreamingClient is never called on a server.
+func (e interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (e interceptor) note(ctx context.Context, spec connect.Spec, start time.Time, err error) {
+	level, attrs := slog.LevelDebug, []slog.Attr{
+		slog.String("procedure", spec.Procedure), slog.Duration("took", time.Since(start)),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+		switch connect.CodeOf(err) {
+		case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+			level = slog.LevelError
+		}
+	}
+	e.log.LogAttrs(ctx, level, "call", attrs...)
+}

@@ -1,0 +1,173 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits bound what clients make a gateway hold. A client is an address: all clients behind one proxy are one client.
+type Limits struct {
+	// BodyBytes is how much of the bodies of all calls is held at once. A compressed
+	// body counts as the largest that it may unpack to. Default: 128 MiB.
+	BodyBytes int64
+	// BodyTime is how long a body may take, besides a second for each 64 KiB of it.
+	// Default: 20 s.
+	BodyTime time.Duration
+	// Calls and ClientCalls are how many calls are open at once, of all and of one
+	// client. Defaults: 4096 and 1024.
+	Calls, ClientCalls int
+	// Streams and ClientStreams are how many of them are streams. Defaults: 1024 and 256.
+	Streams, ClientStreams int
+}
+
+// bodyRate is how many bytes of a body have to come in a second once its time is over.
+const bodyRate = 64 << 10
+
+// WithDefaults returns l with its zero fields filled in.
+func (l Limits) WithDefaults() Limits {
+	if l.BodyBytes == 0 {
+		l.BodyBytes = 128 << 20
+	}
+	if l.BodyTime == 0 {
+		l.BodyTime = 20 * time.Second
+	}
+	for _, bound := range []struct {
+		field *int
+		value int
+	}{{&l.Calls, 4096}, {&l.ClientCalls, 1024}, {&l.Streams, 1024}, {&l.ClientStreams, 256}} {
+		if *bound.field == 0 {
+			*bound.field = bound.value
+		}
+	}
+	return l
+}
+
+// Validate returns an error if a bound is negative.
+func (l Limits) Validate() error {
+	if l.BodyBytes < 0 || l.BodyTime < 0 || l.Calls < 0 || l.ClientCalls < 0 || l.Streams < 0 || l.ClientStreams < 0 {
+		return errors.New("gateway: Limits has a negative bound")
+	}
+	return nil
+}
+
+// Bounds are the limits of a gateway and what is used of them. They are safe for concurrent use.
+type Bounds struct {
+	limits Limits
+	// compressedBytes is how much a compressed body counts as.
+	compressedBytes int64
+	bytes           *semaphore.Weighted
+	calls           *openCount
+	streams         *openCount
+}
+
+// NewBounds returns limits of which nothing is used. A compressed body counts as compressedBytes, the largest message that
+// it may unpack to.
+func NewBounds(l Limits, compressedBytes int64) *Bounds {
+	return &Bounds{
+		limits:          l,
+		compressedBytes: compressedBytes,
+		bytes:           semaphore.NewWeighted(l.BodyBytes),
+		calls:           &openCount{what: "calls", all: l.Calls, each: l.ClientCalls},
+		streams:         &openCount{what: "streams", all: l.Streams, each: l.ClientStreams},
+	}
+}
+
+// Protect returns a handler that refuses calls beyond the limits, and bounds the bodies of the others.
+func (b *Bounds) Protect(next http.Handler) http.Handler {
+	errorWriter := connect.NewErrorWriter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leave, err := b.calls.enter(clientOf(r.RemoteAddr))
+		if err == nil {
+			defer leave()
+			if r.Body != nil && r.Body != http.NoBody {
+				body := newBoundedBody(b, w, r)
+				defer body.release()
+				r.Body = body
+			}
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !errorWriter.IsSupported(r) {
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			return
+		}
+		// An error means that the caller has gone.
+		_ = errorWriter.Write(w, r, err)
+	})
+}
+
+// openCount counts what is open, of each client and in all. It is safe for
+// concurrent use.
+type openCount struct {
+	what      string
+	all, each int
+
+	mu       sync.Mutex
+	open     int
+	byClient map[string]int
+}
+
+// count returns how many are open.
+func (c *openCount) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
+}
+
+// enter counts one more of a client, until leave is called.
+func (c *openCount) enter(client string) (leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.byClient[client] >= c.each:
+		return nil, connect.NewError(connect.CodeResourceExhausted,
+			fmt.Errorf("the client %s has %d %s open, as many as one may have; end some of them", client, c.each, c.what))
+	case c.open >= c.all:
+		return nil, connect.NewError(connect.CodeResourceExhausted,
+			fmt.Errorf("the gateway has %d %s open, as many as it takes; try again later, or at another gateway of this deployment", c.all, c.what))
+	}
+	if c.byClient == nil {
+		c.byClient = map[string]int{}
+	}
+	c.open++
+	c.byClient[client]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open--
+		if c.byClient[client]--; c.byClient[client] == 0 {
+			delete(c.byClient, client)
+		}
+	}, nil
+}
+
+// OpenCalls returns how many calls are open.
+func (b *Bounds) OpenCalls() int { return b.calls.count() }
+
+// OpenStreams returns how many streams are open.
+func (b *Bounds) OpenStreams() int { return b.streams.count() }
+
+// IsFree reports whether no body is held.
+func (b *Bounds) IsFree() bool {
+	free := b.bytes.TryAcquire(b.limits.BodyBytes)
+	if free {
+		b.bytes.Release(b.limits.BodyBytes)
+	}
+	return free
+}
+
+// clientOf returns the client at an address, host:port.
+func clientOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}

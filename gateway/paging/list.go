@@ -1,0 +1,161 @@
+package paging
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/names"
+)
+
+// Page tokens are opaque to clients: the base64 form of the list that they are of
+// and of where its next page starts.
+const tokenFields = "\x00"
+
+// MaxBytes is the size at which a page is cut. A page holds at least one item, whatever its size.
+const MaxBytes = 3 << 20
+
+// List identifies what pages are of: a call and its request. The run, which is a part of the place and may be typed in
+// several ways, since and until, which move with "the last hour", and the page are left out of the request.
+type List string
+
+// ListOf returns the list that a request asks for a page of.
+func ListOf(req proto.Message) (List, error) {
+	m := proto.Clone(req).ProtoReflect()
+	for _, name := range []protoreflect.Name{"id", "since", "until", "page_size", "page_token"} {
+		if field := m.Descriptor().Fields().ByName(name); field != nil {
+			m.Clear(field)
+		}
+	}
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
+	if err != nil {
+		return "", fmt.Errorf("name a list: %w", err)
+	}
+	digest := sha256.Sum256(text)
+	return List(fmt.Sprintf("%s.%x", m.Descriptor().Name(), digest[:6])), nil
+}
+
+// Token returns the token of a page that starts at a place of two fields.
+func (l List) Token(fields ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(l) + tokenFields + strings.Join(fields, tokenFields)))
+}
+
+// InvalidToken returns the error for a page token that is not one of the list.
+func InvalidToken() error {
+	return rpcerror.Invalid("the page token is not one of this list; send it with the request that it came from, where only the size of the page may change")
+}
+
+// Place returns the two fields of a token of the list, or InvalidArgument if another list gave the token.
+func (l List) Place(token string) (first, second string, err error) {
+	text, decodeErr := base64.RawURLEncoding.DecodeString(token)
+	if decodeErr != nil {
+		return "", "", InvalidToken()
+	}
+	fields := strings.Split(string(text), tokenFields)
+	if len(fields) != 3 || fields[0] != string(l) {
+		return "", "", InvalidToken()
+	}
+	return fields[1], fields[2], nil
+}
+
+// EncodeTask returns the token of a page of the tasks of a run that starts with a task.
+func (l List) EncodeTask(run, task string) string { return l.Token(run, task) }
+
+// DecodeTask returns the task that a page starts with, or "" if it is the first page.
+func (l List) DecodeTask(token, run string) (task string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	of, task, err := l.Place(token)
+	if err == nil && of != run {
+		err = rpcerror.Invalid("the page token belongs to run %s", of)
+	}
+	return task, err
+}
+
+// EncodeRun returns the token of a page of runs that starts after a position.
+func (l List) EncodeRun(p Position) string {
+	return l.Token(p.Start.Format(time.RFC3339Nano), p.RunID)
+}
+
+// DecodeRun returns the position that a page starts after, or nil if it is the first page.
+func (l List) DecodeRun(token string) (*Position, error) {
+	if token == "" {
+		return nil, nil
+	}
+	start, runID, err := l.Place(token)
+	if err != nil {
+		return nil, err
+	}
+	t, parseErr := time.Parse(time.RFC3339Nano, start)
+	if parseErr != nil {
+		return nil, InvalidToken()
+	}
+	return &Position{Start: t, RunID: runID}, nil
+}
+
+// EncodeNode returns the token of a page of nodes that starts with a name.
+func (l List) EncodeNode(name string) string { return l.Token(name, "") }
+
+// DecodeNode returns the name that a page starts with, or "" if it is the first page.
+func (l List) DecodeNode(token string) (name string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	name, _, err = l.Place(token)
+	return name, err
+}
+
+// EncodeWorkflow returns the token of a page of stored definitions that starts with a name.
+func (l List) EncodeWorkflow(name string) string { return l.Token(name, "") }
+
+// DecodeWorkflow returns the name that a page starts with, or "" if it is the first page.
+func (l List) DecodeWorkflow(token string) (name string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	name, _, err = l.Place(token)
+	return name, err
+}
+
+// EncodeInstance returns the token of a page of the instances of a task that starts with a number.
+func (l List) EncodeInstance(run, task string, index int) string {
+	return l.Token(run, names.InstanceName(task, index))
+}
+
+// DecodeInstance returns the number that a page starts with, or 0 if it is the first page.
+func (l List) DecodeInstance(token, run, task string) (index int, err error) {
+	if token == "" {
+		return 0, nil
+	}
+	of, instance, err := l.Place(token)
+	if err != nil {
+		return 0, err
+	}
+	group, index, ok := names.ParseInstanceName(instance)
+	if !ok {
+		return 0, InvalidToken()
+	}
+	if of != run || group != task {
+		return 0, rpcerror.Invalid("the page token belongs to task %s of run %s", group, of)
+	}
+	return index, nil
+}
+
+// EncodeKey returns the token of a page of keys that starts after a key.
+func (l List) EncodeKey(key string) string { return l.Token(key, "") }
+
+// DecodeKey returns the key that a page starts after, or "" if it is the first page.
+func (l List) DecodeKey(token string) (key string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	key, _, err = l.Place(token)
+	return key, err
+}

@@ -1,0 +1,26 @@
+package paging
+
+import (
+	"time"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+)
+
+// Position is a place in the list of executions, of which the newest comes first.
+type Position struct {
+	Start time.Time
+	RunID string // Temporal's id of the execution, which orders those that started at the same time
+}
+
+// Before reports whether p comes before q in the list.
+func (p Position) Before(q Position) bool {
+	if !p.Start.Equal(q.Start) {
+		return p.Start.After(q.Start)
+	}
+	return p.RunID > q.RunID
+}
+
+// PositionOf returns the position of an execution.
+func PositionOf(info *workflowpb.WorkflowExecutionInfo) Position {
+	return Position{Start: info.GetStartTime().AsTime(), RunID: info.GetExecution().GetRunId()}
+}

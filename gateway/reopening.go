@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
+)
+
+// reopenPause is the pause before the next attempt to reopen a run that has changed in the meantime.
+const reopenPause = 200 * time.Millisecond
+
+// RetryDeadLetter puts dead letters of a run back. The workflow of an open run
+// does that; one that has closed is started again under its id, as the next
+// generation. Of calls that race for the same closed run one starts it, and the
+// others find the task put back already.
+func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetRun())
+	if err != nil {
+		return nil, err
+	}
+	var res *v1.RetryDeadLetterResponse
+	err = g.awaitStore(ctx, "put back the dead letters of run "+id, func(ctx context.Context) error {
+		res, err = g.retryDeadLetters(ctx, id, req.Msg.GetTask())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+// retryDeadLetters puts back the dead letter of a task, or all of a run if the task is "".
+func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.RetryDeadLetterResponse, error) {
+	var tasks []string
+	var generation int32
+	err := g.retryWhileChanging(ctx, id, func(desc *runview.Description, v *runview.View) (string, error) {
+		chosen, err := g.choose(ctx, v, task)
+		if err != nil {
+			return "", err
+		}
+		tasks, generation = namesOf(chosen), v.Run.GetGeneration()
+		status := desc.GetWorkflowExecutionInfo().GetStatus()
+		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
+			return "", rpcerror.WrongState("run %s was cancelled, and a cancelled run does not go on", id)
+		}
+		if runview.IsOpen(status) {
+			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && task != "")
+		} else {
+			generation++
+			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
+		}
+		return fmt.Sprintf("put back %s of run %s", strings.Join(tasks, ", "), id), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}, nil
+}
+
+// retryWhileChanging tries something on a settled run, and tries it again on the newest state while the run ends or is
+// started again meanwhile. try returns what it has tried, for the error; "" if it has found out that it cannot be done.
+func (g *Gateway) retryWhileChanging(ctx context.Context, id string,
+	try func(desc *runview.Description, v *runview.View) (what string, err error)) error {
+	for {
+		desc, v, err := g.reader.ReadSettled(ctx, id)
+		if err != nil {
+			return err
+		}
+		what, err := try(desc, v)
+		if err == nil || what == "" {
+			return err
+		}
+		if code := rpcerror.CodeOf(err); code != connect.CodeNotFound && code != connect.CodeAlreadyExists {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, err)
+		case <-time.After(reopenPause):
+		}
+	}
+}
+
+// retryTask asks the workflow of an open run to put a task back, or an instance; one of a large fan-out whose child is
+// open is that child's.
+func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
+	req := &v1.RetryTaskRequest{Task: task, By: actor(ctx)}
+	err := g.updateOnce(ctx, id, names.RetryUpdate, req)
+	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok && said.Type() == names.UnknownTaskError {
+		if child := g.childWith(ctx, id, task); child != "" {
+			return g.updateOnce(ctx, child, names.RetryUpdate, req)
+		}
+	}
+	return err
+}
+
+// putBack asks the workflow of an open run to put tasks back and returns those
+// that it has. Unless the one task was named, one that the workflow refuses is
+// left out as long as there are others.
+func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
+	var done []string
+	var refused error
+	for _, task := range tasks {
+		err := g.retryTask(ctx, id, task)
+		said, ok := errors.AsType[*temporal.ApplicationError](err)
+		switch {
+		case err == nil:
+			done = append(done, task)
+		case !ok:
+			return done, err
+		case said.Type() == names.RunEndedError:
+			return done, connect.NewError(connect.CodeNotFound, errors.New(said.Message()))
+		case said.Type() == names.UnknownTaskError:
+			return done, rpcerror.NotFound("%s", said.Message())
+		default:
+			if refused = rpcerror.WrongState("%s", said.Message()); named {
+				return done, refused
+			}
+		}
+	}
+	if len(done) == 0 {
+		return nil, refused
+	}
+	return done, nil
+}
+
+// reopen starts a closed run again, as the generation of again, which does what that says. The id of the request
+// is that of the closed execution: whoever asks for the same again gets the execution that has been started, even when
+// that has ended by now. If that was started for something else, it is AlreadyExists.
+func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *v1.RunInput) error {
+	info := desc.GetWorkflowExecutionInfo()
+	first, err := g.reader.Input(ctx, info.GetExecution())
+	if err != nil {
+		return err
+	}
+	status, err := g.keep(ctx, desc, first.GetChain(), again.GetGeneration()-1)
+	if err != nil {
+		return err
+	}
+	if err := g.endParts(ctx, status); err != nil {
+		return err
+	}
+	closed, err := g.reader.FirstEvent(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err != nil {
+		return err
+	}
+	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
+	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
+	next.By = actor(ctx)
+	if next, err = packed(next); err != nil {
+		return err
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(next)
+	if err != nil {
+		return fmt.Errorf("encode the input of a run: %w", err)
+	}
+	memo := &commonpb.Memo{Fields: maps.Clone(info.GetMemo().GetFields())}
+	delete(memo.Fields, names.ProblemMemo) // of the generation before
+	attributes, err := visibility.Decode(info.GetSearchAttributes()).Reopened().Encode()
+	if err != nil {
+		return err
+	}
+	started, err := g.client.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
+		Namespace:                g.config.Namespace,
+		WorkflowId:               info.GetExecution().GetWorkflowId(),
+		WorkflowType:             &commonpb.WorkflowType{Name: names.RunWorkflow},
+		TaskQueue:                &taskqueuepb.TaskQueue{Name: names.ControlQueue},
+		Input:                    payloads,
+		WorkflowTaskTimeout:      durationpb.New(runTaskTimeout),
+		RequestId:                "reopen-" + info.GetExecution().GetRunId(),
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		Memo:                     memo,
+		SearchAttributes:         attributes,
+		UserMetadata:             closed.GetUserMetadata(),
+	})
+	if err != nil {
+		return err
+	}
+	got, err := g.reader.Input(ctx, &commonpb.WorkflowExecution{WorkflowId: info.GetExecution().GetWorkflowId(), RunId: started.GetRunId()})
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) {
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("run %s has just been started again otherwise", info.GetExecution().GetWorkflowId()))
+	}
+	return nil
+}
+
+// keep stores the status of a generation, and its last events, which one that was
+// ended from outside has not stored itself. It returns the status.
+func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain string, generation int32) (*v1.StatusResponse, error) {
+	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	home, stored := names.Home(id, chain), &v1.StatusResponse{}
+	err := g.store.GetMessage(ctx, store.StatusKey(home, generation), stored)
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return stored, err
+	}
+	if events, part, err := g.reader.UnstoredEvents(ctx, id); err == nil {
+		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(home, generation, part), &v1.EventPart{Events: events}); err != nil {
+			return nil, err
+		}
+	}
+	status, err := g.reader.FinalStatus(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(home, generation), status)
+	return status, err
+}
+
+// endParts ends what FanOut children still carry through for a run that has closed, and waits until nothing of it runs.
+// A run that was ended from outside leaves them behind, and they would go on beside its next generation.
+func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error {
+	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
+	defer cancel()
+	var open []string
+	for _, p := range status.GetParts() {
+		if p.GetOver() {
+			continue
+		}
+		id := runview.PartID(status.GetRun().GetId(), p)
+		err := g.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartOrder{Cancel: true})
+		if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("end instances of task %s: %w", p.GetTask(), err)
+		}
+		open = append(open, id)
+	}
+	for _, id := range open {
+		// How it ends is all the same.
+		_ = g.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
+		if ctx.Err() != nil {
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("instances of run %s are still being stopped; ask again", status.GetRun().GetId()))
+		}
+	}
+	return nil
+}
+
+// endPartsTimeout is more than a task may take that does not listen to SIGTERM.
+const endPartsTimeout = 15 * time.Second

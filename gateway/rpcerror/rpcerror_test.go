@@ -1,0 +1,46 @@
+package rpcerror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+
+	"switchyard/activities/store"
+)
+
+func TestCodes(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want connect.Code
+	}{
+		{serviceerror.NewNotFound("x"), connect.CodeNotFound},
+		{fmt.Errorf("read: %w", store.ErrNotFound), connect.CodeNotFound},
+		{serviceerror.NewWorkflowExecutionAlreadyStarted("x", "", ""), connect.CodeAlreadyExists},
+		{serviceerror.NewInvalidArgument("x"), connect.CodeInvalidArgument},
+		{serviceerror.NewPermissionDenied("x", ""), connect.CodePermissionDenied},
+		{&serviceerror.ResourceExhausted{Message: "x"}, connect.CodeResourceExhausted},
+		{serviceerror.NewFailedPrecondition("x"), connect.CodeFailedPrecondition},
+		{serviceerror.NewNamespaceNotFound("x"), connect.CodeFailedPrecondition},
+		{fmt.Errorf("store: %w", store.ErrLowSpace), connect.CodeFailedPrecondition},
+		{fmt.Errorf("store: %w", store.ErrLogQuota), connect.CodeOutOfRange},
+		{serviceerror.NewUnavailable("x"), connect.CodeUnavailable},
+		{serviceerror.NewWorkflowNotReady("x"), connect.CodeUnavailable},
+		{serviceerror.NewQueryFailed("x"), connect.CodeUnavailable},
+		{serviceerror.NewDeadlineExceeded("x"), connect.CodeDeadlineExceeded},
+		{fmt.Errorf("ask: %w", context.DeadlineExceeded), connect.CodeDeadlineExceeded},
+		{context.Canceled, connect.CodeCanceled},
+		{errors.New("x"), connect.CodeInternal},
+		{fmt.Errorf("wrapped: %w", NotFound("x")), connect.CodeNotFound},
+	} {
+		if got := connect.CodeOf(ToConnect(test.err)); got != test.want {
+			t.Errorf("%T: %v, not %v", test.err, got, test.want)
+		}
+	}
+	if ToConnect(nil) != nil {
+		t.Error("no error has a code")
+	}
+}

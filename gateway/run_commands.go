@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// PauseRun lets nothing new start in a run.
+func (g *Gateway) PauseRun(ctx context.Context, req *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.PauseUpdate, &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)})
+	return answered(&v1.PauseRunResponse{Id: id}, err)
+}
+
+// ResumeRun goes on with a paused run.
+func (g *Gateway) ResumeRun(ctx context.Context, req *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeUpdate, &v1.RunCommand{By: actor(ctx)})
+	return answered(&v1.ResumeRunResponse{Id: id}, err)
+}
+
+// HoldTask holds a task back that has not started.
+func (g *Gateway) HoldTask(ctx context.Context, req *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.HoldUpdate, command(ctx, req.Msg))
+	return answered(&v1.HoldTaskResponse{Id: id}, err)
+}
+
+// ReleaseTask lets a held task start.
+func (g *Gateway) ReleaseTask(ctx context.Context, req *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.ReleaseUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: actor(ctx)})
+	return answered(&v1.ReleaseTaskResponse{Id: id}, err)
+}
+
+// CancelTask cancels one task or instance.
+func (g *Gateway) CancelTask(ctx context.Context, req *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.CancelTaskUpdate, command(ctx, req.Msg))
+	return answered(&v1.CancelTaskResponse{Id: id}, err)
+}
+
+// PauseTask suspends a task or instance that runs.
+func (g *Gateway) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.PauseTaskUpdate, command(ctx, req.Msg))
+	return answered(&v1.PauseTaskResponse{Id: id}, err)
+}
+
+// ResumeTask lets a suspended task or instance go on.
+func (g *Gateway) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: actor(ctx)})
+	return answered(&v1.ResumeTaskResponse{Id: id}, err)
+}
+
+// KillTask kills one task or instance.
+func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.KillTaskUpdate, command(ctx, req.Msg))
+	return answered(&v1.KillTaskResponse{Id: id}, err)
+}
+
+// ApproveTask approves a task that waits for it.
+func (g *Gateway) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.ApproveUpdate, command(ctx, req.Msg))
+	return answered(&v1.ApproveTaskResponse{Id: id}, err)
+}
+
+// RejectTask rejects a task that waits for approval.
+func (g *Gateway) RejectTask(ctx context.Context, req *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.RejectUpdate, command(ctx, req.Msg))
+	return answered(&v1.RejectTaskResponse{Id: id}, err)
+}
+
+// command is what a request says about a task, as the run takes it.
+func command(ctx context.Context, req interface {
+	GetTask() string
+	GetReason() string
+}) *v1.TaskCommand {
+	return &v1.TaskCommand{Task: req.GetTask(), Reason: req.GetReason(), By: actor(ctx)}
+}
+
+// control resolves what was typed for a run and has that carry out an update, or
+// the child of it that carries the instance which the update is about.
+func (g *Gateway) control(ctx context.Context, text, update string, arg any) (id string, err error) {
+	id, err = g.index.Resolve(ctx, text)
+	if err != nil {
+		return "", err
+	}
+	err = g.update(ctx, id, update, arg)
+	if about, ok := arg.(*v1.TaskCommand); ok && rpcerror.CodeOf(err) == connect.CodeNotFound {
+		if child := g.childWith(ctx, id, about.GetTask()); child != "" {
+			return id, g.update(ctx, child, update, arg)
+		}
+	}
+	return id, err
+}
+
+// childWith is the child of a run that carries an instance; empty: there is none.
+func (g *Gateway) childWith(ctx context.Context, id, instance string) string {
+	task, index, ok := names.ParseInstanceName(instance)
+	if !ok {
+		return ""
+	}
+	answer, err := g.reader.QueryInstances(ctx, id, &v1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
+	if err != nil {
+		g.log.Debug("a run does not say who carries an instance", "run", id, "instance", instance, "error", err)
+	}
+	return answer.GetChild()
+}
+
+func answered[M any](msg *M, err error) (*connect.Response[M], error) {
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(msg), nil
+}
+
+// CancelRun asks a run to end. It returns when Temporal has taken the request, not
+// when the run has ended; by force, when everything of it has been terminated.
+func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if req.Msg.GetForce() {
+		res, err := g.cancelByForce(ctx, id, req.Msg.GetReason())
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(res), nil
+	}
+	command := &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)}
+	signalErr := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, command)
+	if signalErr == nil {
+		return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
+	}
+	if !rpcerror.Is[*serviceerror.NotFound](signalErr) {
+		return nil, fmt.Errorf("cancel run %s: %w", id, signalErr)
+	}
+	return nil, g.closed(ctx, id) // Temporal says NotFound of a closed workflow, too
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
+// starts it, and the others find it open.
+func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	var res *v1.RetryRunResponse
+	err = g.awaitStore(ctx, "start run "+id+" again", func(ctx context.Context) error {
+		res, err = g.retryRun(ctx, id, req.Msg.GetFrom())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.RetryRunResponse, error) {
+	var generation int32
+	err := g.retryWhileChanging(ctx, id, func(desc *runview.Description, v *runview.View) (string, error) {
+		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
+		}
+		again, err := againOf(v, from)
+		if err != nil {
+			return "", err
+		}
+		generation = v.Run.GetGeneration() + 1
+		return "start run " + id + " again", g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.index.AddSubmitted(id)
+	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
+}
+
+// againOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
+// named, everything that did not complete.
+func againOf(v *runview.View, from []string) (*v1.Again, error) {
+	id := v.Run.GetId()
+	if len(from) > 0 {
+		from = slices.Compact(slices.Sorted(slices.Values(from)))
+		for _, task := range from {
+			if v.Tasks[task] == nil {
+				return nil, v.NoTask(task)
+			}
+		}
+		return &v1.Again{From: from}, nil
+	}
+	if len(v.Tasks) == 0 {
+		return nil, rpcerror.WrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
+	}
+	if v.Run.GetState() == v1.RunCompleted {
+		return nil, rpcerror.WrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
+	}
+	for _, t := range v.Tasks {
+		if !v1.IsTaskSuccess(t.Task.GetState()) {
+			return &v1.Again{Failed: true}, nil
+		}
+	}
+	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to do again from", id)
+}
+
+// RerunRun starts a new run with the definition that another one was started with, and its input where the
+// request has no other.
+func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	desc, err := g.reader.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	first, err := g.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil, err
+	}
+	input := merged(first.GetInput(), req.Msg.GetInput())
+	if input, err = definition.Input(first.GetDefinition(), input); err != nil {
+		return nil, definitionError(err)
+	}
+	if err := checkInput(input); err != nil {
+		return nil, err
+	}
+	in := &v1.RunInput{
+		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
+		By: actor(ctx), Batch: first.GetBatch(),
+	}
+	fresh, _, err := g.start(ctx, in, v1.TriggerRerun, "")
+	if err != nil {
+		return nil, fmt.Errorf("start run %s anew: %w", id, err)
+	}
+	return connect.NewResponse(&v1.RerunRunResponse{Id: fresh, Name: first.GetDefinition().GetName()}), nil
+}
+
+// merged is an input with some values replaced; neither argument is changed.
+func merged(input, values *structpb.Struct) *structpb.Struct {
+	if len(values.GetFields()) == 0 {
+		return input
+	}
+	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	if input != nil {
+		all = proto.CloneOf(input)
+	}
+	if all.Fields == nil {
+		all.Fields = map[string]*structpb.Value{}
+	}
+	maps.Copy(all.Fields, values.GetFields())
+	return all
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func (f *fixture) again(t *testing.T, run string, from ...string) (*v1.RetryRunResponse, error) {
+	t.Helper()
+	res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: run, From: from}))
+	if err != nil {
+		return nil, err
+	}
+	return res.Msg, nil
+}
+
+// inputOf is what the newest execution of a run was started with.
+func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
+	t.Helper()
+	desc, err := f.reader.Describe(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := f.reader.Input(t.Context(), desc.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// TestRetryRun starts a run again that has failed, was cancelled and has completed.
+func TestRetryRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "again", "build", "test")
+	_, err := f.again(t, id)
+	wantCode(t, "an open run", err, connect.CodeFailedPrecondition)
+	set(t, id, "build", 1, &v1.Task{State: "completed"})
+	set(t, id, "test", 1, &v1.Task{State: "failed"})
+	end(t, id, "failed")
+
+	if res, err := f.again(t, id); err != nil || res.GetId() != id || res.GetGeneration() != 1 {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	in := f.inputOf(t, id)
+	if in.GetGeneration() != 1 || !in.GetAgain().GetFailed() || len(in.GetAgain().GetFrom()) > 0 || in.GetDefinition().GetName() != "again" {
+		t.Errorf("it was started with %v", in)
+	}
+	end(t, id, "cancelled")
+
+	_, err = f.again(t, id, "biuld")
+	wantCode(t, "an unknown task", err, connect.CodeNotFound)
+	if err == nil || !strings.Contains(err.Error(), "did you mean build?") {
+		t.Errorf("the error is %v", err)
+	}
+	if res, err := f.again(t, id, "test", "build", "test"); err != nil || res.GetGeneration() != 2 {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	if in := f.inputOf(t, id); in.GetAgain().GetFailed() || !slices.Equal(in.GetAgain().GetFrom(), []string{"build", "test"}) {
+		t.Errorf("it was started with %v", in)
+	}
+	for _, task := range []string{"build", "test"} {
+		set(t, id, task, 3, &v1.Task{State: "completed"})
+	}
+	end(t, id, "completed")
+
+	_, err = f.again(t, id)
+	wantCode(t, "a run that has completed", err, connect.CodeFailedPrecondition)
+	eventually(t, "it is listed as completed", func() bool { return f.listed(t, id) == "completed" })
+	if res, err := f.again(t, id, "test"); err != nil || res.GetGeneration() != 3 {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	eventually(t, "the generation that completed is not listed any more", func() bool {
+		ids, _ := f.list(t, &v1.ListRunsRequest{Name: "again", State: "completed"})
+		return len(ids) == 0 && f.listed(t, id) == "running"
+	})
+	end(t, id, "completed")
+	_, err = f.again(t, "again-nope")
+	wantCode(t, "an unknown run", err, connect.CodeNotFound)
+}
+
+// TestRetryRunRace has one of many callers start the run.
+func TestRetryRunRace(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "raced", "a", "b")
+	end(t, id, "failed")
+	var wg sync.WaitGroup
+	var started atomic.Int32
+	for i := range 6 {
+		wg.Go(func() {
+			from := [][]string{nil, {"a"}, {"b"}}[i%3]
+			res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: id, From: from}))
+			switch {
+			case err == nil && slices.Equal(f.inputOf(t, id).GetAgain().GetFrom(), from) && res.Msg.GetGeneration() == 1:
+				started.Add(1) // both of those that ask for the same may have looked before the start
+			case err == nil:
+				t.Errorf("another generation was started than one from %v", from)
+			default:
+				wantCode(t, "who came too late", err, connect.CodeFailedPrecondition)
+			}
+		})
+	}
+	wg.Wait()
+	if n := started.Load(); n != 1 && n != 2 {
+		t.Errorf("%d have started it", n)
+	}
+	end(t, id, "completed")
+}
+
+// TestRerun starts a new run with the definition and the input of another, ended or not.
+func TestRerun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	input, _ := structpb.NewStruct(map[string]any{"channel": "beta", "n": 1})
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Document{Document: document("anew", "a")}, Input: input,
+		Options: &v1.RunOptions{PlacementTimeout: nil},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := res.Msg.GetId()
+	values, _ := structpb.NewStruct(map[string]any{"n": 2})
+	for _, test := range []struct {
+		values *structpb.Struct
+		n      float64
+	}{{nil, 1}, {values, 2}} {
+		res, err := f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: id, Input: test.values}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Msg.GetName() != "anew" {
+			t.Errorf("the new run is one of %q", res.Msg.GetName())
+		}
+		run := f.get(t, res.Msg.GetId())
+		got := run.GetInput().AsMap()
+		if run.GetId() == id || run.GetName() != "anew" || run.GetGeneration() != 0 || got["channel"] != "beta" || got["n"] != test.n {
+			t.Errorf("the run is %v", run)
+		}
+		end(t, run.GetId(), "completed")
+	}
+	end(t, id, "failed")
+	again, err := f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: "anew"}))
+	wantCode(t, "an ambiguous prefix", err, connect.CodeInvalidArgument)
+	if err == nil {
+		t.Errorf("it started %v", again.Msg)
+	}
+	again, err = f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, again.Msg.GetId(), "completed")
+}
+
+// A run that another has started is as deep inside of others when it is started again, but nobody waits for it.
+func TestChildIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	in, err := packed(&v1.RunInput{
+		Definition: &v1.Definition{Name: "inner"}, Generation: 1, ParentRun: "outer-1", ParentTask: "t", Depth: 3, ParentFirst: "x",
+	})
+	if err != nil || in.GetParentRun() != "outer-1" || in.GetParentTask() != "t" || in.GetDepth() != 3 || in.GetParentFirst() != "" {
+		t.Errorf("%v, %v", in, err)
+	}
+}

@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/runlogs"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// logInterval is the shortest time between two looks at the logs of running tasks.
+const logInterval = 100 * time.Millisecond
+
+// StreamRunLogs sends what tasks have printed. Without follow it sends what is
+// there, task by task in the order in which they started; with follow it goes on
+// with what comes until the run, or the one task, has ended.
+func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return err
+	}
+	f := runlogs.New(id, g.store, req.Msg, stream.Send)
+	if err := sendHeaders(stream); err != nil {
+		return err
+	}
+	if !req.Msg.GetFollow() {
+		v, err := g.reader.Read(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := f.Validate(v); err != nil {
+			return err
+		}
+		return f.SendAll(ctx, v.Since(0))
+	}
+	return g.followLogs(ctx, f)
+}
+
+// followLogs sends logs as they come.
+func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower) error {
+	p, release := g.pollers.Watch(f.Run)
+	defer release()
+	for {
+		start := time.Now()
+		n := p.Since(f.Seen)
+		if n.Done && n.Err != nil {
+			return g.ended(n.Err)
+		}
+		if f.Seen == 0 && n.Version > 0 {
+			if err := p.Check(f.Validate); err != nil {
+				return err
+			}
+		}
+		if n.Done {
+			return f.SendAll(ctx, n)
+		}
+		if err := f.Update(ctx, n); err != nil {
+			return err
+		}
+		if err := f.SendNew(ctx); err != nil {
+			return err
+		}
+		if f.IsComplete() {
+			return f.SendAllMissing()
+		}
+		select {
+		case <-n.Changed:
+		case <-time.After(max(logInterval, 10*time.Since(start))):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.stopping:
+			return errStopping()
+		}
+	}
+}
+
+// WatchRun sends a run as it is, then what changes, and ends with it.
+func (g *Gateway) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRunRequest], stream *connect.ServerStream[v1.WatchRunResponse]) error {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return err
+	}
+	p, release := g.pollers.Watch(id)
+	defer release()
+	if err := sendHeaders(stream); err != nil {
+		return err
+	}
+	var seen int64
+	for {
+		n := p.Since(seen)
+		if n.Version > seen {
+			for _, m := range runview.Messages(n) {
+				if err := stream.Send(m); err != nil {
+					return err
+				}
+			}
+			seen = n.Version
+		}
+		if n.Done {
+			return g.ended(n.Err)
+		}
+		select {
+		case <-n.Changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.stopping:
+			return errStopping()
+		}
+	}
+}
+
+// sendHeaders tells the client that its call is being answered; clients wait for
+// that, and the first message may be long in coming.
+func sendHeaders[M any](stream *connect.ServerStream[M]) error { return stream.Send(nil) }
+
+// ended is the error of a stream whose poller has ended with err.
+func (g *Gateway) ended(err error) error {
+	select {
+	case <-g.stopping:
+		return errStopping()
+	default:
+		return err
+	}
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// updateTimeout bounds an update of a run, which a control process has to carry out.
+	updateTimeout = 15 * time.Second
+	// crowdedPause is the wait before a run is asked again that has as many updates in flight as it may.
+	crowdedPause = 50 * time.Millisecond
+)
+
+// update has the workflow of an open run carry out an update. A task that it does not know is NotFound, what the
+// state of the run or the task forbids FailedPrecondition. At most 10 updates of a run are in flight, those of other
+// gateways included; one more waits.
+func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
+	giveBack, err := g.updates.take(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%s: run %s: %w", name, id, err)
+	}
+	defer giveBack()
+	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
+	defer cancel()
+	for {
+		err := g.updateOnce(ctx, id, name, arg)
+		switch {
+		case err == nil:
+			return nil
+		case rpcerror.Is[*serviceerror.ResourceExhausted](err):
+		case rpcerror.Is[*serviceerror.NotFound](err):
+			// Temporal says so of a closed workflow, too.
+			if err = g.closed(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
+				return err
+			}
+		case ctx.Err() != nil:
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway up that carries runs?: %w", id, err))
+		default:
+			return g.refused(ctx, id, name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: run %s: %w", name, id, err)
+		case <-time.After(crowdedPause):
+		}
+	}
+}
+
+func (g *Gateway) updateOnce(ctx context.Context, id, name string, arg any) error {
+	handle, err := g.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+// refused gives the words with which a run refuses an update their code.
+func (g *Gateway) refused(ctx context.Context, id, name string, err error) error {
+	said, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: run %s: %w", name, id, err)
+	case said.Type() == names.UnknownTaskError:
+		return g.noTask(ctx, id, said.Message())
+	// The SDK answers so for a workflow without the handler, and gives it no type of its own.
+	case strings.Contains(said.Message(), "unknown update"):
+		return rpcerror.WrongState("run %s was started by an older version, which does not know %s", id, name)
+	}
+	return rpcerror.WrongState("run %s: %s", id, said.Message())
+}
+
+// noTask is the error for a task that a run does not have, with the names that may be meant where these can be read.
+func (g *Gateway) noTask(ctx context.Context, id, said string) error {
+	v, err := g.reader.Read(ctx, id)
+	task, quoted := strings.CutPrefix(said, "task \"")
+	task, _, closed := strings.Cut(task, "\"")
+	if err != nil || !quoted || !closed {
+		return rpcerror.NotFound("run %s: %s", id, said)
+	}
+	return v.NoTask(task)
+}
+
+// closed is the error for a request that only an open run can take.
+func (g *Gateway) closed(ctx context.Context, id string) error {
+	desc, err := g.reader.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	status := desc.GetWorkflowExecutionInfo().GetStatus()
+	if runview.IsOpen(status) {
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is just going on in another execution; ask again", id))
+	}
+	ended := map[string]string{v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled"}[runview.StateOf(status)]
+	return rpcerror.WrongState("run %s has already %s", id, ended)
+}

@@ -1,0 +1,82 @@
+package runevents
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// MaxRuns is how many runs a page of the events of all runs reads.
+const MaxRuns = 30
+
+// runPlace is a place in the events of all runs: in those of one run, which has a position in the list of runs.
+type runPlace struct {
+	run      string
+	position paging.Position
+	at       *eventPlace // or nil if the place is after the last event of the run
+}
+
+// listOfRuns fills a page of the events of all runs, the newest run first.
+func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventPage) (*v1.ListRunEventsResponse, error) {
+	pages += "*" // but for the run, which the name of a list leaves out, the request is the same as for one run
+	from, err := decodeRunEvent(pages, page.filter.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	var runs []runPlace
+	var after *paging.Position
+	if from != nil {
+		after = &from.position
+		if from.at != nil {
+			runs = append(runs, *from)
+		}
+	}
+	filter, query := page.filter.runFilter()
+	found, err := r.index.NewestRuns(ctx, query, after, MaxRuns+1, filter.Matches)
+	if err != nil {
+		return nil, fmt.Errorf("list the runs with events: %w", err)
+	}
+	for _, info := range found {
+		runs = append(runs, runPlace{run: info.GetExecution().GetWorkflowId(), position: paging.PositionOf(info), at: &eventPlace{}})
+	}
+	next, err := r.readRuns(ctx, page, runs)
+	if err != nil {
+		return nil, err
+	}
+	res := &v1.ListRunEventsResponse{Items: page.items}
+	if next != nil {
+		res.NextPageToken = encodeRunEvent(pages, *next)
+	}
+	return res, nil
+}
+
+// readRuns fills a page with the events of runs, one after the other. It returns where the next page starts, or nil if the
+// page has reached the end of the last run. A run that is gone by now has no events.
+func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace) (*runPlace, error) {
+	for k, run := range runs {
+		if k == MaxRuns || !page.hasRoom() {
+			last := runs[k-1]
+			last.at = nil
+			return &last, nil
+		}
+		v, err := r.runs.Read(ctx, run.run)
+		if rpcerror.CodeOf(err) == connect.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if run.at, err = r.readRun(ctx, page, v, *run.at); err != nil {
+			return nil, err
+		}
+		if run.at != nil {
+			return &run, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,88 @@
+package runevents
+
+import (
+	"time"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// eventFilter is what a list of events shows.
+type eventFilter struct {
+	*v1.ListRunEventsRequest
+	after *afterEvent // or nil if the list begins with the first
+}
+
+// afterEvent is the event after which a list begins.
+type afterEvent struct {
+	id         string
+	generation int32
+	passed     bool // by this page, or by one before
+}
+
+// newFilter returns the filter of a request. InvalidArgument when there can be no such event.
+func newFilter(req *v1.ListRunEventsRequest) (*eventFilter, error) {
+	f := &eventFilter{ListRunEventsRequest: req}
+	if err := runindex.ValidateValue("node", req.GetNode()); err != nil {
+		return nil, err
+	}
+	if since, until := req.GetSince().AsTime(), req.GetUntil().AsTime(); req.GetSince() != nil && req.GetUntil() != nil && !since.Before(until) {
+		return nil, rpcerror.Invalid("until %s is not later than since %s; no event can be between them", until.Format(time.RFC3339Nano), since.Format(time.RFC3339Nano))
+	}
+	id := req.GetAfter()
+	if id == "" {
+		return f, nil
+	}
+	generation, _, _, ok := names.ParseEventID(id)
+	switch {
+	case !ok:
+		return nil, rpcerror.Invalid("%q is no id of an event; one is 0-12", id)
+	case req.GetId() == "":
+		return nil, rpcerror.Invalid("after event %s of which run? send the id of the run, too", id)
+	}
+	f.after = &afterEvent{id: id, generation: generation, passed: req.GetPageToken() != ""}
+	return f, nil
+}
+
+// readTask returns the task, or instance, whose events are read, or "" if all are. The event after which a list begins may
+// be of another task than the list.
+func (f *eventFilter) readTask() string {
+	if f.after != nil {
+		return ""
+	}
+	return f.GetTask()
+}
+
+// wants reports whether an event is one of the filter, wherever the list begins.
+func (f *eventFilter) wants(e *v1.Event) bool {
+	at := e.GetAt().AsTime()
+	return (f.GetTask() == "" || concerns(e, f.GetTask())) &&
+		(f.GetEvent() == "" || e.GetEvent() == f.GetEvent()) &&
+		(f.GetNode() == "" || e.GetNode() == f.GetNode()) &&
+		(f.GetSince() == nil || !at.Before(f.GetSince().AsTime())) &&
+		(f.GetUntil() == nil || at.Before(f.GetUntil().AsTime()))
+}
+
+// concerns reports whether an event is of a task, of an instance of it, or of the instance of that name.
+func concerns(e *v1.Event, name string) bool {
+	if e.GetTask() == name {
+		return true
+	}
+	of, _, ok := names.ParseInstanceName(e.GetTask())
+	return ok && of == name
+}
+
+// runFilter returns the filter of the runs that may have such events, and the query that finds them.
+func (f *eventFilter) runFilter() (runindex.RunFilter, string) {
+	runs := runindex.RunFilter{ListRunsRequest: &v1.ListRunsRequest{Node: f.GetNode()}}
+	query := runs.Query()
+	if f.GetSince() != nil {
+		query += " AND (CloseTime IS NULL OR CloseTime >= " + runindex.QuoteTime(f.GetSince()) + ")"
+	}
+	if f.GetUntil() != nil {
+		query += " AND " + names.SubmittedAttribute + " < " + runindex.QuoteTime(f.GetUntil())
+	}
+	return runs, query
+}

@@ -1,0 +1,189 @@
+package runevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// eventPlace is a place in the events of a run: a generation, how far those of the run itself have been told in it, and
+// those of its children.
+type eventPlace struct {
+	Generation int32        `json:"g"`
+	Part       int32        `json:"p,omitempty"`
+	Offset     int          `json:"o,omitempty"`
+	Children   []childPlace `json:"c,omitempty"`
+	// Next is how many children were begun with, by task.
+	Next map[string]int `json:"n,omitempty"`
+}
+
+// childPlace is how far the events of a child have been told that are not all told.
+type childPlace struct {
+	Task   string `json:"t"`
+	From   int32  `json:"f"`
+	Part   int32  `json:"p,omitempty"`
+	Offset int    `json:"o,omitempty"`
+}
+
+func (p eventPlace) isValid() bool {
+	ok := p.Generation >= 0 && p.Part >= 0 && p.Offset >= 0
+	for _, c := range p.Children {
+		ok = ok && c.Part >= 0 && c.Offset >= 0
+	}
+	for _, n := range p.Next {
+		ok = ok && n >= 0
+	}
+	return ok
+}
+
+// eventMerge tells the events of one generation of a run by time, with those of the children that carry parts of its
+// large fan-outs through. Children of one task begin one after the other, so that only those are open of which something
+// has been told and is left, and one more: memory holds a part of each.
+type eventMerge struct {
+	run    *eventSource
+	groups []*eventGroup // by task
+}
+
+// eventGroup are the children of one task.
+type eventGroup struct {
+	task    string
+	parts   []*v1.PartReport // in the order in which they began
+	next    int              // of parts: those before it were begun with
+	open    []*openChild
+	sources func(*v1.PartReport) *eventSource
+}
+
+type openChild struct {
+	*eventSource
+	from int32
+}
+
+// merge returns the merge of the events of a run that begins at a place.
+func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eventPlace) (*eventMerge, error) {
+	id, current := v.Run.GetId(), at.Generation == v.Run.GetGeneration()
+	ended := v1.IsRunTerminal(v.Run.GetState())
+	outside := current && v1.IsEndedFromOutside(v.Run.GetReason())
+	silent := outside || current && v.Run.GetProblem() != ""
+	m := &eventMerge{run: &eventSource{
+		id: id, home: v.Home(), generation: at.Generation, live: current && (!ended || outside), silent: silent, part: at.Part, offset: at.Offset,
+		wanted: func(e *v1.Event) bool { return task == "" || concerns(e, task) },
+	}}
+	parts, err := r.partsOf(ctx, v, at.Generation)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range wantedParts(parts, at.Generation, task) {
+		k := slices.IndexFunc(m.groups, func(o *eventGroup) bool { return o.task == p.GetTask() })
+		if k < 0 {
+			k = len(m.groups)
+			m.groups = append(m.groups, &eventGroup{
+				task: p.GetTask(), next: at.Next[p.GetTask()],
+				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, silent || ended, task) },
+			})
+		}
+		m.groups[k].parts = append(m.groups[k].parts, p)
+	}
+	for _, group := range m.groups {
+		for k, p := range group.parts {
+			for _, c := range at.Children {
+				if k < group.next && c.Task == p.GetTask() && c.From == p.GetFrom() {
+					source := group.sources(p)
+					source.part, source.offset = c.Part, c.Offset
+					group.open = append(group.open, &openChild{source, p.GetFrom()})
+				}
+			}
+		}
+	}
+	return m, nil
+}
+
+// wantedParts returns the parts of a generation that may have events of a task, of an instance, or of any task, by task
+// and number.
+func wantedParts(parts []*v1.PartReport, generation int32, task string) []*v1.PartReport {
+	of, index, instance := names.ParseInstanceName(task)
+	var found []*v1.PartReport
+	for _, p := range parts {
+		if p.GetGeneration() != generation {
+			continue // it was kept, and its events are of the generation that it is of
+		}
+		switch {
+		case task == "", p.GetTask() == task:
+			found = append(found, p)
+		case instance && p.GetTask() == of && int(p.GetFrom()) <= index:
+			found = append(slices.DeleteFunc(found, func(o *v1.PartReport) bool { return o.GetFrom() < p.GetFrom() }), p)
+		}
+	}
+	return found
+}
+
+// next returns the source of the event that comes next, and that event, or nil if there is none.
+func (m *eventMerge) next(ctx context.Context, r *Reader) (first *eventSource, event *v1.Event, err error) {
+	consider := func(s *eventSource) error {
+		head, err := s.head(ctx, r)
+		if err == nil && head != nil && (first == nil || s.at(head).Before(first.at(event))) {
+			first, event = s, head
+		}
+		return err
+	}
+	if err := consider(m.run); err != nil {
+		return nil, nil, err
+	}
+	for _, group := range m.groups {
+		for group.next < len(group.parts) && (len(group.open) == 0 || group.open[len(group.open)-1].hasBegun()) {
+			p := group.parts[group.next]
+			group.open = append(group.open, &openChild{group.sources(p), p.GetFrom()})
+			group.next++
+			// One of which nothing is wanted is passed over at once.
+			if _, err := group.open[len(group.open)-1].head(ctx, r); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, c := range group.open {
+			if err := consider(c.eventSource); err != nil {
+				return nil, nil, err
+			}
+		}
+		group.open = slices.DeleteFunc(group.open, func(c *openChild) bool { return c.done })
+	}
+	return first, event, nil
+}
+
+// place returns where the next page continues.
+func (m *eventMerge) place() eventPlace {
+	at := eventPlace{Generation: m.run.generation, Part: m.run.part, Offset: m.run.offset, Next: map[string]int{}}
+	for _, group := range m.groups {
+		at.Next[group.task] = group.next
+		for _, c := range group.open {
+			at.Children = append(at.Children, childPlace{Task: group.task, From: c.from, Part: c.part, Offset: c.offset})
+		}
+	}
+	return at
+}
+
+// partsOf returns the parts of the large fan-outs of a generation of a run, or none if they are not known.
+func (r *Reader) partsOf(ctx context.Context, v *runview.View, generation int32) ([]*v1.PartReport, error) {
+	current := generation == v.Run.GetGeneration()
+	if current && !v.HasPartitions() {
+		return nil, nil
+	}
+	var status v1.StatusResponse
+	if !current || v1.IsRunTerminal(v.Run.GetState()) {
+		err := r.store.GetMessage(ctx, store.StatusKey(v.Home(), generation), &status)
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
+			return status.GetParts(), err
+		}
+		if !current {
+			return nil, nil
+		}
+	}
+	if err := r.runs.Query(ctx, v.Run.GetId(), names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
+		return nil, fmt.Errorf("ask for the children: %w", err)
+	}
+	return status.GetParts(), nil
+}

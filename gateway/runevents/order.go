@@ -1,0 +1,93 @@
+package runevents
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// startedEvents are the starts of attempts that run, of one task or of all, but
+// for those that are among the events already.
+func startedEvents(v *runview.View, only string, known []*v1.Event) []*v1.Event {
+	type dispatch struct {
+		task  string
+		claim int32
+	}
+	told := map[dispatch]bool{}
+	for _, e := range known {
+		if e.GetEvent() == v1.EventStarted {
+			told[dispatch{e.GetTask(), e.GetClaim()}] = true
+		}
+	}
+	var events []*v1.Event
+	add := func(name string, claim int32, task interface {
+		GetState() string
+		GetNode() string
+		GetAttempt() int32
+	}) {
+		r, runs := v.Running[names.AttemptID(name, claim)]
+		if !runs || task.GetState() != v1.TaskRunning || told[dispatch{name, claim}] {
+			return
+		}
+		events = append(events, &v1.Event{
+			At: r.Started, Task: name, Event: v1.EventStarted, Node: task.GetNode(), Attempt: task.GetAttempt(), Claim: claim,
+		})
+	}
+	for _, name := range v.Names {
+		t := v.Tasks[name]
+		of, index, instance := names.ParseInstanceName(only)
+		if only == "" || only == name {
+			add(name, t.Claim, t.Brief)
+		} else if !instance || of != name {
+			continue
+		}
+		for _, i := range t.Instances {
+			if i != nil && (!instance || int(i.Instance.GetIndex()) == index) {
+				add(names.InstanceName(name, int(i.Instance.GetIndex())), i.Claim, i.Brief)
+			}
+		}
+	}
+	return events
+}
+
+// sortByTime sorts events by time, except that those of one task stay in their
+// order, and those of the run stay between the same others: nodes have clocks of
+// their own, and the order of the workflow is the truth.
+func sortByTime(events []*v1.Event) []*v1.Event {
+	type placed struct {
+		event *v1.Event
+		at    time.Time
+	}
+	all := make([]placed, len(events))
+	tasks := map[string]time.Time{} // time of the newest event of each
+	var newest, run time.Time
+	for i, e := range events {
+		at := e.GetAt().AsTime()
+		if e.GetTask() == "" {
+			at = later(at, newest)
+			run = at
+		} else {
+			at = later(at, later(run, tasks[e.GetTask()]))
+			tasks[e.GetTask()] = at
+		}
+		newest = later(newest, at)
+		all[i] = placed{e, at}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	sorted := make([]*v1.Event, len(all))
+	for i, p := range all {
+		sorted[i] = p.event
+	}
+	return sorted
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,70 @@
+package runevents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+)
+
+// TestStartedEvents has the heartbeat of an attempt tell that it has started,
+// until the workflow knows.
+func TestStartedEvents(t *testing.T) {
+	v := runview.NewView("w-1")
+	v.Update([]*v1.StatusResponse{{
+		Run: &v1.Run{Tasks: map[string]*v1.Task{
+			"a": {State: "assigned", Node: "n", Attempt: 1}, "b": {State: "assigned"}, "c": {State: "assigned"}, "d": {State: "completed"},
+		}},
+		Claims: map[string]int32{"a": 2, "b": 1, "c": 1, "d": 1},
+	}}, map[string]runview.RunningAttempt{
+		"a#2": {Started: eventAt(5, "", "").GetAt()}, "b#1": {Started: eventAt(6, "", "").GetAt()}, "d#1": {Started: eventAt(7, "", "").GetAt()},
+	})
+	known := []*v1.Event{eventAt(1, "a", "started"), {Task: "b", Event: "started", Claim: 1}}
+	got := startedEvents(v, "", known)
+	if len(got) != 1 || got[0].GetTask() != "a" || got[0].GetNode() != "n" || got[0].GetAttempt() != 1 || got[0].GetClaim() != 2 || got[0].GetAt().AsTime() != eventAt(5, "", "").GetAt().AsTime() {
+		t.Errorf("got %v", got)
+	}
+	if got := startedEvents(v, "b", nil); len(got) != 1 || got[0].GetTask() != "b" {
+		t.Errorf("got %v of one task", got)
+	}
+}
+
+// TestEventOrder sorts by time, keeps the order of each task whatever the clocks
+// say, and has nothing pass an event of the run.
+func TestEventOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := []*v1.Event{}
+		for i := range rapid.IntRange(0, 20).Draw(t, "events") {
+			e := eventAt(rapid.Int64Range(0, 9).Draw(t, "at"), rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "task"), "queued")
+			e.Claim = int32(i)
+			events = append(events, e)
+		}
+		got := sortByTime(events)
+		if len(got) != len(events) {
+			t.Fatalf("%d events became %d", len(events), len(got))
+		}
+		for i, e := range got {
+			for _, later := range got[i+1:] {
+				if (e.GetTask() == later.GetTask() || e.GetTask() == "" || later.GetTask() == "") && e.GetClaim() > later.GetClaim() {
+					t.Fatalf("%v comes before %v", e, later)
+				}
+			}
+		}
+		byTime := slices.SortedStableFunc(slices.Values(events), func(a, b *v1.Event) int {
+			return cmp.Compare(a.GetAt().GetSeconds(), b.GetAt().GetSeconds())
+		})
+		if again := sortByTime(byTime); fmt.Sprint(again) != fmt.Sprint(byTime) {
+			t.Fatalf("%v became %v", byTime, again)
+		}
+	})
+}
+
+// eventAt returns an event at a second.
+func eventAt(second int64, task, what string) *v1.Event {
+	return &v1.Event{At: &timestamppb.Timestamp{Seconds: second}, Task: task, Event: what}
+}

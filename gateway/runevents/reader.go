@@ -1,0 +1,97 @@
+package runevents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"switchyard/activities/store"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Reader reads the events of runs. It is safe for concurrent use.
+type Reader struct {
+	runs  *runview.Reader
+	index *runindex.Index
+	store *store.Store
+	log   *slog.Logger
+}
+
+// New returns a reader of the events of the runs that reader reads and index finds.
+func New(reader *runview.Reader, index *runindex.Index, kept *store.Store, log *slog.Logger) *Reader {
+	return &Reader{runs: reader, index: index, store: kept, log: log}
+}
+
+// List returns a page of the events of a run, or of those of all runs.
+func (r *Reader) List(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.ListRunEventsResponse, error) {
+	pages, err := paging.ListOf(req)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := newFilter(req)
+	if err != nil {
+		return nil, err
+	}
+	page := &eventPage{filter: filter, limit: cmp.Or(int(req.GetPageSize()), defaultPage)}
+	if req.GetId() == "" {
+		return r.listOfRuns(ctx, pages, page)
+	}
+	return r.listOfRun(ctx, pages, page)
+}
+
+// LastDetail returns the detail of the newest event of a kind of a task, or "" if there is none.
+func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind string) (string, error) {
+	detail := ""
+	filter := &eventFilter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: task, Event: kind}}
+	for at := (eventPlace{}); ; {
+		page := &eventPage{filter: filter, limit: defaultPage}
+		next, err := r.readRun(ctx, page, v, at)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range page.items {
+			detail = e.GetDetail()
+		}
+		if next == nil {
+			return detail, nil
+		}
+		at = *next
+	}
+}
+
+// readPart returns the part of the events of a source that it is at; nil when there is no such part.
+func (r *Reader) readPart(ctx context.Context, s *eventSource) ([]*v1.Event, error) {
+	for {
+		var stored v1.EventPart
+		err := r.store.GetMessage(ctx, store.EventsKey(s.home, s.generation, s.part), &stored)
+		if err == nil {
+			return append([]*v1.Event{}, stored.GetEvents()...), nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if !s.live {
+			return nil, nil // one that ends by itself stores all of them
+		}
+		unstored, parts, err := r.runs.UnstoredEvents(ctx, s.id)
+		switch {
+		case err != nil && (s.silent || rpcerror.IsPermanent(err)):
+			r.log.Debug("a workflow does not tell its events", "workflow", s.id, "error", err)
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case parts == s.part:
+			return unstored, nil
+		case parts < s.part:
+			return nil, nil
+		}
+		// It has been stored in the meantime, unless it was lost.
+		if _, err := r.store.Get(ctx, store.EventsKey(s.home, s.generation, s.part)); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package runindex
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
+)
+
+// RunsQuery finds the newest execution of each run. A run that was continued in another execution is found as that one.
+const RunsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
+
+// stateQueries find the runs in a state. What Temporal itself knows of the end of a run goes before what the run has said
+// of itself, because one that was terminated has not said it.
+var stateQueries = map[string]string{
+	v1.RunPending: "ExecutionStatus = 'Running' AND (" + names.StateAttribute + " = '" + v1.RunPending + "' OR " + names.StateAttribute + " IS NULL)",
+
+	v1.RunPendingApproval: "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunPendingApproval + "'",
+
+	v1.RunRunning:   "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunRunning + "'",
+	v1.RunPaused:    "ExecutionStatus = 'Running' AND " + names.StateAttribute + " = '" + v1.RunPaused + "'",
+	v1.RunCompleted: "ExecutionStatus = 'Completed'",
+	v1.RunFailed: "(ExecutionStatus IN ('Terminated', 'TimedOut') OR ExecutionStatus = 'Failed' AND (" +
+		names.StateAttribute + " != '" + v1.RunRejected + "' OR " + names.StateAttribute + " IS NULL))",
+	v1.RunRejected:  "ExecutionStatus = 'Failed' AND " + names.StateAttribute + " = '" + v1.RunRejected + "'",
+	v1.RunCancelled: "ExecutionStatus = 'Canceled'",
+}
+
+// RunFilter decides which runs a list shows.
+type RunFilter struct {
+	*v1.ListRunsRequest
+	parent string // resolved
+}
+
+// Filter returns the filter of a request whose name is that of a workflow. The error is InvalidArgument if there can be
+// no such run.
+func (x *Index) Filter(ctx context.Context, req *v1.ListRunsRequest) (RunFilter, error) {
+	f := RunFilter{ListRunsRequest: req}
+	for _, c := range []struct{ what, value string }{
+		{"node", req.GetNode()}, {"type", req.GetType()}, {"label", req.GetLabel()}, {"text", req.GetText()},
+		{"owner", req.GetOwner()},
+	} {
+		if err := ValidateValue(c.what, c.value); err != nil {
+			return f, err
+		}
+	}
+	var err error
+	if req.GetParent() != "" {
+		f.parent, err = x.Resolve(ctx, req.GetParent())
+	}
+	return f, err
+}
+
+// Query returns the query that finds the runs of the filter, and possibly more: databases may ignore case.
+func (f RunFilter) Query() string {
+	conditions := []string{RunsQuery}
+	if f.GetState() != "" {
+		conditions = append(conditions, stateQueries[f.GetState()])
+	}
+	for _, c := range []struct{ attribute, value string }{
+		{names.WorkflowAttribute, f.GetName()}, {names.TriggerAttribute, f.GetTrigger()}, {names.ParentAttribute, f.parent},
+		{names.NodesAttribute, f.GetNode()}, {names.TypesAttribute, f.GetType()}, {names.LabelsAttribute, f.GetLabel()},
+		{names.TextAttribute, f.GetText()}, {names.BatchAttribute, f.GetBatch()},
+	} {
+		if c.value != "" {
+			conditions = append(conditions, c.attribute+" = "+quote(c.value))
+		}
+	}
+	if f.GetOwner() != "" {
+		conditions = append(conditions, names.OwnerAttribute+" IN ("+quote(f.GetOwner())+", "+quote(f.GetOwner()+Unverified)+")")
+	}
+	if f.GetSince() != nil {
+		conditions = append(conditions, names.SubmittedAttribute+" >= "+QuoteTime(f.GetSince()))
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+// Matches reports whether a run that the query has found is one of the filter.
+func (f RunFilter) Matches(info *workflowpb.WorkflowExecutionInfo) bool {
+	known := visibility.Decode(info.GetSearchAttributes())
+	return (f.GetName() == "" || known.Workflow == f.GetName()) &&
+		(f.parent == "" || known.Parent == f.parent) &&
+		(f.GetOwner() == "" || known.Owner == f.GetOwner() || known.Owner == f.GetOwner()+Unverified) &&
+		(f.GetBatch() == "" || known.Batch == f.GetBatch()) &&
+		(f.GetNode() == "" || slices.Contains(known.Nodes, f.GetNode())) &&
+		(f.GetLabel() == "" || slices.Contains(known.Labels, f.GetLabel()))
+}
+
+// ValidateValue returns an error for a text that may not stand in a query. Temporal's SQL stores put the values for
+// lists and texts into their statements as they are, so that no escape keeps a quotation mark from ending the value.
+func ValidateValue(what, value string) error {
+	if strings.ContainsAny(value, "'`\"\\?") || strings.ContainsFunc(value, unicode.IsControl) {
+		return rpcerror.Invalid("runs cannot be listed by the %s %.80q; it may hold no quotation mark, backslash, question mark or control character", what, value)
+	}
+	if value != "" && strings.TrimSpace(value) == "" {
+		return rpcerror.Invalid("runs cannot be listed by a %s of spaces", what)
+	}
+	return nil
+}
+
+// quote returns a text that checkFilterValue, or a rule for names, has accepted, as a query holds it.
+func quote(text string) string { return "'" + text + "'" }
+
+// QuoteTime returns a time as a query holds it.
+func QuoteTime(t *timestamppb.Timestamp) string {
+	return quote(t.AsTime().UTC().Format(time.RFC3339Nano))
+}
+
+// Unverified is the suffix of the name of an owner that a client has claimed for itself.
+const Unverified = " (unverified)"

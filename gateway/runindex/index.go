@@ -1,0 +1,25 @@
+package runindex
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/gateway/runview"
+)
+
+// Index finds runs in the visibility of Temporal. It is safe for concurrent use.
+type Index struct {
+	client client.Client
+	reader *runview.Reader
+	now    func() time.Time
+	recent recentRuns
+}
+
+// New returns an index of the runs that a reader reads.
+func New(c client.Client, reader *runview.Reader, now func() time.Time) *Index {
+	return &Index{client: c, reader: reader, now: now}
+}
+
+// AddSubmitted remembers a run that has just been submitted, which visibility may not know yet.
+func (x *Index) AddSubmitted(id string) { x.recent.add(id) }

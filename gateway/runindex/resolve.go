@@ -1,0 +1,93 @@
+package runindex
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/names"
+)
+
+// lastRun is what people type for the run that was submitted last.
+const lastRun = "last"
+
+// MaxCandidates is how many runs an error about an ambiguous prefix names.
+const MaxCandidates = 5
+
+// runIDText is what run ids, and prefixes of them, consist of.
+var runIDText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+
+// Resolve returns the id of the run that a text names: the id itself, "last", or a prefix of one id only.
+func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
+	if text == lastRun {
+		return x.lastSubmitted(ctx)
+	}
+	if !runIDText.MatchString(text) {
+		return "", rpcerror.NoRun(text)
+	}
+	_, err := x.reader.Describe(ctx, text)
+	if err == nil {
+		return text, nil
+	}
+	if rpcerror.CodeOf(err) != connect.CodeNotFound {
+		return "", fmt.Errorf("look for run %s: %w", text, err)
+	}
+	// One more than is named, so that the error can say that there are others.
+	found, err := x.NewestExecutions(ctx, RunsQuery+" AND WorkflowId STARTS_WITH "+quote(text), nil, MaxCandidates+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		return strings.HasPrefix(info.GetExecution().GetWorkflowId(), text) // some databases ignore case
+	})
+	if err != nil {
+		return "", fmt.Errorf("look for run %s: %w", text, err)
+	}
+	candidates := x.recent.findPrefix(text)
+	for _, info := range found {
+		if id := info.GetExecution().GetWorkflowId(); !slices.Contains(candidates, id) {
+			candidates = append(candidates, id)
+		}
+	}
+	switch len(candidates) {
+	case 0:
+		return "", rpcerror.NoRun(text)
+	case 1:
+		return candidates[0], nil
+	}
+	more := ""
+	if len(candidates) > MaxCandidates {
+		candidates, more = candidates[:MaxCandidates], ", ..."
+	}
+	return "", rpcerror.Invalid("%q could be any of %s%s", text, strings.Join(candidates, ", "), more)
+}
+
+// submittedQuery leaves out the runs that tasks of type run have started.
+const submittedQuery = RunsQuery + " AND " + names.ParentAttribute + " IS NULL"
+
+// lastSubmitted returns the id of the newest run that was submitted rather than started by a task. Visibility may lag
+// behind what this gateway has just started.
+func (x *Index) lastSubmitted(ctx context.Context) (string, error) {
+	found, err := x.NewestExecutions(ctx, submittedQuery, nil, 1, AnyExecution)
+	if err != nil {
+		return "", fmt.Errorf("look for the last run: %w", err)
+	}
+	recent, known := x.recent.newest()
+	if !known {
+		if len(found) == 0 {
+			return "", rpcerror.NotFound("there are no runs yet")
+		}
+		return found[0].GetExecution().GetWorkflowId(), nil
+	}
+	if len(found) == 0 || found[0].GetExecution().GetWorkflowId() == recent {
+		return recent, nil
+	}
+	desc, err := x.reader.Describe(ctx, recent)
+	if err == nil && paging.PositionOf(desc.GetWorkflowExecutionInfo()).Before(paging.PositionOf(found[0])) {
+		return recent, nil
+	}
+	return found[0].GetExecution().GetWorkflowId(), nil
+}

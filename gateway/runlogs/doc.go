@@ -1,0 +1,9 @@
+// Package runlogs sends the logs of the tasks of a run to a client, once or as they grow.
+//
+//	pollers ── Delta ──> Follower ──> a tail a task, instance or batch ──> the stream of the client
+//	                        │
+//	                        └── a fanOut a task that has fanned out, which lists the logs of its instances
+//
+// Of this module it may import proto, gateway/rpcerror, gateway/runview, activities/logs, activities/store and
+// workflows/names.
+package runlogs

@@ -1,0 +1,173 @@
+package runlogs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// fanOutInterval is the shortest time between two lists of the logs of a task that has fanned out.
+const fanOutInterval = 500 * time.Millisecond
+
+// fanOut finds the logs of the instances and batches of a task that has fanned out, or of the one instance that is
+// wanted. There may be very many, so they are listed and not told by the run.
+type fanOut struct {
+	task string
+	info *v1.Task
+	// seen are the logs that have been found, listed says that there was a list.
+	seen   map[logs.Attempt]bool
+	listed bool
+	// printers are the attempts of the instances that have ended and printed something, as far as the run tells of them,
+	// by number.
+	printers map[int]runview.Printer
+	// ended: the one instance that is wanted has ended, as far as the run tells about it alone.
+	ended bool
+	// final: there will be no more. changed: there may be more since the last list, which was made at.
+	final, changed bool
+	at             time.Time
+	// took is how long the last list took.
+	took time.Duration
+}
+
+// updateFanOut takes over what has changed in a task that has fanned out.
+func (f *Follower) updateFanOut(changed runview.TaskDelta) {
+	of := f.fanOuts[changed.Name]
+	if of == nil {
+		of = &fanOut{task: changed.Name, seen: map[logs.Attempt]bool{}, printers: map[int]runview.Printer{}}
+		f.fanOuts[changed.Name] = of
+		delete(f.tails, changed.Name) // from before it fanned out
+	}
+	for _, i := range changed.Instances {
+		delete(of.printers, int(i.GetIndex()))
+		if p, ok := changed.Printers[i.GetIndex()]; ok {
+			of.printers[int(i.GetIndex())] = p
+		}
+	}
+	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
+		for _, i := range changed.Instances {
+			if int(i.GetIndex()) == index {
+				of.ended = v1.IsTaskTerminal(i.GetState())
+			}
+		}
+	}
+	of.info, of.final, of.changed = changed.Task, of.ended || v1.IsTaskTerminal(changed.Task.GetState()), true
+}
+
+// listFanOuts looks for new logs of tasks that have fanned out.
+func (f *Follower) listFanOuts(ctx context.Context) error {
+	for _, of := range f.fanOuts {
+		due := time.Since(of.at) > max(fanOutInterval, 10*of.took)
+		if !of.changed && of.final || !due && !of.final && of.listed {
+			continue
+		}
+		of.at, of.changed = time.Now(), false
+		if err := f.list(ctx, of); err != nil {
+			return err
+		}
+		of.took = time.Since(of.at)
+	}
+	return nil
+}
+
+// list adds a tail for each new log. Of the attempts of an instance that lie before the first list only the newest is
+// wanted, unless the client has named one; a batch is sent whole.
+func (f *Follower) list(ctx context.Context, of *fanOut) error {
+	var found []logs.Attempt
+	var err error
+	if f.req.GetTask() == "" || f.req.GetTask() == of.task {
+		found, err = logs.Instances(ctx, f.store, f.home, of.task)
+	} else {
+		found, err = logs.Attempts(ctx, f.store, f.home, f.req.GetTask())
+	}
+	if err != nil {
+		return fmt.Errorf("list the logs of task %s: %w", of.task, err)
+	}
+	first := map[logs.Attempt]bool{}
+	if !of.listed {
+		own := map[string][]logs.Attempt{}
+		for _, a := range found {
+			own[nameOf(a)] = append(own[nameOf(a)], a)
+		}
+		for name, attempts := range own {
+			wanted := f.wanted(name, attempts)
+			for _, a := range wanted {
+				first[a] = true
+			}
+			if len(f.resume) > 0 || len(wanted) == len(attempts) || f.req.Attempt != nil {
+				continue
+			}
+			if err := f.sendPosition(wanted[0]); err != nil {
+				return err
+			}
+		}
+	}
+	for number, a := range found {
+		switch {
+		case of.seen[a]:
+			continue
+		case a.Batch() && a.Of == "":
+		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
+			continue
+		case f.req.Attempt == nil && !of.listed && !first[a]:
+			of.seen[a] = true
+			continue
+		}
+		of.seen[a] = true
+		f.tails[fmt.Sprint(a)] = &tail{task: a.Task, number: number, info: of.info, of: of, queue: []logs.Attempt{a}, next: f.resume[keyOf(a)]}
+	}
+	of.listed = true
+	return nil
+}
+
+// SendAllMissing sends the instances that printed something of which the store has nothing.
+func (f *Follower) SendAllMissing() error {
+	for _, of := range f.fanOuts {
+		if !of.final {
+			continue
+		}
+		for _, index := range slices.Sorted(maps.Keys(of.printers)) {
+			p, name := of.printers[index], names.InstanceName(of.task, index)
+			only := f.req.GetTask()
+			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != p.Attempt || of.has(index, p.Attempt) {
+				continue
+			}
+			if err := f.sendMissing(name, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether the log of an attempt of an instance was found, or that of a batch that the instance may have been in.
+func (of *fanOut) has(index int, attempt int32) bool {
+	for a := range of.seen {
+		if a.Of != "" || of.covers(a, index, attempt) {
+			return true
+		}
+	}
+	return false
+}
+
+func (of *fanOut) covers(a logs.Attempt, index int, attempt int32) bool {
+	if _, first, last, ok := store.ParseBatchName(a.Task); ok {
+		return first <= index && index <= last
+	}
+	return a.Task == names.InstanceName(of.task, index) && a.Attempt == attempt
+}
+
+// nameOf returns the task or instance that a log is of.
+func nameOf(a logs.Attempt) string {
+	if a.Of != "" {
+		return a.Of
+	}
+	return a.Task
+}

@@ -1,0 +1,30 @@
+package runlogs
+
+import (
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	"switchyard/workflows/names"
+)
+
+// Validate returns an error if the run has no such task or attempt as the request names.
+func (f *Follower) Validate(v *runview.View) error {
+	name := f.req.GetTask()
+	if name == "" {
+		return nil
+	}
+	t := v.Tasks[name]
+	if task, index, ok := names.ParseInstanceName(name); ok && v.Tasks[task] != nil {
+		// A task that follows may fan out later.
+		if count := v.Tasks[task].Task.Count; count != nil && index >= int(*count) || count == nil && !f.req.GetFollow() {
+			return rpcerror.NotFound("task %s of run %s has no instance %d; it has %d", task, f.Run, index, v.Tasks[task].Task.GetCount())
+		}
+		return nil
+	}
+	if t == nil {
+		return v.NoTask(name)
+	}
+	if attempt := f.req.GetAttempt(); !f.req.GetFollow() && t.Task.Count == nil && attempt > t.Brief.GetAttempt() {
+		return rpcerror.NotFound("task %s of run %s has made no attempt %d; its newest is %d", name, f.Run, attempt, t.Brief.GetAttempt())
+	}
+	return nil
+}

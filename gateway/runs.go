@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/paging"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// defaultRunPage is how many runs a page holds when the request does not say.
+	defaultRunPage = 100
+)
+
+// ListRuns lists runs, newest first.
+func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
+	pages, err := paging.ListOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	after, err := pages.DecodeRun(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	if name := req.Msg.GetName(); name != "" {
+		if err := checkWorkflowName(name); err != nil {
+			return nil, err
+		}
+	}
+	filter, err := g.index.Filter(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultRunPage
+	}
+	found, err := g.index.NewestRuns(ctx, filter.Query(), after, limit+1, filter.Matches)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	res := &v1.ListRunsResponse{}
+	for i, info := range found {
+		if i == limit {
+			res.NextPageToken = pages.EncodeRun(paging.PositionOf(found[i-1]))
+			break
+		}
+		res.Items = append(res.Items, runview.ListedRun(info))
+	}
+	g.reader.ListPartProblems(ctx, res.Items)
+	return connect.NewResponse(res), nil
+}
+
+// GetRunDefinition returns the definition that a run was started with.
+func (g *Gateway) GetRunDefinition(ctx context.Context, req *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	desc, err := g.reader.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	in, err := g.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: id, Definition: in.GetDefinition()}), nil
+}
+
+// ListRunEvents tells the transitions of the tasks of a run, over all its
+// generations, or those of all runs. The workflow keeps the newest events, the store the others. That
+// an attempt has started the workflow learns with its end; until then the
+// heartbeat tells, and the last page of a run holds that event too.
+func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
+	res, err := g.events.List(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}

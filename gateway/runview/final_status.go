@@ -1,0 +1,178 @@
+package runview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// FinalStatus returns the whole status of a run that has closed. It is the result of the workflow or the detail of its
+// failure, or in the store if it is large. A run that was ended from outside has left neither: its workflow is queried
+// for the last status it knew, and if it does not answer, the status is made from the history.
+func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	id := info.GetExecution().GetWorkflowId()
+	status, cause, err := r.result(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	if !isWhole(status) {
+		kept, err := r.storedStatus(ctx, id, status)
+		if err != nil {
+			return nil, err
+		}
+		if kept == nil {
+			kept, err = r.LastStatus(ctx, desc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if status.GetRun() != nil {
+			kept.Run.State, kept.Run.Reason, kept.Run.Error = status.Run.GetState(), status.Run.GetReason(), status.Run.GetError()
+			kept.Run.CompletedAt = status.Run.GetCompletedAt()
+		}
+		status = kept
+	}
+	status = proto.CloneOf(status)
+	run := status.Run
+	// Temporal knows a rejected run as failed.
+	if state := StateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != v1.RunRejected || state != v1.RunFailed) {
+		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
+		if run.Reason == "" && state == v1.RunFailed {
+			run.Reason = v1.ReasonSystem
+		}
+	}
+	if run.CompletedAt == nil {
+		run.CompletedAt = info.GetCloseTime()
+	}
+	for _, task := range run.Tasks {
+		cutOff(task, run)
+	}
+	return status, nil
+}
+
+// cutOff ends what had not ended of a task when its run was ended from outside.
+func cutOff(task *v1.Task, run *v1.Run) {
+	if !v1.IsTaskTerminal(task.GetState()) {
+		task.State, task.Reason, task.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
+	}
+	for _, i := range task.GetInstances() {
+		if !v1.IsTaskTerminal(i.GetState()) {
+			i.State, i.Reason, i.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
+		}
+	}
+	for state, n := range task.GetCounts() {
+		if !v1.IsTaskTerminal(state) {
+			task.Counts[v1.TaskCancelled] += n
+			delete(task.Counts, state)
+		}
+	}
+}
+
+// isWhole reports whether a status holds all tasks of its run.
+func isWhole(status *v1.StatusResponse) bool {
+	return status.GetRun() != nil && int(status.GetTaskCount()) <= len(status.GetRun().GetTasks())
+}
+
+// result returns what the workflow left in Temporal, possibly nothing, and in
+// words what ended it if it did not complete.
+func (r *Reader) result(ctx context.Context, desc *Description) (*v1.StatusResponse, string, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	exec := info.GetExecution()
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		cause, err := r.termination(ctx, exec.GetWorkflowId(), exec.GetRunId())
+		return nil, cause, err
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return nil, "the workflow's time-out in Temporal is over", nil
+	}
+	status := &v1.StatusResponse{}
+	err := r.client.GetWorkflow(ctx, exec.GetWorkflowId(), exec.GetRunId()).Get(ctx, status)
+	if err == nil {
+		return status, "", nil
+	}
+	if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); !ended {
+		return nil, "", fmt.Errorf("read the result of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		if canceled.Details(status) != nil {
+			status = nil
+		}
+		return status, "", nil
+	}
+	failed, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return nil, err.Error(), nil
+	}
+	if failed.Details(status) != nil {
+		status = nil
+	}
+	return status, failed.Message(), nil
+}
+
+// termination says who terminated a run, and why.
+func (r *Reader) termination(ctx context.Context, id, runID string) (string, error) {
+	event, err := r.FirstEvent(ctx, id, runID, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if err != nil {
+		return "", err
+	}
+	by := event.GetWorkflowExecutionTerminatedEventAttributes()
+	cause := "terminated"
+	if by.GetIdentity() != "" {
+		cause += " by " + by.GetIdentity()
+	}
+	if by.GetReason() != "" {
+		cause += ": " + by.GetReason()
+	}
+	return cause, nil
+}
+
+// storedStatus returns the status that the run left in the store, nil when there is none.
+func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusResponse) (*v1.StatusResponse, error) {
+	if header.GetRun() == nil {
+		return nil, nil
+	}
+	var kept v1.StatusResponse
+	err := r.store.GetMessage(ctx, store.StatusKey(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
+	if errors.Is(err, store.ErrNotFound) {
+		r.log.Warn("the status of a run is missing in the store", "run", id)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &kept, nil
+}
+
+// LastStatus returns the last status that the workflow of a closed run knew: the one that was stored when the run was
+// ended by force, or its answer to a query. If no worker answers, it is the status that the execution started with.
+func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
+	info := desc.GetWorkflowExecutionInfo()
+	id := info.GetExecution().GetWorkflowId()
+	planned, err := r.plannedStatus(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	var kept v1.StatusResponse
+	err = r.store.GetMessage(ctx, store.StatusKey(names.Home(id, planned.GetChain()), planned.GetRun().GetGeneration()), &kept)
+	if err == nil {
+		return &kept, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	answers, err := r.ask(ctx, id, 0)
+	if err == nil {
+		return mergeAnswers(answers), nil
+	}
+	r.log.Debug("a closed run does not answer", "run", id, "error", err)
+	return planned, nil
+}

@@ -1,0 +1,104 @@
+package runview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/visibility"
+)
+
+// FirstEvent returns the first event of a history that passes the filter.
+func (r *Reader) FirstEvent(ctx context.Context, id, runID string, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
+	events := r.client.GetWorkflowHistory(ctx, id, runID, false, filter)
+	if !events.HasNext() {
+		return nil, fmt.Errorf("read the history of run %s: it is empty", id)
+	}
+	event, err := events.Next()
+	if err != nil {
+		return nil, fmt.Errorf("read the history of run %s: %w", id, err)
+	}
+	return event, nil
+}
+
+// Input returns the input that an execution of a run was started with, and its chain.
+func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*v1.RunInput, error) {
+	start, err := r.FirstEvent(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err != nil {
+		return nil, err
+	}
+	var in v1.RunInput
+	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	if key := in.GetStored(); key != "" {
+		carry := in.GetCarry()
+		in.Reset()
+		if err := r.store.GetMessage(ctx, key, &in); err != nil {
+			return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+		}
+		in.Carry = carry
+	}
+	whole, err := definition.Unpack(&in)
+	if err != nil {
+		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+	}
+	whole = proto.CloneOf(whole)
+	whole.Chain = chainOf(exec.GetRunId(), start.GetWorkflowExecutionStartedEventAttributes(), in.GetChain())
+	return whole, nil
+}
+
+// DefinedInput returns the input of a run if it holds the definition. The error is FailedPrecondition if the run was
+// started with the name of a stored workflow and has not read that.
+func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.RunInput, error) {
+	in, err := r.Input(ctx, info.GetExecution())
+	if err != nil || in.GetDefinition() != nil {
+		return in, err
+	}
+	return nil, rpcerror.WrongState("run %s has no definition: it was started with the name of workflow %q, which it has not read", info.GetExecution().GetWorkflowId(), in.GetWorkflow())
+}
+
+// chainOf returns the chain of an execution, as its workflow knows it: that of a reset is its own.
+func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAttributes, given string) string {
+	if original := start.GetOriginalExecutionRunId(); original != "" && original != execution {
+		return execution
+	}
+	return cmp.Or(given, start.GetFirstExecutionRunId())
+}
+
+// plannedStatus returns what an execution of a run has been started with, as a status: the
+// definition with nothing done, or what the execution before it had done.
+func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.StatusResponse, error) {
+	id := info.GetExecution().GetWorkflowId()
+	in, err := r.Input(ctx, info.GetExecution())
+	if err != nil {
+		return nil, err
+	}
+	known := visibility.Decode(info.GetSearchAttributes())
+	run := &v1.Run{
+		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: v1.RunRunning, CreatedAt: submittedAt(info, known),
+		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
+		Generation: in.GetGeneration(), SubmittedBy: cmp.Or(known.Owner, in.GetBy()), Batch: in.GetBatch(),
+	}
+	if IsOpen(info.GetStatus()) {
+		run.State = listedState(info, known)
+	}
+	for task, def := range in.GetDefinition().GetTasks() {
+		run.Tasks[task] = &v1.Task{State: v1.TaskPending, Type: def.GetType(), DependsOn: def.GetDependsOn()}
+	}
+	for task, carry := range in.GetCarry().GetTasks() {
+		run.Tasks[task] = carry.GetTask()
+	}
+	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks)), Chain: in.GetChain()}, nil
+}

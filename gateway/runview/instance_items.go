@@ -1,0 +1,27 @@
+package runview
+
+import (
+	"context"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Items returns the list of a `foreach`, or the key under which it is stored. The workflow of an open run knows it; of a
+// run that has ended, the last status or the definition holds it.
+func (r *Reader) Items(ctx context.Context, v *View, task string) (*v1.Items, error) {
+	if !v1.IsRunTerminal(v.Run.GetState()) {
+		answer, err := r.QueryInstances(ctx, v.Run.GetId(), &v1.InstancesRequest{Task: task, Limit: 1})
+		return answer.GetItems(), err
+	}
+	var status v1.StatusResponse
+	err := r.store.GetMessage(ctx, store.StatusKey(v.Home(), v.Run.GetGeneration()), &status)
+	if items := status.GetItems()[task]; err != nil || items != nil {
+		return items, err
+	}
+	desc, err := r.Describe(ctx, v.Run.GetId())
+	if err != nil {
+		return nil, err
+	}
+	in, err := r.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	return &v1.Items{List: in.GetDefinition().GetTasks()[task].GetForeach().GetListValue()}, err
+}

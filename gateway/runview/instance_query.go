@@ -1,0 +1,131 @@
+package runview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"switchyard/activities/store"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+
+	"connectrpc.com/connect"
+)
+
+// Instances returns at most limit instances of a task, by number, from a number on, or none if there are no more. The run,
+// or the child that it names, is queried for those that the view does not hold.
+func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limit int) ([]*InstanceView, error) {
+	t := v.Tasks[task]
+	var found []*InstanceView
+	for from < int(t.Task.GetCount()) && len(found) < limit {
+		if i := t.instance(from); i != nil {
+			found = append(found, i)
+			from++
+			continue
+		}
+		if len(found) > 0 {
+			break // the rest with the next call
+		}
+		asked, next, err := r.askHolder(ctx, v, task, from, limit)
+		if err != nil {
+			return nil, fmt.Errorf("read the instances of task %s of run %s: %w", task, v.Run.GetId(), err)
+		}
+		if len(asked) == 0 && next <= from {
+			break
+		}
+		found, from = asked, max(next, from)
+	}
+	return found, nil
+}
+
+// askHolder queries the workflow that holds an instance for it and those after it.
+func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limit int) (found []*InstanceView, next int, err error) {
+	holder, stored := v.Run.GetId(), false
+	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
+	answer, err := r.QueryInstances(ctx, holder, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	if answer.GetChild() != "" {
+		open := answer.GetOpen()
+		holder, err = answer.GetChild(), store.ErrNotFound
+		if !open { // else what it has left, if anything, is of an earlier opening
+			answer, err = r.storedInstances(ctx, holder, req)
+			stored = err == nil
+		}
+		if errors.Is(err, store.ErrNotFound) { // it goes on still
+			answer, err = r.QueryInstances(ctx, holder, req)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	var running map[string]RunningAttempt
+	if !stored {
+		if running, err = r.runningIn(ctx, holder); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, i := range answer.GetInstances() {
+		brief := BriefInstance(i)
+		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == v1.TaskAssigned {
+			brief.State, brief.AssignedAt, brief.StartedAt = v1.TaskRunning, at.assigned, at.Started
+		}
+		found = append(found, &InstanceView{
+			Instance: i, Brief: brief, Record: answer.GetRecords()[i.GetIndex()], Claim: answer.GetClaims()[i.GetIndex()],
+		})
+	}
+	return found, int(answer.GetNext()), nil
+}
+
+// storedInstances reads the instances that a child which has ended left in the store: to ask it
+// would have its whole history replayed.
+func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	of, ok := names.ParseFanOutID(child)
+	if !ok {
+		return nil, fmt.Errorf("%q is no child of a run", child)
+	}
+	var kept v1.StatusResponse
+	if err := r.store.GetMessage(ctx, store.StatusKey(child, of.Generation), &kept); err != nil {
+		return nil, err
+	}
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
+	for _, i := range kept.GetRun().GetTasks()[req.GetTask()].GetInstances() {
+		if i.GetIndex() < req.GetFrom() || len(res.Instances) == int(req.GetLimit()) {
+			continue
+		}
+		name := names.InstanceName(req.GetTask(), int(i.GetIndex()))
+		res.Instances = append(res.Instances, i)
+		res.Records[i.GetIndex()], res.Claims[i.GetIndex()] = kept.GetRecords()[name], kept.GetClaims()[name]
+		res.Next = i.GetIndex() + 1
+	}
+	return res, nil
+}
+
+// runningIn returns the attempts that run for a workflow, by task or instance.
+func (r *Reader) runningIn(ctx context.Context, workflow string) (map[string]RunningAttempt, error) {
+	desc, err := r.client.DescribeWorkflowExecution(ctx, workflow, "")
+	if err != nil {
+		return nil, err
+	}
+	running := map[string]RunningAttempt{}
+	for id, attempt := range RunningAttempts(desc.GetPendingActivities()) {
+		name, _, _ := names.ParseAttemptID(id)
+		running[name] = attempt
+	}
+	return running, nil
+}
+
+// QueryInstances queries a workflow for instances. A query that gets no answer in time is sent again until patience has
+// passed.
+func (r *Reader) QueryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		answer := &v1.InstancesResponse{}
+		err := r.Query(ctx, workflow, names.InstancesQuery, req, answer)
+		if err == nil || rpcerror.CodeOf(err) != connect.CodeDeadlineExceeded || ctx.Err() != nil {
+			return answer, err
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package runview
+
+import (
+	"maps"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// InstanceView is one instance of a task that has fanned out, in a view.
+type InstanceView struct {
+	Instance *v1.Instance // as the workflow knows it
+	Brief    *v1.Instance // as watchers see it
+	Claim    int32
+	Record   string
+	version  int64
+}
+
+// instance returns the instance of a number, or nil if the workflow has not named it.
+func (t *TaskView) instance(index int) *InstanceView {
+	if index >= len(t.Instances) {
+		return nil
+	}
+	return t.Instances[index]
+}
+
+// updateInstance takes over what the workflow reports of an instance.
+func (t *TaskView) updateInstance(i *v1.Instance, claims map[string]int32, records map[string]string, task string) {
+	index := int(i.GetIndex())
+	for len(t.Instances) <= index {
+		t.Instances = append(t.Instances, nil)
+	}
+	if t.Instances[index] == nil {
+		t.Instances[index] = &InstanceView{}
+	}
+	name := names.InstanceName(task, index)
+	known := t.Instances[index]
+	known.Instance, known.Claim, known.Record = i, claims[name], records[name]
+}
+
+// briefIn returns the instance without streams, output and old attempts, and as running if its process has been started.
+func (i *InstanceView) briefIn(t *TaskView, task string, running map[string]RunningAttempt) *v1.Instance {
+	b := BriefInstance(i.Instance)
+	if !mayRun(b.State) {
+		return b
+	}
+	if r, ok := i.findAttempt(t, task, running); ok {
+		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.Started
+	}
+	return b
+}
+
+// findAttempt returns the attempt that runs an assigned instance, and reports whether there is one. The instances of a
+// batch run one after the other. The workflow learns with the whole batch that one of them has ended; until then it counts
+// as running.
+func (i *InstanceView) findAttempt(t *TaskView, task string, running map[string]RunningAttempt) (RunningAttempt, bool) {
+	if i.Instance.Lead == nil {
+		r, ok := running[names.AttemptID(names.InstanceName(task, int(i.Instance.GetIndex())), i.Claim)]
+		return r, ok
+	}
+	lead := int(i.Instance.GetLead())
+	if first := t.instance(lead); first == nil || first.Instance.Lead == nil {
+		return RunningAttempt{}, false
+	}
+	r, ok := running[names.AttemptID(names.InstanceName(task, lead), t.Instances[lead].Claim)]
+	if !ok {
+		return r, false
+	}
+	before := 0
+	for _, other := range t.Instances[min(lead, int(i.Instance.GetIndex())):i.Instance.GetIndex()] {
+		if other != nil && other.Instance.Lead != nil && int(other.Instance.GetLead()) == lead {
+			before++
+		}
+	}
+	return r, before <= r.ended
+}
+
+// BriefInstance returns a copy of an instance without streams, output and old attempts.
+func BriefInstance(i *v1.Instance) *v1.Instance {
+	return &v1.Instance{
+		Index: i.GetIndex(), State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(),
+		Error: i.GetError(), Result: briefResult(i.GetResult()), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
+		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Suspicions: i.GetSuspicions(),
+		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
+		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: DeadLetteredAt(i),
+	}
+}
+
+// counts are the instances of a task by state, as the workflow counts them, but for those that run: that it does not
+// know.
+func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[string]int32 {
+	if t.Task.Count == nil {
+		return nil
+	}
+	counts := maps.Clone(t.Task.GetCounts())
+	run := int32(0)
+	for _, i := range t.Instances {
+		if i != nil && i.Brief.GetState() == v1.TaskRunning && i.Instance.GetState() == v1.TaskAssigned {
+			run++
+		}
+	}
+	if len(t.Instances) < int(t.Task.GetCount()) {
+		for id := range running { // of those that are not told one by one
+			name, _, _ := names.ParseAttemptID(id)
+			if of, index, ok := names.ParseInstanceName(name); ok && of == task && index >= len(t.Instances) {
+				run++
+			}
+		}
+	}
+	if run = min(run, counts[v1.TaskAssigned]); run == 0 {
+		return counts
+	}
+	counts[v1.TaskRunning] += run
+	if counts[v1.TaskAssigned] -= run; counts[v1.TaskAssigned] == 0 {
+		delete(counts, v1.TaskAssigned)
+	}
+	return counts
+}
+
+// CopyWithoutInstances returns a copy of a task without its instances. The copy shares what the task refers to.
+func CopyWithoutInstances(t *v1.Task) *v1.Task {
+	return &v1.Task{
+		State: t.State, Reason: t.Reason, Type: t.Type, Node: t.Node, Attempt: t.Attempt, Error: t.Error, Result: t.Result,
+		DependsOn: t.DependsOn, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
+		ScheduledAfter: t.ScheduledAfter, Attempts: t.Attempts, Suspicions: t.Suspicions, Count: t.Count, Counts: t.Counts,
+		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held, QueuedAt: t.QueuedAt,
+	}
+}

@@ -1,0 +1,53 @@
+package runview
+
+import (
+	"strings"
+	v1 "switchyard/proto/switchyard/v1"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// TestRunningInstances shows which instances run: one by itself, and those of a batch one after the other.
+func TestRunningInstances(t *testing.T) {
+	v := NewView("w-1")
+	lead := proto.Int32(1)
+	v.Update([]*v1.StatusResponse{{
+		Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
+			State: "running", Count: proto.Int32(6), Counts: map[string]int32{"assigned": 6},
+			Instances: []*v1.Instance{
+				{Index: 0, State: "assigned"}, {Index: 1, State: "assigned", Lead: lead}, {Index: 2, State: "assigned", Lead: lead},
+				{Index: 3, State: "assigned", Lead: lead}, {Index: 4, State: "queued"},
+			},
+		}}},
+		Claims: map[string]int32{"each[0]": 2, "each[1]": 5, "each[2]": 1}, Revision: 1,
+	}}, nil)
+	for _, test := range []struct {
+		running       map[string]RunningAttempt
+		want          string
+		assigned, run int32
+	}{
+		{nil, "assigned assigned assigned assigned queued", 6, 0},
+		{map[string]RunningAttempt{"each[0]#2": {}, "each[1]#5": {}}, "running running assigned assigned queued", 4, 2},
+		{map[string]RunningAttempt{"each[1]#5": {ended: 1}}, "assigned running running assigned queued", 4, 2},
+		{map[string]RunningAttempt{"each[1]#4": {}, "each[5]#9": {}}, "assigned assigned assigned assigned queued", 5, 1},
+		{nil, "assigned assigned assigned assigned queued", 6, 0},
+	} {
+		before := v.newest
+		v.Update(nil, test.running)
+		var states []string
+		for _, i := range v.Tasks["each"].Instances {
+			states = append(states, i.Brief.GetState())
+		}
+		counts := v.Tasks["each"].Brief.GetCounts()
+		if got := strings.Join(states, " "); got != test.want || counts["assigned"] != test.assigned || counts["running"] != test.run {
+			t.Errorf("%v: %s, %v", test.running, got, counts)
+		}
+		n := v.Since(before)
+		for _, i := range n.Tasks {
+			if len(i.Instances) > 4 {
+				t.Errorf("%d instances are news", len(i.Instances))
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package runview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// mergeAnswers returns the status that the parts of an answer of a run make together, of which the later ones are newer. It
+// shares tasks with them.
+func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
+	all := &v1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}}
+	tasks := map[string]*v1.Task{}
+	for _, a := range answers {
+		run := headerOf(a.GetRun())
+		run.Context, run.Input = all.Run.GetContext(), all.Run.GetInput()
+		if a.GetRun().GetContext() != nil {
+			run.Context = a.GetRun().GetContext()
+		}
+		if a.GetRun().GetInput() != nil {
+			run.Input = a.GetRun().GetInput()
+		}
+		all.Run, all.Revision, all.TaskCount, all.Chain = run, a.GetRevision(), a.GetTaskCount(), a.GetChain()
+		if len(a.GetParts()) > 0 {
+			all.Parts = a.GetParts()
+		}
+		for name, task := range a.GetRun().GetTasks() {
+			tasks[name] = withInstances(task, tasks[name].GetInstances())
+			copyClaim(all, a, name)
+			for _, i := range task.GetInstances() {
+				copyClaim(all, a, names.InstanceName(name, int(i.GetIndex())))
+			}
+		}
+	}
+	all.Run.Tasks = tasks
+	return all
+}
+
+// copyClaim copies what a reports about the record and the claim of a task or an instance to all.
+func copyClaim(all, a *v1.StatusResponse, name string) {
+	delete(all.Records, name)
+	if record := a.GetRecords()[name]; record != "" {
+		all.Records[name] = record
+	}
+	delete(all.Claims, name)
+	if claim := a.GetClaims()[name]; claim != 0 {
+		all.Claims[name] = claim
+	}
+}
+
+// withInstances returns a task with the instances of earlier answers added.
+func withInstances(task *v1.Task, earlier []*v1.Instance) *v1.Task {
+	if len(earlier) == 0 {
+		return task
+	}
+	all := map[int32]*v1.Instance{}
+	for _, i := range slices.Concat(earlier, task.GetInstances()) {
+		all[i.GetIndex()] = i
+	}
+	task = CopyWithoutInstances(task)
+	task.Instances = slices.SortedFunc(maps.Values(all), func(a, b *v1.Instance) int { return cmp.Compare(a.GetIndex(), b.GetIndex()) })
+	return task
+}

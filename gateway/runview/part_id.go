@@ -1,0 +1,11 @@
+package runview
+
+import (
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// PartID returns the workflow id of the child that carries a part of a run through.
+func PartID(run string, p *v1.PartReport) string {
+	return names.FanOut{Run: run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
+}

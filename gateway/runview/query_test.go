@@ -1,0 +1,87 @@
+package runview
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// faultyClient fails the first queries, and then answers them.
+type faultyClient struct {
+	client.Client
+	faults []error
+	answer proto.Message
+	asked  int
+}
+
+func (c *faultyClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	c.asked++
+	if c.asked <= len(c.faults) {
+		return nil, c.faults[c.asked-1]
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(c.answer)
+	return client.NewValue(payloads), err
+}
+
+// A query is sent again if the SDK could not answer because the run had gone on, or if the server knows no worker yet.
+// Another fault is returned.
+func TestQueryIsSentAgain(t *testing.T) {
+	t.Parallel()
+	failed := func(text string) error { return serviceerror.NewQueryFailed(text) }
+	overtaken := failed("[TMPRL1100] invalid state transition: attempt to handleInitiatedEvent, CommandType: Timer, ID: 107, state=Created")
+	noWorker := serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")
+	for name, test := range map[string]struct {
+		faults []error
+		asked  int
+		fails  bool
+	}{
+		"answered":             {nil, 1, false},
+		"overtaken":            {[]error{overtaken, overtaken}, 3, false},
+		"for ever":             {[]error{overtaken, overtaken, overtaken, overtaken}, queryTries, true},
+		"no worker yet":        {[]error{noWorker, noWorker, noWorker, noWorker}, 5, false},
+		"another fault":        {[]error{failed("the run has not begun")}, 1, true},
+		"another precondition": {[]error{serviceerror.NewFailedPrecondition("the namespace is deleted")}, 1, true},
+		"does not match":       {[]error{failed("[TMPRL1100] nondeterministic workflow: missing replay command")}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Parts: 7}}
+			var answer v1.EventsResponse
+			err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
+			if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetParts() != 7 {
+				t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
+			}
+		})
+	}
+}
+
+// A query that finds no worker until its time is over says what is missing, as an error after which clients try again.
+func TestQueryWithoutWorker(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
+	defer cancel()
+	c := &faultyClient{faults: []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")}}
+	err := (&Reader{client: c}).Query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
+	if rpcerror.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
+		t.Errorf("%v: %v", rpcerror.CodeOf(err), err)
+	}
+}
+
+// Instances are asked for again when a busy machine does not answer in time.
+func TestInstancesOfASlowWorkflow(t *testing.T) {
+	t.Parallel()
+	c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
+	if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {
+		t.Errorf("asked %d times: %v", c.asked, err)
+	}
+}

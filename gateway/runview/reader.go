@@ -1,0 +1,190 @@
+package runview
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// queryTimeout bounds one query; a run whose worker is gone does not answer.
+	queryTimeout = 5 * time.Second
+	// patience is how long a call, or the log, waits for a run that does not answer.
+	patience = 10 * time.Second
+	// retryPause is the wait before a run that did not answer is asked again.
+	retryPause = 200 * time.Millisecond
+)
+
+// Description is what Temporal knows of an execution.
+type Description = workflowservice.DescribeWorkflowExecutionResponse
+
+// Reader reads what is known of runs. It remembers their answers for a few seconds.
+type Reader struct {
+	client    client.Client
+	namespace string
+	store     *store.Store
+	log       *slog.Logger
+	statuses  statusCache
+
+	stuckParts stuckParts
+}
+
+// NewReader returns a reader of the runs in a namespace of Temporal, whose results are in a store.
+func NewReader(c client.Client, namespace string, kept *store.Store, log *slog.Logger) *Reader {
+	return &Reader{client: c, namespace: namespace, store: kept, log: log}
+}
+
+// Describe returns what Temporal knows of a run. A workflow that is no run is not found.
+func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) {
+	desc, err := r.client.DescribeWorkflowExecution(ctx, id, "")
+	if err == nil && desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
+		return nil, rpcerror.NoRun(id)
+	}
+	if err != nil && rpcerror.IsPermanent(err) {
+		return nil, rpcerror.NoRun(id)
+	}
+	return desc, err
+}
+
+// ask asks the workflow of a run for everything after a revision.
+func (r *Reader) ask(ctx context.Context, id string, since int64) ([]*v1.StatusResponse, error) {
+	var answers []*v1.StatusResponse
+	for {
+		answer := &v1.StatusResponse{}
+		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since}, answer); err != nil {
+			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
+		}
+		answers = append(answers, answer)
+		if answer.GetRevision() < since {
+			// Another execution under the same id counts anew.
+			answers, since = nil, 0
+			continue
+		}
+		if !answer.GetMore() {
+			return answers, nil
+		}
+		since = answer.GetRevision()
+	}
+}
+
+// Read reads all of a run. It queries a run that does not answer again until patience has passed. The view is shared and
+// must not be changed.
+func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		v, err := r.readOnce(ctx, id)
+		if err == nil || rpcerror.IsPermanent(err) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("run %s does not answer; is a control worker up?: %w", id, err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// ReadSettled reads all of a run, and returns what Temporal knows of the execution that was read.
+func (r *Reader) ReadSettled(ctx context.Context, id string) (*Description, *View, error) {
+	for {
+		before, err := r.Describe(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := r.Read(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		after, err := r.Describe(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if before.GetWorkflowExecutionInfo().GetExecution().GetRunId() == after.GetWorkflowExecutionInfo().GetExecution().GetRunId() {
+			return after, v, nil
+		}
+	}
+}
+
+func (r *Reader) readOnce(ctx context.Context, id string) (*View, error) {
+	desc, err := r.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	if !IsOpen(info.GetStatus()) {
+		said, err := r.closedStatus(ctx, desc)
+		if err != nil {
+			return nil, err
+		}
+		return said.viewWith(id, nil), nil
+	}
+	running, problem := RunningAttempts(desc.GetPendingActivities()), r.problem(ctx, desc)
+	so, err := r.OpenStatus(ctx, info)
+	if problem == "" {
+		if err != nil {
+			return nil, err
+		}
+		return so.viewWith(id, running), nil
+	}
+	var status *v1.StatusResponse
+	if err == nil {
+		status = withProblem(so.Status, problem)
+	} else if status, err = r.stuck(ctx, info, problem); err != nil {
+		return nil, err
+	}
+	return (&CachedStatus{Status: status}).viewWith(id, running), nil
+}
+
+// closedStatus returns the whole status of a run that has closed.
+func (r *Reader) closedStatus(ctx context.Context, desc *Description) (*CachedStatus, error) {
+	exec := desc.GetWorkflowExecutionInfo().GetExecution()
+	if known := r.statuses.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil && known.events == closedEvents {
+		return known, nil
+	}
+	status, err := r.FinalStatus(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	return r.statuses.add(exec.GetWorkflowId(), exec.GetRunId(), closedEvents, status), nil
+}
+
+// closedEvents stands for all events of an execution that has closed.
+const closedEvents = -1
+
+// OpenStatus returns the whole status of an open run. The status follows from the history of the workflow, so the workflow
+// is queried only for what has changed since the last query.
+func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*CachedStatus, error) {
+	id, execution := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	known := r.statuses.get(id, execution)
+	if known != nil && known.events == info.GetHistoryLength() {
+		return known, nil
+	}
+	var answers []*v1.StatusResponse
+	if known != nil {
+		newer, err := r.ask(ctx, id, known.Status.GetRevision())
+		if err != nil {
+			return nil, err
+		}
+		if newer[0].GetRun().GetGeneration() == known.Status.GetRun().GetGeneration() {
+			answers = append([]*v1.StatusResponse{known.Status}, newer...)
+		}
+	}
+	if answers == nil {
+		var err error
+		if answers, err = r.ask(ctx, id, 0); err != nil {
+			return nil, err
+		}
+	}
+	return r.statuses.add(id, execution, info.GetHistoryLength(), mergeAnswers(answers)), nil
+}

@@ -1,0 +1,36 @@
+package runview
+
+import (
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestMemory remembers what a run said as long as it holds, for a while, and not more than it may.
+func TestMemory(t *testing.T) {
+	var m statusCache
+	status := &v1.StatusResponse{Revision: 3}
+	m.add("r-1", "x", 5, status)
+	if got := m.get("r-1", "x"); got == nil || got.Status != status || got.events != 5 {
+		t.Errorf("got %v", got)
+	}
+	if got := m.get("r-1", "y"); got != nil {
+		t.Errorf("of another execution: %v", got)
+	}
+	large := &v1.StatusResponse{Run: &v1.Run{Error: string(make([]byte, cacheBytes*2/3))}}
+	m.add("r-2", "x", 1, large)
+	m.add("r-3", "x", 1, large)
+	if m.get("r-2", "x") == nil || m.get("r-3", "x") != nil {
+		t.Error("it does not keep to its size")
+	}
+	m.add("r-2", "x", 2, status)
+	if m.add("r-3", "x", 1, large); m.get("r-3", "x") == nil {
+		t.Error("what was replaced takes room")
+	}
+	for _, s := range m.runs {
+		s.at = s.at.Add(-2 * cacheTime)
+	}
+	if m.get("r-1", "x") != nil || len(m.runs) != 0 || m.bytes != 0 {
+		t.Errorf("after %s: %v", 2*cacheTime, m.runs)
+	}
+}

@@ -1,0 +1,74 @@
+package runview
+
+import (
+	"context"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// TaskRef is the task or the instance that a request is about.
+type TaskRef struct {
+	Name     string    // "each" or "each[3]"
+	TaskName string    // "each"
+	Task     *TaskView // the task
+	// Instance is the instance; nil: it is the task itself.
+	Instance *InstanceView
+}
+
+// TaskRef returns the task or the instance of a name: "each" or "each[3]".
+func (r *Reader) TaskRef(ctx context.Context, v *View, name string) (TaskRef, error) {
+	if t := v.Tasks[name]; t != nil {
+		return TaskRef{Name: name, TaskName: name, Task: t}, nil
+	}
+	task, index, ok := names.ParseInstanceName(name)
+	t := v.Tasks[task]
+	if !ok || t == nil {
+		return TaskRef{}, v.NoTask(name)
+	}
+	switch count := int(t.Task.GetCount()); {
+	case t.Task.Count == nil:
+		return TaskRef{}, rpcerror.NotFound("task %s of run %s has no instances, or not yet", task, v.Run.GetId())
+	case index >= count:
+		return TaskRef{}, rpcerror.NotFound("task %s of run %s has no instance %d; it has %d, and the first is %s", task, v.Run.GetId(), index, count, names.InstanceName(task, 0))
+	}
+	found, err := r.Instances(ctx, v, task, index, 1)
+	if err != nil {
+		return TaskRef{}, err
+	}
+	if len(found) == 0 || int(found[0].Instance.GetIndex()) != index {
+		return TaskRef{}, rpcerror.NotFound("run %s does not tell about %s", v.Run.GetId(), name)
+	}
+	return TaskRef{Name: name, TaskName: task, Task: t, Instance: found[0]}, nil
+}
+
+// Brief returns the task or the instance as watchers see it, in the form of a task.
+func (s TaskRef) Brief() *v1.Task {
+	if s.Instance == nil {
+		return s.Task.Brief
+	}
+	b := s.Instance.Brief
+	return &v1.Task{
+		State: b.GetState(), Reason: b.GetReason(), Type: s.Task.Task.GetType(), Node: b.GetNode(), Attempt: b.GetAttempt(), Error: b.GetError(),
+		Result: b.GetResult(), DependsOn: s.Task.Task.GetDependsOn(), AssignedAt: b.GetAssignedAt(), StartedAt: b.GetStartedAt(),
+		CompletedAt: b.GetCompletedAt(), ScheduledAfter: b.GetScheduledAfter(), Suspicions: b.GetSuspicions(),
+		CreatedAt: b.GetCreatedAt(), QueuedAt: b.GetQueuedAt(), CachedFrom: b.GetCachedFrom(), ChildRun: b.GetChildRun(), Held: b.GetHeld(),
+	}
+}
+
+// Claim returns the number of the newest dispatch.
+func (s TaskRef) Claim() int32 {
+	if s.Instance == nil {
+		return s.Task.Claim
+	}
+	return s.Instance.Claim
+}
+
+// Attempts returns the attempts that have ended.
+func (s TaskRef) Attempts() []*v1.Attempt {
+	if s.Instance == nil {
+		return s.Task.Task.GetAttempts()
+	}
+	return s.Instance.Instance.GetAttempts()
+}

@@ -1,0 +1,33 @@
+package runview
+
+import (
+	"context"
+	"fmt"
+	"math"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// UnstoredEvents queries the workflow of a run for the events that it holds, and for the number of parts that it has
+// stored before them.
+func (r *Reader) UnstoredEvents(ctx context.Context, id string) (events []*v1.Event, parts int32, err error) {
+	for {
+		answer, err := r.queryEvents(ctx, id, len(events))
+		if err != nil {
+			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
+		}
+		if len(events) > 0 && answer.GetParts() != parts {
+			events = nil // what has been read so far is stored by now
+			continue
+		}
+		events, parts = append(events, answer.GetEvents()...), answer.GetParts()
+		if !answer.GetMore() || len(answer.GetEvents()) == 0 {
+			return append([]*v1.Event{}, events...), parts, nil
+		}
+	}
+}
+
+func (r *Reader) queryEvents(ctx context.Context, id string, offset int) (*v1.EventsResponse, error) {
+	answer := &v1.EventsResponse{}
+	return answer, r.Query(ctx, id, names.EventsQuery, &v1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}, answer)
+}

@@ -1,0 +1,276 @@
+package runview
+
+import (
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// View is what the gateway knows of one run: what its workflow has reported, merged with what only Temporal knows, that an
+// attempt has started. Every change that people can see has a version, which only grows. Messages in a view are never
+// changed, only replaced. A View is not safe for concurrent use.
+type View struct {
+	Run   *v1.Run // with context and input, without tasks
+	chain string  // of its executions
+	Tasks map[string]*TaskView
+	Names []string // of the tasks, sorted
+	total int32    // tasks that the run has
+	// states are the tasks by state.
+	states map[string]int32
+
+	version int64 // of the newest look
+	// Versions of the newest change, and of that of context and input.
+	newest, contextVersion int64
+	// revision is the one from which the next answer of the workflow continues.
+	revision int64
+	// Running are the attempts that run, by activity id.
+	Running map[string]RunningAttempt
+}
+
+// TaskView is one task in a view.
+type TaskView struct {
+	Task    *v1.Task // as the workflow knows it, with what it holds of the streams; its instances may be old
+	Brief   *v1.Task // as watchers see it, without instances
+	Claim   int32
+	Record  string
+	version int64
+	// Instances are those of a task that has fanned out, by number, with nil for those that the workflow has
+	// not reported yet.
+	Instances []*InstanceView
+}
+
+// NewView returns the view of a run of which nothing is known yet.
+func NewView(id string) *View {
+	return &View{Run: &v1.Run{Id: id}, Tasks: map[string]*TaskView{}, states: map[string]int32{}}
+}
+
+// Home returns where the run keeps what it stores.
+func (v *View) Home() string { return names.Home(v.Run.GetId(), v.chain) }
+
+// Update takes over the answers of the workflow, in its order, and which attempts run. It costs what has changed and what
+// runs, not what the run holds.
+func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAttempt) {
+	v.version++
+	touched := changes{}
+	for _, a := range answers {
+		v.apply(a, touched)
+	}
+	for _, attempts := range []map[string]RunningAttempt{v.Running, running} {
+		for id := range attempts {
+			if name, _, ok := names.ParseAttemptID(id); ok {
+				touched.run(v, name)
+			}
+		}
+	}
+	v.Running = running
+	for name, instances := range touched {
+		t := v.Tasks[name]
+		if t == nil {
+			continue
+		}
+		for index := range instances {
+			i := t.instance(index)
+			if i == nil {
+				continue // of an older generation
+			}
+			if brief := i.briefIn(t, name, running); !proto.Equal(brief, i.Brief) {
+				i.Brief, i.version = brief, v.version
+				t.version, v.newest = v.version, v.version
+			}
+		}
+		if brief := briefOf(name, t, running); !proto.Equal(brief, t.Brief) {
+			v.recount(t.Brief, brief)
+			t.Brief, t.version, v.newest = brief, v.version, v.version
+		}
+	}
+}
+
+// setProblem sets why the run makes no progress, or "" if it does.
+func (v *View) setProblem(problem string) {
+	if v.Run.GetProblem() == problem {
+		return
+	}
+	header := headerOf(v.Run)
+	header.Context, header.Input, header.Problem = v.Run.GetContext(), v.Run.GetInput(), problem
+	v.version++
+	v.Run, v.newest = header, v.version
+}
+
+// changes are the tasks that may look different, each with the numbers of its instances that may.
+type changes map[string]map[int]bool
+
+func (c changes) task(name string) {
+	if c[name] == nil {
+		c[name] = map[int]bool{}
+	}
+}
+
+// run notes what the start or the end of an attempt changes: of a task, of an instance, or of a batch, which has the
+// name of its first instance.
+func (c changes) run(v *View, name string) {
+	task, index, ok := names.ParseInstanceName(name)
+	if !ok {
+		c.task(name)
+		return
+	}
+	c.task(task)
+	t := v.Tasks[task]
+	if t == nil || t.instance(index) == nil {
+		return
+	}
+	c[task][index] = true
+	if t.Instances[index].Instance.Lead != nil {
+		c.batches(task, t, map[int]bool{index: true})
+	}
+}
+
+// batches notes the instances of the batches with these first instances: which of them runs hangs on the others.
+func (c changes) batches(task string, t *TaskView, leads map[int]bool) {
+	if len(leads) == 0 {
+		return
+	}
+	for k, i := range t.Instances {
+		if i != nil && i.Instance.Lead != nil && leads[int(i.Instance.GetLead())] {
+			c[task][k] = true
+		}
+	}
+}
+
+func (v *View) apply(a *v1.StatusResponse, touched changes) {
+	run := a.GetRun()
+	if run.GetGeneration() != v.Run.GetGeneration() || a.GetRevision() < v.revision {
+		// Another execution under the same id: nothing of the old one holds.
+		clear(v.Tasks)
+		clear(v.states)
+		v.Names = nil
+	}
+	v.chain = a.GetChain()
+	v.revision, v.total = a.GetRevision(), a.GetTaskCount()
+	header := headerOf(run)
+	header.Context, header.Input = v.Run.GetContext(), v.Run.GetInput()
+	if run.GetContext() != nil && !proto.Equal(run.GetContext(), header.Context) {
+		header.Context, v.contextVersion = run.GetContext(), v.version
+	}
+	if run.GetInput() != nil && !proto.Equal(run.GetInput(), header.Input) {
+		header.Input, v.contextVersion = run.GetInput(), v.version
+	}
+	if !proto.Equal(header, v.Run) {
+		v.Run, v.newest = header, v.version
+	}
+	known := len(v.Names)
+	for name, task := range run.GetTasks() {
+		t := v.Tasks[name]
+		if t == nil {
+			t = &TaskView{}
+			v.Tasks[name] = t
+			v.Names = append(v.Names, name)
+		}
+		t.Task, t.Claim, t.Record = task, a.GetClaims()[name], a.GetRecords()[name]
+		touched.task(name)
+		leads := map[int]bool{}
+		for _, i := range task.GetInstances() {
+			index := int(i.GetIndex())
+			if before := t.instance(index); before != nil && before.Instance.Lead != nil {
+				leads[int(before.Instance.GetLead())] = true
+			}
+			t.updateInstance(i, a.GetClaims(), a.GetRecords(), name)
+			touched[name][index], leads[index] = true, true
+			if i.Lead != nil {
+				leads[int(i.GetLead())] = true
+			}
+		}
+		touched.batches(name, t, leads)
+	}
+	if len(v.Names) > known {
+		slices.Sort(v.Names)
+	}
+}
+
+// headerOf returns a copy of a run without tasks, context and input.
+func headerOf(run *v1.Run) *v1.Run {
+	return &v1.Run{
+		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
+		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
+		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
+	}
+}
+
+// briefOf returns a copy of a task without streams, output and instances, as running if its process has been started.
+func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Task {
+	b := &v1.Task{
+		State: t.Task.GetState(), Reason: t.Task.GetReason(), Type: t.Task.GetType(), Node: t.Task.GetNode(),
+		Attempt: t.Task.GetAttempt(), Error: t.Task.GetError(), DependsOn: t.Task.GetDependsOn(),
+		AssignedAt: t.Task.GetAssignedAt(), StartedAt: t.Task.GetStartedAt(),
+		CompletedAt: t.Task.GetCompletedAt(), ScheduledAfter: t.Task.GetScheduledAfter(),
+		Suspicions: t.Task.GetSuspicions(), Result: briefResult(t.Task.GetResult()),
+		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
+		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(),
+	}
+	if r, ok := running[names.AttemptID(name, t.Claim)]; ok && mayRun(b.State) {
+		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.Started
+	}
+	return b
+}
+
+// mayRun reports whether the process of a task that the workflow shows in a state may have been started. The process of a
+// paused task has been, unless the task waits for an approval.
+func mayRun(state string) bool { return state == v1.TaskAssigned || state == v1.TaskPaused }
+
+// shownRunning returns the state in which a task is shown whose process has been started.
+func shownRunning(state string) string {
+	if state == v1.TaskPaused {
+		return state
+	}
+	return v1.TaskRunning
+}
+
+// briefResult returns a copy of a result without streams and output.
+func briefResult(res *v1.TaskResult) *v1.TaskResult {
+	if res == nil {
+		return nil
+	}
+	return &v1.TaskResult{
+		ExitCode: res.GetExitCode(), Signal: res.GetSignal(), CpuSeconds: res.GetCpuSeconds(),
+		PeakMemoryMb: res.GetPeakMemoryMb(), StdoutTruncated: res.GetStdoutTruncated(),
+		StderrTruncated: res.GetStderrTruncated(),
+	}
+}
+
+// recount counts a task by its state, and takes it off the state in which it was shown, or off none if was is nil.
+func (v *View) recount(was, is *v1.Task) {
+	if was != nil {
+		if v.states[was.GetState()]--; v.states[was.GetState()] == 0 {
+			delete(v.states, was.GetState())
+		}
+	}
+	v.states[is.GetState()]++
+}
+
+// counts returns how many tasks are in each state.
+func (v *View) counts() map[string]int32 { return maps.Clone(v.states) }
+
+// DeadLetteredAt returns when the retries of a task or an instance were spent, or nil if it is no dead letter.
+func DeadLetteredAt(of interface {
+	GetState() string
+	GetCompletedAt() *timestamppb.Timestamp
+}) *timestamppb.Timestamp {
+	if of.GetState() != v1.TaskDeadLetter {
+		return nil
+	}
+	return of.GetCompletedAt()
+}
+
+// HasPartitions reports whether children of the run hold the instances of a task.
+func (v *View) HasPartitions() bool {
+	for _, t := range v.Tasks {
+		if t.Task.GetCount() > 0 && len(t.Instances) == 0 {
+			return true
+		}
+	}
+	return false
+}

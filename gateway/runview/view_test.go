@@ -1,0 +1,170 @@
+package runview
+
+import (
+	"maps"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// TestViewNews has a watcher that looks now and then see in the end what the
+// view holds, whatever it has missed in between.
+func TestViewNews(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := NewView("w-1")
+		shown := &v1.Run{Tasks: map[string]*v1.Task{}}
+		var seen, revision int64
+		var generation int32
+		look := func() {
+			n := v.Since(seen)
+			if n.Version < seen {
+				t.Fatalf("the version went from %d to %d", seen, n.Version)
+			}
+			if n.Version == seen {
+				return
+			}
+			seen = n.Version
+			counts := map[string]int32{}
+			for _, task := range v.Tasks {
+				counts[task.Brief.GetState()]++
+			}
+			if !maps.Equal(n.counts, counts) {
+				t.Fatalf("the counts are %v, want %v", n.counts, counts)
+			}
+			for _, m := range Messages(n) {
+				tasks, context := shown.Tasks, shown.Context
+				shown = proto.CloneOf(m.GetRun())
+				if shown.Context == nil {
+					shown.Context = context
+				}
+				for name, task := range m.GetRun().GetTasks() {
+					tasks[name] = withInstances(task, tasks[name].GetInstances())
+				}
+				shown.Tasks = tasks
+			}
+		}
+		states := rapid.SampledFrom([]string{"pending", "queued", "assigned", "completed"})
+		tasks := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		t.Repeat(map[string]func(*rapid.T){
+			"change": func(t *rapid.T) {
+				revision++
+				answer := &v1.StatusResponse{
+					Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{}},
+					Claims:   map[string]int32{},
+					Revision: revision,
+				}
+				if rapid.Bool().Draw(t, "context") {
+					answer.Run.Context, _ = structpb.NewStruct(map[string]any{"n": float64(revision)})
+				}
+				for _, name := range rapid.SliceOf(tasks).Draw(t, "tasks") {
+					answer.Run.Tasks[name] = &v1.Task{State: states.Draw(t, "state")}
+					answer.Claims[name] = rapid.Int32Range(1, 2).Draw(t, "claim")
+				}
+				if rapid.Bool().Draw(t, "fanned out") {
+					task := &v1.Task{State: "running", Count: proto.Int32(5), Counts: map[string]int32{"assigned": 5}}
+					for _, index := range rapid.SliceOfDistinct(rapid.Int32Range(0, 4), rapid.ID).Draw(t, "instances") {
+						i := &v1.Instance{Index: index, State: states.Draw(t, "state")}
+						if rapid.Bool().Draw(t, "batched") {
+							i.Lead = proto.Int32(rapid.Int32Range(0, index).Draw(t, "lead"))
+						}
+						task.Instances = append(task.Instances, i)
+						answer.Claims[names.InstanceName("each", int(index))] = rapid.Int32Range(1, 2).Draw(t, "claim")
+					}
+					answer.Run.Tasks["each"] = task
+				}
+				running := map[string]RunningAttempt{}
+				for _, name := range rapid.SliceOf(rapid.OneOf(tasks, rapid.SampledFrom([]string{"each[0]", "each[3]"}))).Draw(t, "running") {
+					running[names.AttemptID(name, 1)] = RunningAttempt{assigned: timestamppb.Now(), Started: timestamppb.Now(), ended: rapid.IntRange(0, 3).Draw(t, "ended")}
+				}
+				v.Update([]*v1.StatusResponse{answer}, running)
+			},
+			"stop": func(*rapid.T) { v.Update(nil, nil) },
+			"look": func(*rapid.T) { look() },
+		})
+		look()
+		if len(shown.Tasks) != len(v.Names) || !proto.Equal(shown.GetContext(), v.Run.GetContext()) {
+			t.Fatalf("shown %v, known %v", shown, v.Run)
+		}
+		for name, known := range v.Tasks {
+			want := CopyWithoutInstances(known.Brief)
+			for index, i := range known.Instances {
+				if i == nil {
+					continue
+				}
+				want.Instances = append(want.Instances, i.Brief)
+				// What it has come to does not hang on the way there.
+				if brief := i.briefIn(known, name, v.Running); !proto.Equal(brief, i.Brief) {
+					t.Fatalf("instance %d of %s is shown as %v and is %v", index, name, i.Brief, brief)
+				}
+			}
+			if !proto.Equal(shown.Tasks[name], want) {
+				t.Fatalf("task %s: shown %v, known %v", name, shown.Tasks[name], want)
+			}
+		}
+	})
+}
+
+// TestViewGenerations drops what an older execution under the same id said.
+func TestViewGenerations(t *testing.T) {
+	v := NewView("w-1")
+	answer := func(generation int32, revision int64, task string) *v1.StatusResponse {
+		return &v1.StatusResponse{
+			Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{task: {State: "failed"}}},
+			Revision: revision, TaskCount: 1,
+		}
+	}
+	v.Update([]*v1.StatusResponse{answer(0, 7, "old")}, nil)
+	v.Update([]*v1.StatusResponse{answer(1, 9, "new")}, nil)
+	if len(v.Tasks) != 1 || v.Names[0] != "new" {
+		t.Errorf("the tasks are %v", v.Names)
+	}
+	v.Update([]*v1.StatusResponse{answer(1, 2, "newer")}, nil)
+	if len(v.Tasks) != 1 || v.Names[0] != "newer" || v.revision != 2 || v.counts()["failed"] != 1 {
+		t.Errorf("the tasks are %v", v.Names)
+	}
+}
+
+func TestRunningAttempts(t *testing.T) {
+	beat := func(p *v1.ExecuteProgress) *commonpb.Payloads {
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payloads
+	}
+	now, begun := timestamppb.Now(), timestamppb.New(timestamppb.Now().AsTime().Add(-1))
+	pending := func(id, kind string, state enumspb.PendingActivityState, details *commonpb.Payloads) *workflowpb.PendingActivityInfo {
+		return &workflowpb.PendingActivityInfo{
+			ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,
+			HeartbeatDetails: details, LastStartedTime: begun,
+		}
+	}
+	const startedState = enumspb.PENDING_ACTIVITY_STATE_STARTED
+	got := RunningAttempts([]*workflowpb.PendingActivityInfo{
+		pending("runs#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("runs-too#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 2})),
+		pending("stops#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("silent#1", names.ExecuteActivity, startedState, nil),
+		pending("starts#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Claim: 1})),
+		pending("other-claim#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("waits#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("other#1", names.AwaitPlacementActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("odd", names.ExecuteActivity, startedState, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}}),
+	})
+	same := func(id string, started *timestamppb.Timestamp) bool {
+		return proto.Equal(got[id].Started, started) && proto.Equal(got[id].assigned, begun)
+	}
+	if len(got) != 3 || !same("runs#1", now) || !same("stops#1", now) || !same("runs-too#2", begun) {
+		t.Errorf("got %v", got)
+	}
+}

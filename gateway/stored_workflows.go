@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sort"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/library"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// defaultStoredPage is how many stored definitions a page holds when the request does not say.
+const defaultStoredPage = 100
+
+// workflowNameText is what names of workflows consist of.
+var workflowNameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// checkWorkflowName returns an error for a text that names no workflow.
+func checkWorkflowName(name string) error {
+	if !workflowNameText.MatchString(name) {
+		return rpcerror.Invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
+	}
+	return nil
+}
+
+// workflowService answers the calls of WorkflowService.
+type workflowService struct{ *Gateway }
+
+var _ switchyardv1connect.WorkflowServiceHandler = workflowService{}
+
+// PutWorkflow checks a definition and stores it under its name.
+func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
+	def, err := s.definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
+	if err != nil {
+		return nil, err
+	}
+	name := def.GetName()
+	replaced, err := s.library.Put(ctx, def, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace())
+	if err != nil {
+		return nil, libraryError(name, err)
+	}
+	return connect.NewResponse(&v1.PutWorkflowResponse{Name: name, Replaced: replaced}), nil
+}
+
+// GetWorkflow returns a stored definition.
+func (s workflowService) GetWorkflow(ctx context.Context, req *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {
+	if err := checkWorkflowName(req.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	stored, err := s.library.Get(ctx, req.Msg.GetName())
+	if err != nil {
+		return nil, libraryError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: stored.Definition, UpdatedAt: rfc3339(stored.UpdatedAt)}), nil
+}
+
+// ListWorkflows lists the stored definitions by name. What was stored or deleted a
+// moment ago may not show yet.
+func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
+	pages, err := paging.ListOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.DecodeWorkflow(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.library.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.Msg.GetPageSize())
+	if limit == 0 {
+		limit = defaultStoredPage
+	}
+	all = all[sort.Search(len(all), func(i int) bool { return all[i].Definition.GetName() >= first }):]
+	res := &v1.ListWorkflowsResponse{}
+	for i, stored := range all {
+		if i == limit {
+			res.NextPageToken = pages.EncodeWorkflow(stored.Definition.GetName())
+			break
+		}
+		res.Items = append(res.Items, &v1.StoredWorkflow{
+			Name: stored.Definition.GetName(), Description: stored.Definition.GetDescription(), UpdatedAt: rfc3339(stored.UpdatedAt),
+		})
+	}
+	return connect.NewResponse(res), nil
+}
+
+// DeleteWorkflow forgets a stored definition.
+func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
+	if err := checkWorkflowName(req.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	if err := s.library.Delete(ctx, req.Msg.GetName()); err != nil {
+		return nil, libraryError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.DeleteWorkflowResponse{}), nil
+}
+
+// libraryError gives what the library says of a name the words and the code that clients see.
+func libraryError(name string, err error) error {
+	switch {
+	case errors.Is(err, library.ErrUnknown):
+		return rpcerror.Missing("workflow", name)
+	case errors.Is(err, library.ErrExists):
+		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is stored already; ask for it to be replaced"))
+	case errors.Is(err, library.ErrTooLarge):
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	return err
+}
+
+func rfc3339(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

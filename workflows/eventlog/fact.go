@@ -1,0 +1,134 @@
+package eventlog
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Key is a key of the data of events. The comment of Event.data lists which event has which.
+type Key string
+
+// Keys of the data of events.
+const (
+	KeyBy         Key = "by"
+	KeyCachedFrom Key = "cachedFrom"
+	KeyContainer  Key = "container"
+	KeyError      Key = "error"
+	KeyExitCode   Key = "exitCode"
+	KeyGeneration Key = "generation"
+	KeyGPUs       Key = "gpus"
+	KeyInstances  Key = "instances"
+	KeyMessage    Key = "message"
+	KeyNUMANode   Key = "numaNode"
+	KeyReason     Key = "reason"
+	KeyScore      Key = "score"
+	KeyState      Key = "state"
+	KeyUntil      Key = "until"
+	KeyWaitsFor   Key = "waitsFor"
+)
+
+// maxDataItems bounds a list in the data of an event.
+const maxDataItems = 32
+
+// Fact is one entry of the data of an event: a string, int32, float64, []int32 or []string. It is kept in place of the
+// message, which takes several times as much memory.
+type Fact struct {
+	key   Key
+	value any
+}
+
+// Of returns an entry with the key.
+func (k Key) Of(value any) Fact { return Fact{k, value} }
+
+// bounded returns the fact with its texts and lists cut, and reports whether it says anything.
+func (f Fact) bounded() (Fact, bool) {
+	switch value := f.value.(type) {
+	case string:
+		return Fact{f.key, boundedText(value)}, value != ""
+	case []int32:
+		return Fact{f.key, value[:min(len(value), maxDataItems)]}, len(value) > 0
+	case []string:
+		texts := make([]string, min(len(value), maxDataItems))
+		for i := range texts {
+			texts[i] = boundedText(value[i])
+		}
+		return Fact{f.key, texts}, len(value) > 0
+	}
+	return f, true
+}
+
+// boundedFacts returns those facts that say anything, bounded.
+func boundedFacts(facts []Fact) []Fact {
+	var kept []Fact
+	for _, f := range facts {
+		if f, says := f.bounded(); says {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// structOfFacts returns facts as a message, or nil if there are none.
+func structOfFacts(facts []Fact) *structpb.Struct {
+	if len(facts) == 0 {
+		return nil
+	}
+	data := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(facts))}
+	for _, f := range facts {
+		data.Fields[string(f.key)] = f.message()
+	}
+	return data
+}
+
+func (f Fact) message() *structpb.Value {
+	switch value := f.value.(type) {
+	case string:
+		return structpb.NewStringValue(value)
+	case int32:
+		return structpb.NewNumberValue(float64(value))
+	case float64:
+		return structpb.NewNumberValue(value)
+	case []int32:
+		return listValue(value, func(n int32) *structpb.Value { return structpb.NewNumberValue(float64(n)) })
+	case []string:
+		return listValue(value, structpb.NewStringValue)
+	}
+	return structpb.NewNullValue()
+}
+
+func listValue[T any](items []T, message func(T) *structpb.Value) *structpb.Value {
+	values := make([]*structpb.Value, len(items))
+	for i, item := range items {
+		values[i] = message(item)
+	}
+	return structpb.NewListValue(&structpb.ListValue{Values: values})
+}
+
+// CauseFacts returns why something happened, as a word and in words.
+func CauseFacts(reason, text string) []Fact {
+	return []Fact{KeyReason.Of(reason), KeyError.Of(text)}
+}
+
+// CommandFacts returns who steered, and why.
+func CommandFacts(who, why string) []Fact {
+	return []Fact{KeyBy.Of(who), KeyReason.Of(why)}
+}
+
+// PlaceFacts returns the place on a node that a task has been given.
+func PlaceFacts(a *v1.Assignment) []Fact {
+	facts := []Fact{KeyScore.Of(a.GetScore()), KeyGPUs.Of(a.GetGpus())}
+	if a.NumaNode != nil {
+		facts = append(facts, KeyNUMANode.Of(a.GetNumaNode()))
+	}
+	return facts
+}
+
+// AttemptFacts returns what an attempt has left behind, or nothing if end is nil.
+func AttemptFacts(end *v1.Attempt) []Fact {
+	facts := []Fact{KeyContainer.Of(end.GetContainer())}
+	if end != nil && end.GetExitCode() >= 0 {
+		facts = append(facts, KeyExitCode.Of(end.GetExitCode()))
+	}
+	return facts
+}

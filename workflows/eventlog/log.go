@@ -1,0 +1,127 @@
+package eventlog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// WholeRun stands for the task of an event of the run itself.
+	WholeRun = -1
+	// maxDetailBytes bounds the detail of an event, and each text in its data.
+	maxDetailBytes = 300
+	// MaxAnswerBytes bounds what the events or the tasks of one answer to a query take. Temporal carries 2 MB, and as JSON
+	// a byte of output may take six.
+	MaxAnswerBytes = 256 << 10
+)
+
+// record is an event as the log keeps it: small, because a run has some for each task.
+type record struct {
+	at             int64 // nanoseconds since 1970
+	event          string
+	node, detail   string
+	task           int32 // index, or WholeRun
+	attempt, claim int32
+	data           []Fact
+}
+
+// Log holds what has happened in a run and is not stored yet, in the order
+// in which the run learned of it.
+type Log struct {
+	// RetryAt is the number of events at which storing them is tried again, or 0 if the last try was no failure.
+	RetryAt int
+
+	name  func(task int) string
+	id    func(number int64) string
+	first int64 // number of the oldest that is kept
+	parts int32 // stored before
+	kept  []record
+}
+
+// New returns an empty log. name returns the name of a task by its index, and id the id of an event by its number.
+func New(name func(task int) string, id func(number int64) string) *Log {
+	return &Log{name: name, id: id}
+}
+
+// Len returns how many events are not stored.
+func (l *Log) Len() int { return len(l.kept) }
+
+// StoredParts returns how many parts of the events are stored.
+func (l *Log) StoredParts() int32 { return l.parts }
+
+// Next returns the number of the next event.
+func (l *Log) Next() int64 { return l.first + int64(len(l.kept)) }
+
+// ContinueFrom sets how many parts are stored, and the number of the first event after them.
+func (l *Log) ContinueFrom(parts int32, first int64) { l.parts, l.first = parts, first }
+
+// Add adds an event of the task with an index, or of the run itself for WholeRun. Long texts and lists are cut.
+func (l *Log) Add(at time.Time, event string, task int, node string, attempt, claim int32, detail string, data ...Fact) {
+	l.kept = append(l.kept, record{
+		at: at.UnixNano(), event: event, task: int32(task), node: node, attempt: attempt, claim: claim,
+		detail: boundedText(detail), data: boundedFacts(data),
+	})
+}
+
+func boundedText(text string) string {
+	if len(text) > maxDetailBytes {
+		return strings.ToValidUTF8(text[:maxDetailBytes], "")
+	}
+	return text
+}
+
+// message returns the event with an index among those that are kept.
+func (l *Log) message(i int) *v1.Event {
+	h := l.kept[i]
+	e := &v1.Event{
+		Id: l.id(l.first + int64(i)),
+		At: timestamppb.New(time.Unix(0, h.at)), Event: h.event, Node: h.node,
+		Attempt: h.attempt, Claim: h.claim, Detail: h.detail, Data: structOfFacts(h.data),
+	}
+	if h.task != WholeRun {
+		e.Task = l.name(int(h.task))
+	}
+	return e
+}
+
+// Answer answers the query for the events that are not stored. It changes nothing.
+func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+	from := int(req.GetOffset())
+	if from < 0 {
+		return nil, fmt.Errorf("offset %d is negative", from)
+	}
+	res := &v1.EventsResponse{Parts: l.parts}
+	size := 0
+	for i := from; i < len(l.kept); i++ {
+		e := l.message(i)
+		if size += proto.Size(e) + 4; size > MaxAnswerBytes && len(res.Events) > 0 {
+			res.More = true
+			break
+		}
+		res.Events = append(res.Events, e)
+	}
+	return res, nil
+}
+
+// Unstored returns the next part to store.
+func (l *Log) Unstored(run string, generation int32) *v1.SaveEventsRequest {
+	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Part: l.parts, Events: make([]*v1.Event, len(l.kept))}
+	for i := range l.kept {
+		req.Events[i] = l.message(i)
+	}
+	return req
+}
+
+// DropStored drops the oldest n events, which are stored as the next part.
+func (l *Log) DropStored(n int) {
+	l.parts++
+	l.first += int64(n)
+	l.kept = append([]record(nil), l.kept[n:]...) // lets go of the memory
+	l.RetryAt = 0
+}

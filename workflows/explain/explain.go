@@ -1,0 +1,20 @@
+package explain
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+)
+
+// Explain asks the placement queue what it thinks of a task. Only the owner of
+// the queue carries it, as it does every run.
+func Explain(ctx workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	ctx = workflow.WithLocalActivityOptions(ctx, options.Try("explain"))
+	var res v1.ExplainResponse
+	if err := workflow.ExecuteLocalActivity(ctx, names.ExplainActivity, req).Get(ctx, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}

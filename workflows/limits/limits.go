@@ -1,0 +1,97 @@
+package limits
+
+import (
+	"cmp"
+	"time"
+)
+
+// Run has the limits that keep a run clear of those of Temporal: 51,200 events or 50 MB of
+// history, 2,000 pending activities and 4 MB for the commands of one workflow
+// task. A field that is zero has its default.
+type Run struct {
+	// InFlight is the most attempts at once; 1,000.
+	InFlight int
+	// ScheduleBytes is the most that one workflow task schedules, in bytes of
+	// requests; 1 MiB.
+	ScheduleBytes int
+	// Children is the most child workflows that are open at once; 500. Temporal wedges a run that has 2,000.
+	Children int
+	// HistoryEvents and HistoryBytes are the soft bound of the history, past which the run continues as new when
+	// nothing is in flight; 10,000 and 12 MiB.
+	HistoryEvents, HistoryBytes int
+	// HardHistoryEvents and HardHistoryBytes are the hard bound, past which the run admits nothing until it has
+	// detached what is in flight and has continued as new; 30,000 and 24 MiB.
+	HardHistoryEvents, HardHistoryBytes int
+	// LastHistoryEvents and LastHistoryBytes are how far the hard bound moves while there are attempts that cannot be
+	// detached; 45,000 and 32 MiB. From there on each attempt in flight takes up to five events more and leaves its
+	// result, and all results of a run take 16 MiB.
+	LastHistoryEvents, LastHistoryBytes int
+	// DetachWait is how long attempts may end by themselves before they are detached; 1 s.
+	DetachWait time.Duration
+	// DetachedLease is how long a detached attempt may run unattended; 1 min, in which another control process takes
+	// over if it must.
+	DetachedLease time.Duration
+	// UnstoredEvents is the most events of tasks that are kept in memory before they
+	// are stored; 8,000, which take about 2 MB.
+	UnstoredEvents int
+	// Instances is the most instances of a task that the run carries through itself; FanOut children do for
+	// more; 500.
+	Instances int
+	// PartInstances is how many instances a FanOut child carries through, and ten times as many when they go in
+	// batches; 1,000.
+	PartInstances int
+}
+
+// WithDefaults returns the limits, with the defaults where they are zero.
+func (l Run) WithDefaults() Run {
+	return Run{
+		InFlight:          cmp.Or(l.InFlight, 1000),
+		ScheduleBytes:     cmp.Or(l.ScheduleBytes, 1<<20),
+		Children:          cmp.Or(l.Children, 500),
+		HistoryEvents:     cmp.Or(l.HistoryEvents, 10_000),
+		HistoryBytes:      cmp.Or(l.HistoryBytes, 12<<20),
+		HardHistoryEvents: cmp.Or(l.HardHistoryEvents, 30_000),
+		HardHistoryBytes:  cmp.Or(l.HardHistoryBytes, 24<<20),
+		LastHistoryEvents: cmp.Or(l.LastHistoryEvents, 45_000),
+		LastHistoryBytes:  cmp.Or(l.LastHistoryBytes, 32<<20),
+		DetachWait:        cmp.Or(l.DetachWait, time.Second),
+		DetachedLease:     cmp.Or(l.DetachedLease, time.Minute),
+		UnstoredEvents:    cmp.Or(l.UnstoredEvents, 8000),
+		Instances:         cmp.Or(l.Instances, 500),
+		PartInstances:     cmp.Or(l.PartInstances, 1000),
+	}
+}
+
+// historySteps is in how many steps the hard bound moves to the last one.
+const historySteps = 8
+
+// HistorySize is how long a history is, or may become.
+type HistorySize struct{ Events, Bytes int }
+
+// Soft returns the soft bound of the history.
+func (l Run) Soft() HistorySize { return HistorySize{l.HistoryEvents, l.HistoryBytes} }
+
+// Hard returns the hard bound of the history.
+func (l Run) Hard() HistorySize { return HistorySize{l.HardHistoryEvents, l.HardHistoryBytes} }
+
+// Last returns how far the hard bound moves at most.
+func (l Run) Last() HistorySize { return HistorySize{l.LastHistoryEvents, l.LastHistoryBytes} }
+
+// Step returns how far the hard bound moves at once.
+func (l Run) Step() HistorySize {
+	hard, last := l.Hard(), l.Last()
+	return HistorySize{(last.Events - hard.Events) / historySteps, (last.Bytes - hard.Bytes) / historySteps}
+}
+
+// Exceeds reports whether a history has outgrown a bound.
+func (s HistorySize) Exceeds(bound HistorySize) bool {
+	return s.Events > bound.Events || s.Bytes > bound.Bytes
+}
+
+// Raised returns the bound, moved up to a step above a history, but not beyond the last one.
+func (s HistorySize) Raised(history, step, last HistorySize) HistorySize {
+	return HistorySize{
+		min(max(s.Events, history.Events+step.Events), last.Events),
+		min(max(s.Bytes, history.Bytes+step.Bytes), last.Bytes),
+	}
+}

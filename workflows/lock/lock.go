@@ -1,0 +1,175 @@
+package lock
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+	"switchyard/workflows/pending"
+)
+
+// Locker has the workflow Lock. A field that is zero has its default.
+type Locker struct {
+	// Idle is how long a lock stays that nobody holds and nobody waits for; 1 minute.
+	Idle time.Duration
+	// LookEvery is the time between two looks at whether the holders are still there, while someone waits; 10 s.
+	LookEvery time.Duration
+	// HistoryEvents is the size of the history after which the lock goes on in a fresh one; 5,000.
+	HistoryEvents int
+}
+
+// Lock is the single writer of a lock: a mutex, a semaphore, or the places for the
+// runs of a workflow. It is asked by the signal `ask` and answers by the signal
+// `granted` to the workflow that asked. It is open while somebody holds the lock or
+// waits for it, and a little longer.
+//
+// A holder that has closed without giving its places back, as one that was
+// terminated does, is found out when someone waits for them.
+func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
+	// To end it would hand its places out twice.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	k := &lock{
+		Locker: Locker{
+			Idle:          cmp.Or(l.Idle, time.Minute),
+			LookEvery:     cmp.Or(l.LookEvery, 10*time.Second),
+			HistoryEvents: cmp.Or(l.HistoryEvents, 5000),
+		},
+		ctx: ctx, name: in.GetName(), asked: workflow.GetSignalChannel(ctx, names.AskSignal),
+		table: table{held: in.GetHeld(), waiting: in.GetWaiting(), answers: in.GetAnswers()},
+		busy:  workflow.Now(ctx), looked: workflow.Now(ctx),
+	}
+	for {
+		k.receive()
+		if k.pending.IsEmpty() {
+			switch {
+			case k.tooLong():
+				return workflow.NewContinueAsNewError(ctx, names.LockWorkflow,
+					&v1.LockInput{Name: k.name, Held: k.table.held, Waiting: k.table.waiting, Answers: k.table.answers})
+			case k.table.empty() && len(k.table.answers) == 0 && workflow.Now(ctx).Sub(k.busy) >= k.Idle:
+				return nil
+			}
+		}
+		if !k.tooLong() {
+			k.answer()
+			k.look()
+			k.wake()
+		}
+		// The only error is a cancelled context, and ctx is never cancelled.
+		_ = workflow.Await(ctx, k.hasNews)
+	}
+}
+
+// lock is the state of a workflow Lock.
+type lock struct {
+	Locker
+	ctx     workflow.Context
+	name    string
+	asked   workflow.ReceiveChannel
+	table   table
+	pending pending.Set
+	// Timers that run; nil: it does not. They are not taken back, whatever happens, so that a lock that changes hands often
+	// makes few of them.
+	idle, next workflow.Future
+	looking    bool
+	busy       time.Time // when it was last held or waited for
+	looked     time.Time // when it was last asked whether the holders are there
+}
+
+// tooLong says that the history is so long that the lock goes on in a fresh one, as
+// soon as nothing is under way. What is decided until then is told there.
+func (k *lock) tooLong() bool {
+	info := workflow.GetInfo(k.ctx)
+	return info.GetCurrentHistoryLength() >= k.HistoryEvents || info.GetContinueAsNewSuggested()
+}
+
+func ready(f workflow.Future) bool { return f != nil && f.IsReady() }
+
+func (k *lock) hasNews() bool {
+	if k.asked.Len() > 0 || ready(k.idle) || ready(k.next) {
+		return true
+	}
+	return k.pending.HasReady()
+}
+
+// receive takes in all that has happened.
+func (k *lock) receive() {
+	if ready(k.idle) {
+		k.idle = nil
+	}
+	if ready(k.next) {
+		k.next = nil
+	}
+	k.pending.Settle()
+	for k.asked.Len() > 0 {
+		var req v1.LockRequest
+		if !k.asked.ReceiveAsync(&req) {
+			continue // it could not be read
+		}
+		if a := req.GetAcquire(); a != nil {
+			k.table.acquire(a)
+		}
+		if f := req.GetFree(); f != nil {
+			k.table.free(f.GetHolder(), f.GetClaim())
+		}
+	}
+	if !k.table.empty() {
+		k.busy = workflow.Now(k.ctx)
+	}
+}
+
+// answer tells those who asked. One that cannot be told is no more, and what it
+// holds goes to the next.
+func (k *lock) answer() {
+	answers := k.table.answers
+	k.table.answers = nil
+	for _, a := range answers {
+		a.Granted.Lock = k.name
+		future := workflow.SignalExternalWorkflow(k.ctx, a.GetTo().GetHolder(), "", names.GrantedSignal, a.GetGranted())
+		k.pending.Watch(future, func(f workflow.Future) {
+			if f.Get(k.ctx, nil) != nil {
+				k.table.gone(a.GetTo())
+			}
+		})
+	}
+}
+
+// look has those found out who hold the lock and are gone, now and then while
+// someone waits.
+func (k *lock) look() {
+	now := workflow.Now(k.ctx)
+	if k.looking || len(k.table.waiting) == 0 || now.Sub(k.looked) < k.LookEvery {
+		return
+	}
+	k.looking, k.looked = true, now
+	ctx := workflow.WithLocalActivityOptions(k.ctx, options.Try("look whether the holders are there"))
+	future := workflow.ExecuteLocalActivity(ctx, names.HoldersActivity, proto.CloneOf(&v1.HoldersRequest{Held: k.table.held}))
+	k.pending.Watch(future, func(f workflow.Future) {
+		k.looking = false
+		var res v1.HoldersResponse
+		if err := f.Get(k.ctx, &res); err != nil {
+			workflow.GetLogger(k.ctx).Warn("the holders of the lock could not be looked up", "error", err)
+			return // another time
+		}
+		for _, a := range res.GetGone() {
+			k.table.gone(a)
+		}
+	})
+}
+
+// wake has the lock go on by itself when there is something to do later.
+func (k *lock) wake() {
+	now := workflow.Now(k.ctx)
+	if len(k.table.waiting) > 0 && k.next == nil {
+		k.next = workflow.NewTimerWithOptions(k.ctx, max(k.LookEvery-now.Sub(k.looked), time.Millisecond),
+			workflow.TimerOptions{Summary: "look whether the holders are there"})
+	}
+	if k.table.empty() && k.idle == nil {
+		k.idle = workflow.NewTimerWithOptions(k.ctx, max(k.Idle-now.Sub(k.busy), time.Millisecond),
+			workflow.TimerOptions{Summary: "nobody wants the lock"})
+	}
+}

@@ -1,0 +1,192 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func ask(holder, strategy string, limit, priority int32) *v1.AcquireRequest {
+	return &v1.AcquireRequest{Holder: holder, Claim: "run", Limit: limit, Priority: priority, Strategy: strategy, Execution: "x"}
+}
+
+// said is what the table has to tell, as "holder granted", "holder waits for a, b" and "holder refused for a".
+func said(t *table) string {
+	var words []string
+	for _, a := range t.answers {
+		word := a.GetTo().GetHolder()
+		switch g := a.GetGranted(); {
+		case g.GetRefused():
+			word += " refused for " + strings.Join(g.GetHolders(), ", ")
+		case len(g.GetHolders()) > 0:
+			word += " waits for " + strings.Join(g.GetHolders(), ", ")
+		default:
+			word += " granted"
+		}
+		words = append(words, word)
+	}
+	t.answers = nil
+	return strings.Join(words, "; ")
+}
+
+func TestLockTable(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		do   func(*table)
+		want string
+	}
+	acquire := func(a *v1.AcquireRequest) func(*table) { return func(t *table) { t.acquire(a) } }
+	free := func(holder string) func(*table) { return func(t *table) { t.free(holder, "run") } }
+	for name, steps := range map[string][]step{
+		"one after the other": {
+			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "queue", 1, 0)), "b waits for a"},
+			{acquire(ask("c", "", 1, 0)), "c waits for a"}, {free("a"), "b granted"}, {free("b"), "c granted"}, {free("c"), ""},
+		},
+		"priority before age": {
+			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "", 1, 1)), "b waits for a"}, {acquire(ask("c", "", 1, 5)), "c waits for a"},
+			{acquire(ask("d", "", 1, 5)), "d waits for a"}, {free("a"), "c granted"}, {free("c"), "d granted"}, {free("d"), "b granted"},
+		},
+		"three at once": {
+			{acquire(ask("a", "", 3, 0)), "a granted"}, {acquire(ask("b", "", 3, 0)), "b granted"}, {acquire(ask("c", "", 3, 0)), "c granted"},
+			{acquire(ask("d", "", 3, 0)), "d waits for a, b, c"}, {free("b"), "d granted"}, {acquire(ask("e", "", 5, 0)), "e granted"},
+			{acquire(ask("f", "", 1, 0)), "f waits for a, c, d, 1 more"}, {acquire(ask("g", "", 9, 0)), "g waits for a, c, d, 1 more"},
+		},
+		"the same again": {
+			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "fail", 1, 0)), "b refused for a"},
+			{acquire(ask("c", "", 1, 0)), "c waits for a"}, {acquire(ask("c", "", 1, 0)), "c waits for a"}, {free("a"), "c granted"},
+			{free("a"), ""}, {free("x"), ""},
+		},
+		"skip": {
+			{acquire(ask("a", "skip", 1, 0)), "a granted"}, {acquire(ask("b", "skip", 1, 9)), "b refused for a"}, {free("a"), ""},
+		},
+		"replace": {
+			{acquire(ask("a", "replace", 2, 0)), "a granted"}, {acquire(ask("b", "replace", 2, 0)), "b granted"},
+			{acquire(ask("c", "replace", 2, 0)), "a refused for c; c waits for a, b"}, {acquire(ask("d", "replace", 2, 0)), "b refused for d; d waits for a, b"},
+			{acquire(ask("e", "replace", 2, 0)), "c refused for e; e waits for a, b"}, {acquire(ask("a", "replace", 2, 0)), "a refused for "},
+			{free("b"), "d granted"}, {free("a"), "e granted"},
+		},
+		"replace has room": {
+			{acquire(ask("a", "replace", 1, 0)), "a granted"}, {free("a"), ""}, {acquire(ask("b", "replace", 1, 0)), "b granted"},
+		},
+		"withdrawn": {
+			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "", 1, 0)), "b waits for a"}, {acquire(ask("c", "", 1, 0)), "c waits for a"},
+			{free("b"), ""}, {free("a"), "c granted"},
+		},
+		"one with a smaller limit is not overtaken": {
+			{acquire(ask("a", "", 2, 0)), "a granted"}, {acquire(ask("b", "", 1, 0)), "b waits for a"}, {acquire(ask("c", "", 2, 0)), "c waits for a"},
+			{free("a"), "b granted; c granted"},
+		},
+		"another generation of a holder": {
+			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "", 1, 0)), "b waits for a"},
+			{func(t *table) {
+				again := ask("a", "", 1, 0)
+				again.Execution = "y"
+				t.acquire(again)
+			}, "a granted"},
+			{func(t *table) { t.gone(ask("a", "", 1, 0)) }, ""}, {free("a"), "b granted"},
+			{func(t *table) { t.gone(ask("b", "", 1, 0)) }, ""}, {acquire(ask("c", "", 1, 0)), "c granted"},
+		},
+		"no holder": {{acquire(&v1.AcquireRequest{Claim: "run"}), ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var table table
+			for i, step := range steps {
+				step.do(&table)
+				if got := said(&table); got != step.want {
+					t.Fatalf("step %d: %q, want %q", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+func TestHolderName(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]string{"run": "ci-1", "build#3": "build of ci-1", "each[2]#1": "each[2] of ci-1"} {
+		if got := holderName(&v1.AcquireRequest{Holder: "ci-1", Claim: claim}); got != want {
+			t.Errorf("%s: %q, want %q", claim, got, want)
+		}
+	}
+}
+
+// Whatever is asked in whatever order: no more hold the lock than may, nobody
+// waits who need not, the order is kept, and everyone who waits gets it in the end.
+func TestLockTableKeepsItsLimit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := int32(rapid.IntRange(1, 3).Draw(t, "limit"))
+		var table table
+		granted, waiting := map[string]bool{}, []*v1.AcquireRequest{}
+		drop := func(holder string) {
+			delete(granted, holder)
+			waiting = slices.DeleteFunc(waiting, func(a *v1.AcquireRequest) bool { return a.GetHolder() == holder })
+		}
+		hear := func() {
+			for _, a := range table.answers {
+				holder := a.GetTo().GetHolder()
+				switch g := a.GetGranted(); {
+				case g.GetRefused() && !granted[holder]:
+					drop(holder)
+				case !g.GetRefused() && len(g.GetHolders()) == 0 && !granted[holder]:
+					for _, w := range waiting {
+						if w.GetPriority() > a.GetTo().GetPriority() {
+							t.Fatalf("%s was served before %s", holder, w.GetHolder())
+						} else if w.GetHolder() == holder {
+							break
+						} else if w.GetPriority() == a.GetTo().GetPriority() {
+							t.Fatalf("%s was served before the older %s", holder, w.GetHolder())
+						}
+					}
+					drop(holder)
+					granted[holder] = true
+				}
+			}
+			table.answers = nil
+			if len(granted) != len(table.held) || len(waiting) != len(table.waiting) || len(granted) > int(limit) {
+				t.Fatalf("%d hold it and %d wait, as told; %d and %d as kept; the limit is %d",
+					len(granted), len(waiting), len(table.held), len(table.waiting), limit)
+			}
+			if len(waiting) > 0 && len(granted) < int(limit) {
+				t.Fatalf("%d wait and %d hold it", len(waiting), len(granted))
+			}
+		}
+		holder := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("r%d", rapid.IntRange(0, 9).Draw(t, "n")) })
+		t.Repeat(map[string]func(*rapid.T){
+			"acquire": func(t *rapid.T) {
+				a := ask(holder.Draw(t, "holder"), rapid.SampledFrom([]string{"", "queue", "replace", "skip", "fail"}).Draw(t, "strategy"),
+					limit, int32(rapid.IntRange(0, 2).Draw(t, "priority")))
+				if !granted[a.GetHolder()] && !slices.ContainsFunc(waiting, func(w *v1.AcquireRequest) bool { return w.GetHolder() == a.GetHolder() }) {
+					waiting = append(waiting, a)
+				}
+				table.acquire(a)
+				hear()
+			},
+			"free": func(t *rapid.T) {
+				h := holder.Draw(t, "holder")
+				drop(h)
+				table.free(h, "run")
+				hear()
+			},
+			"gone": func(t *rapid.T) {
+				h := holder.Draw(t, "holder")
+				drop(h)
+				table.gone(ask(h, "", 0, 0))
+				hear()
+			},
+		})
+		for len(table.held) > 0 {
+			h := table.held[0].GetHolder()
+			drop(h)
+			table.free(h, "run")
+			hear()
+		}
+		if !table.empty() || len(waiting) > 0 {
+			t.Fatalf("%d still wait", len(table.waiting))
+		}
+	})
+}

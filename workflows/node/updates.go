@@ -1,0 +1,144 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// listen has the entry take the updates register, leave, drain, undrain and remove.
+func (e *entry) listen(ctx workflow.Context) error {
+	set := func(name string, handler, validator any) error {
+		return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator})
+	}
+	if err := set(names.RegisterUpdate, e.register, e.mayRegister); err != nil {
+		return err
+	}
+	if err := set(names.LeaveUpdate, e.leave, nil); err != nil {
+		return err
+	}
+	if err := set(names.DrainUpdate, e.drain, e.mayDrain); err != nil {
+		return err
+	}
+	if err := set(names.UndrainUpdate, e.undrain, func(workflow.Context) error { return e.present() }); err != nil {
+		return err
+	}
+	return set(names.RemoveUpdate, e.remove, e.mayRemove)
+}
+
+// mayRegister lets a worker in when no other live one has the name. One that
+// registers again under its own incarnation is the same, and one that holds the
+// lock for the name on the machine of the old one knows that the old one is dead.
+func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error {
+	old := e.record.GetRegistration()
+	switch {
+	case reg.GetName() != e.name || reg.GetIncarnation() == "":
+		return stateError("registration of node %q as %q, incarnation %q: name and incarnation are required", reg.GetName(), e.name, reg.GetIncarnation())
+	case e.removed:
+		return stateError("node %s is being removed; register it again", e.name)
+	case !e.live(), reg.GetIncarnation() == old.GetIncarnation(), reg.GetExclusive() && reg.GetMachine() == old.GetMachine():
+		return nil
+	}
+	return temporal.NewApplicationError(fmt.Sprintf("node %s is already up on machine %s since %s; choose another name, or stop that one",
+		e.name, cmp.Or(old.GetMachine(), "unknown"), e.record.GetRegisteredAt().AsTime().Format(time.RFC3339)), names.TakenError)
+}
+
+// register answers with the record, without the registration itself.
+func (e *entry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
+	if reg.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetRegisteredAt() == nil {
+		e.record.RegisteredAt = timestamppb.New(workflow.Now(ctx))
+	}
+	e.record.Registration = reg
+	e.record.Drained = false
+	e.registrations++
+	if drain := e.record.GetDrain(); drain != nil {
+		e.become(ctx, v1.NodeDraining, phrase.Because(phrase.By("", drain.GetBy()), drain.GetReason()))
+	} else {
+		e.become(ctx, v1.NodeActive, "")
+	}
+	if err := e.save(ctx); err != nil {
+		return nil, err
+	}
+	answer := proto.CloneOf(e.record)
+	answer.Registration = nil
+	return answer, nil
+}
+
+// leave is how a worker goes whose Heartbeat is not there to end: it was not
+// taken up yet, or is lost.
+func (e *entry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
+	if !e.live() || worker.GetIncarnation() != e.record.GetRegistration().GetIncarnation() {
+		return nil
+	}
+	e.become(ctx, v1.NodeOffline, names.NodeLeft)
+	return e.save(ctx)
+}
+
+// present refuses what needs an entry that is there to stay.
+func (e *entry) present() error {
+	if e.removed || e.record.GetRegistration() == nil {
+		return stateError("node %s is not registered", e.name)
+	}
+	return nil
+}
+
+func (e *entry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
+	if drain == nil {
+		return stateError("drain of node %s: the request is missing", e.name)
+	}
+	return e.present()
+}
+
+// drain holds for a node that is offline too: it comes back draining.
+func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
+	if sameDrain(e.record.GetDrain(), drain) {
+		return nil
+	}
+	e.record.Drain, e.record.Drained = drain, false
+	if e.live() {
+		e.become(ctx, v1.NodeDraining, phrase.Because(phrase.By("", drain.GetBy()), drain.GetReason()))
+	}
+	return e.save(ctx)
+}
+
+// sameDrain compares without reflection, which no workflow code may use.
+func sameDrain(a, b *v1.NodeDrain) bool {
+	return a != nil && a.GetReason() == b.GetReason() &&
+		(a.Deadline == nil) == (b.Deadline == nil) && a.GetDeadline().AsTime().Equal(b.GetDeadline().AsTime())
+}
+
+func (e *entry) undrain(ctx workflow.Context) error {
+	if e.record.GetDrain() == nil {
+		return nil
+	}
+	e.record.Drain, e.record.Drained = nil, false
+	if e.live() {
+		e.become(ctx, v1.NodeActive, "")
+	}
+	return e.save(ctx)
+}
+
+func (e *entry) mayRemove(workflow.Context) error {
+	if e.live() {
+		return stateError("node %s is %s; only a node that is offline can be removed: stop its worker first", e.name, e.record.GetState())
+	}
+	return nil
+}
+
+func (e *entry) remove(workflow.Context) error {
+	e.removed = true
+	return nil
+}
+
+func stateError(format string, args ...any) error {
+	return temporal.NewApplicationError(fmt.Sprintf(format, args...), names.StateError)
+}

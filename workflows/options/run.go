@@ -1,0 +1,159 @@
+package options
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// The time-outs of every activity call, in one place.
+const (
+	// pickupTimeout is how long an attempt waits in a node's queue before it is placed anew, where the options of the
+	// run do not say. A live node picks up all that it is given, so one that does not is as good as lost.
+	pickupTimeout = 15 * time.Second
+	// backstop is what an attempt gets beyond its own time-out, which the node enforces: a person may suspend it, and
+	// its own time stands still then.
+	backstop = 30 * 24 * time.Hour
+	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
+	awaitHeartbeat = 5 * time.Second
+	// awaitRunsHeartbeat is how long AwaitRuns and AwaitAnswer may be silent.
+	awaitRunsHeartbeat = 15 * time.Second
+	// detachTry is how long a node may take for each try of Detach.
+	detachTry = 5 * time.Second
+	// steerTimeout is how long a node may take to suspend an attempt, or to resume it, and steerTry how long each try may take.
+	steerTimeout = 10 * time.Second
+	steerTry     = 8 * time.Second
+	// PlacementPause is the wait before placement is tried again when it could not answer.
+	PlacementPause = time.Second
+	// maxMustTimeout bounds how long a local activity may take with all its tries; the first round has localTimeout.
+	maxMustTimeout = 2 * time.Minute
+)
+
+// Execute returns the options of one attempt of a task or instance of that name,
+// or of the batch that it is the first of. It is not retried by Temporal:
+// each retry is placed anew.
+func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
+	heartbeat := run.GetHeartbeatTimeout().AsDuration()
+	limit := Unlimited
+	if t := req.GetTimeout().AsDuration(); t > 0 {
+		limit = t*time.Duration(max(1, len(req.GetBatch()))) + backstop
+	}
+	if heartbeat <= 0 {
+		heartbeat = HeartbeatTimeout
+	}
+	return workflow.ActivityOptions{
+		TaskQueue:              queue,
+		ActivityID:             names.AttemptID(name, req.GetClaim()),
+		ScheduleToStartTimeout: max(heartbeat, cmp.Or(run.GetPickupTimeout().AsDuration(), pickupTimeout)),
+		StartToCloseTimeout:    limit,
+		HeartbeatTimeout:       heartbeat,
+		WaitForCancellation:    true,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                attemptSummary(name, req),
+		Priority:               temporal.Priority{PriorityKey: priorityKey(priority)},
+	}
+}
+
+// priorityKey turns a priority (0 to 10, higher is more urgent) into Temporal's
+// key (1 is the most urgent).
+func priorityKey(priority int32) int { return 11 - int(priority) }
+
+// Detach returns the options of Detach, which a live worker answers at once, and
+// which may be done twice.
+func Detach(node string, timeout time.Duration) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToCloseTimeout: timeout,
+		StartToCloseTimeout:    detachTry,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
+		Summary:                "detach attempts on " + node,
+	}
+}
+
+// Steer returns the options of Steer. What it asks for may be done twice.
+func Steer(node, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToCloseTimeout: steerTimeout,
+		StartToCloseTimeout:    steerTry,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
+		Summary:                summary + " on " + node,
+	}
+}
+
+// AwaitPlacement returns the options of AwaitPlacement, which ends when there is news
+// and is started again by Temporal on another worker when its own is gone.
+func AwaitPlacement() workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: Unlimited,
+		HeartbeatTimeout:    awaitHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    100 * time.Millisecond,
+			BackoffCoefficient: 2,
+			MaximumInterval:    5 * time.Second,
+		},
+		Summary: "wait for a node",
+	}
+}
+
+// AwaitRuns returns the options of AwaitRuns, which ends when one of so many runs has.
+func AwaitRuns(runs int) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: Unlimited,
+		HeartbeatTimeout:    awaitRunsHeartbeat,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
+		Summary:             fmt.Sprintf("wait for the end of %d workflows", runs),
+	}
+}
+
+// AwaitAnswer returns the options of AwaitAnswer, which ends when the node of an attempt owes nothing more.
+func AwaitAnswer(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: Unlimited,
+		HeartbeatTimeout:    awaitRunsHeartbeat,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
+		Summary:             fmt.Sprintf("wait for what %s still says of %s", req.GetNode(), name),
+	}
+}
+
+// Must returns the options of a local activity that decides something. Its tries are few
+// and short, so that the run soon takes in what else has happened; it waits for the store
+// elsewhere. Each round gives a slow store twice the time.
+func Must(summary string, round int) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: min(LocalTimeout<<min(round, 10), maxMustTimeout),
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 3},
+		Summary:                summary,
+	}
+}
+
+// ProbeStore returns the options of ProbeStore, which Temporal repeats until the store answers.
+func ProbeStore() workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.ControlQueue,
+		StartToCloseTimeout: LocalTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
+		Summary:             "wait for the store",
+	}
+}
+
+// attemptSummary is the summary of an attempt in the Web UI.
+func attemptSummary(name string, req *v1.ExecuteRequest) string {
+	text := fmt.Sprintf("%s on %s", name, req.GetNode())
+	if n := len(req.GetBatch()); n > 1 {
+		text = fmt.Sprintf("%s and %d more on %s", name, n-1, req.GetNode())
+	}
+	if req.GetAttempt() > 0 {
+		text += fmt.Sprintf(", attempt %d", req.GetAttempt())
+	}
+	return text
+}

@@ -1,0 +1,45 @@
+package pending
+
+import "go.temporal.io/sdk/workflow"
+
+// Set holds the futures that a workflow waits for, and what it does when each of them is ready. The zero Set is empty.
+type Set struct {
+	futures []watched
+}
+
+type watched struct {
+	future  workflow.Future
+	onReady func(workflow.Future)
+}
+
+// Watch adds a future. Settle calls onReady with it once it is ready.
+func (s *Set) Watch(future workflow.Future, onReady func(workflow.Future)) {
+	s.futures = append(s.futures, watched{future, onReady})
+}
+
+// IsEmpty reports whether there is no future.
+func (s *Set) IsEmpty() bool { return len(s.futures) == 0 }
+
+// HasReady reports whether a future is ready.
+func (s *Set) HasReady() bool {
+	for i := range s.futures {
+		if s.futures[i].future.IsReady() {
+			return true
+		}
+	}
+	return false
+}
+
+// Settle removes the futures that are ready, and calls what is to be done for each of them, in the order in which they
+// were added. What a call adds is left for the next Settle.
+func (s *Set) Settle() {
+	watched := s.futures
+	s.futures = nil
+	for i, w := range watched {
+		if w.future.IsReady() {
+			watched[i].onReady(w.future)
+		} else {
+			s.futures = append(s.futures, w)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package phrase words what people read in events, in reasons and in lists. It imports nothing of this module.
+package phrase

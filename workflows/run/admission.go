@@ -1,0 +1,140 @@
+package run
+
+import (
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// unit is what goes on together: a task, an instance, or the instances of a batch.
+type unit struct {
+	lead    int   // stands for it, in the admission queue and in the placement queue
+	members []int // in the order in which they run; what has ended without them is left out
+	claim   int32 // of the lead
+	lock    admission.Lock
+}
+
+// want has what could start wait until the run lets it.
+func (r *run) want(i int) {
+	r.admission.Add(r.admissible(i))
+}
+
+// admissible is what a task is to the admission queue.
+func (r *run) admissible(i int) admission.Request {
+	def := r.core.Definition(i)
+	size, auto := definition.BatchOf(def)
+	return admission.Request{
+		Task:        i,
+		Group:       r.core.Group(i),
+		Priority:    def.GetPriority(),
+		Concurrency: r.concurrency(i),
+		Batch:       admission.Batch{Size: size, Auto: auto},
+		Lock:        lockOf(def),
+		Free:        def.GetType() == v1.TypeApproval,
+		Child:       def.GetType() == v1.TypeRun,
+	}
+}
+
+// concurrency is how many units of the instances of a task may be under way; 0: any number.
+func (r *run) concurrency(i int) int {
+	if part := r.in.GetPart(); part != nil {
+		return int(part.GetConcurrency())
+	}
+	return int(r.core.Definition(i).GetConcurrency())
+}
+
+// admit starts what may start.
+func (r *run) admit() {
+	if r.draining {
+		return // the next execution does
+	}
+	for _, next := range r.admission.Next() {
+		u := &unit{lead: next.Lead, members: next.Members, claim: r.core.Task(next.Lead).Claim, lock: next.Lock}
+		for _, m := range u.members {
+			r.units[m] = u
+		}
+		if u.lock.Name != "" {
+			r.acquire(u)
+		} else {
+			r.enter(u)
+		}
+	}
+}
+
+// enter has a unit carried out that may start, and has its lock.
+func (r *run) enter(u *unit) {
+	switch r.core.Definition(u.lead).GetType() {
+	case v1.TypeApproval:
+		r.askApproval(u)
+	case v1.TypeRun:
+		r.startChild(u)
+	default:
+		r.request(u)
+	}
+}
+
+// leave makes room for others: the unit is under way no more.
+func (r *run) leave(u *unit) {
+	for _, m := range u.members {
+		delete(r.units, m)
+	}
+	r.free(u)
+	r.admission.Done(u.lead)
+}
+
+// withdraw takes a request back that is not wanted any more.
+func (r *run) withdraw(i int) {
+	if r.admission.Remove(i) {
+		return
+	}
+	u := r.units[i]
+	if u == nil {
+		return // its cache key is looked at
+	}
+	if i != u.lead {
+		u.members = slices.DeleteFunc(u.members, func(m int) bool { return m == i })
+		delete(r.units, i)
+		return
+	}
+	r.unrequest(u)
+	r.leave(u)
+	for _, m := range u.members {
+		if m != i {
+			r.again(m, "", "")
+		}
+	}
+}
+
+// again has a task asked for anew, under another claim, whose request has been
+// taken back: a claim that was given back is over.
+func (r *run) again(i int, reason, text string) {
+	if rec := r.core.Task(i); rec.State == v1.TaskQueued && !rec.Backoff {
+		r.events = append(r.events, dag.Placed{Task: i, Claim: rec.Claim},
+			dag.Ended{Task: i, Claim: rec.Claim, State: v1.AttemptMoved, Reason: reason, Error: text, ExitCode: -1})
+	}
+}
+
+// suspend takes back what has not started yet of task i, so that it waits for its
+// turn again.
+func (r *run) suspend(u *unit, reason, text string) {
+	r.unrequest(u)
+	r.leave(u)
+	for _, m := range u.members {
+		r.again(m, reason, text)
+	}
+}
+
+// lockOf is what a task must hold while it runs.
+func lockOf(def *v1.TaskDefinition) admission.Lock {
+	switch {
+	case def.GetMutex() != "":
+		return admission.Lock{Name: names.TaskLock(def.GetMutex()), Limit: 1}
+	case def.GetSemaphore() != nil:
+		return admission.Lock{Name: names.TaskLock(def.GetSemaphore().GetName()), Limit: int(def.GetSemaphore().GetLimit())}
+	}
+	return admission.Lock{}
+}

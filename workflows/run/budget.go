@@ -1,0 +1,158 @@
+package run
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// A workflow task whose commands take more than 4 MB makes the server terminate the run. So each command of a run is
+// charged to the budget of the workflow task that sends it. Charges are rules, not measured messages: a release that
+// adds a field to a message still cuts workflow tasks where the recorded history has them cut. Only what users have
+// written is measured, as the JSON that it becomes.
+const (
+	// commandCharge is for a timer, a signal, a cancellation, an upsert, or one item of the answer of a local activity.
+	commandCharge = 512
+	// activityCharge is for an activity, without what users have written.
+	activityCharge = 2 << 10
+	// memberCharge is for one instance of a batch, or one ancestor, likewise.
+	memberCharge = 256
+	// childCharge is for a child workflow, whose input stands in the answer that prepares it and in the command that
+	// starts it.
+	childCharge = 2*definition.MaxInlineInput + 4<<10
+)
+
+// answerCharge is for the recorded answer of a local activity. Most name what they have stored.
+func answerCharge(activity string) int {
+	switch activity {
+	case names.EvaluateActivity, names.LoadCarryActivity, names.LoadInputActivity, names.LoadWorkflowActivity, names.ReopenActivity:
+		return definition.MaxAnswerBytes
+	}
+	return commandCharge
+}
+
+// charge counts a command towards what one workflow task may send. Over the limit, the commands so far are sent first;
+// others may run in between.
+func (r *run) charge(bytes int) {
+	b := &r.budget
+	if b.charged(workflow.GetInfo(r.root).GetCurrentHistoryLength(), bytes) > r.limits.ScheduleBytes && b.spent > bytes {
+		_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
+		b.charged(workflow.GetInfo(r.root).GetCurrentHistoryLength(), bytes)
+	}
+}
+
+// budget is what the commands of the current workflow task have been charged with.
+type budget struct {
+	task  int // length of the history at its start, which names it
+	spent int
+}
+
+// charged adds a charge in a workflow task and returns what has been spent in it.
+func (b *budget) charged(task, bytes int) int {
+	if task != b.task {
+		b.task, b.spent = task, 0
+	}
+	b.spent += bytes
+	return b.spent
+}
+
+// startActivity schedules an activity whose request holds so many bytes that users have written.
+func (r *run) startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
+	return r.startActivityWith(r.ctx, options, name, req, written)
+}
+
+// startActivityWith is startActivity under a context of its own, by which the activity can be cancelled.
+func (r *run) startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
+	r.charge(activityCharge + written)
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req)
+}
+
+// signal sends a signal to another workflow.
+func (r *run) signal(id, name string, arg any, written int) workflow.Future {
+	r.charge(commandCharge + written)
+	return workflow.SignalExternalWorkflow(r.ctx, id, "", name, arg)
+}
+
+// writtenIn returns how many bytes of a request users have written, as JSON.
+func writtenIn(req *v1.ExecuteRequest) int {
+	n := structBytes(req.GetSpec()) + structBytes(req.GetInput()) + valueBytes(req.GetItem()) +
+		structBytes(req.GetContext().GetValue()) + structBytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for name, value := range req.GetEnv() {
+		n += textBytes(name) + textBytes(value)
+	}
+	n += writtenByAncestors(req)
+	for _, m := range req.GetBatch() {
+		n += memberCharge + valueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
+	}
+	for _, notice := range req.GetNotices() {
+		n += textBytes(notice)
+	}
+	return n
+}
+
+// writtenByAncestors returns how many bytes of a request the ancestors of its task have left.
+func writtenByAncestors(req *v1.ExecuteRequest) int {
+	n := 0
+	for _, p := range req.GetParents() {
+		n += memberCharge + structBytes(p.GetOutput())
+	}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for _, view := range req.GetViews() {
+		n += memberCharge + resultBytes(view.GetResult())
+	}
+	return n
+}
+
+func checkpointBytes(c *v1.Checkpoint) int { return 2 * len(c.GetData()) } // base64
+
+func resultBytes(res *v1.TaskResult) int {
+	return textBytes(res.GetStdout()) + textBytes(res.GetStderr()) + structBytes(res.GetOutput())
+}
+
+// structBytes returns how many bytes an object takes as JSON, or a little more.
+func structBytes(s *structpb.Struct) int {
+	n := 2
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for name, value := range s.GetFields() {
+		n += textBytes(name) + valueBytes(value) + 2
+	}
+	return n
+}
+
+func valueBytes(v *structpb.Value) int {
+	switch kind := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return textBytes(kind.StringValue)
+	case *structpb.Value_StructValue:
+		return structBytes(kind.StructValue)
+	case *structpb.Value_ListValue:
+		n := 2
+		for _, item := range kind.ListValue.GetValues() {
+			n += valueBytes(item) + 1
+		}
+		return n
+	case *structpb.Value_NumberValue:
+		return 24 // the longest that a float64 takes
+	}
+	return 5 // false
+}
+
+// textBytes returns how many bytes a string takes in JSON, or a little more.
+func textBytes(s string) int {
+	n := len(s) + 2
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c == 0x7f:
+			n += 5
+		case c == '"' || c == '\\':
+			n++
+		}
+	}
+	return n
+}

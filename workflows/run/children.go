@@ -1,0 +1,320 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
+)
+
+// Child workflows do work of a run: the runs of tasks of type run, and the parts of large fan-outs. Both go one way:
+//
+//	wanted ── Prepare, for many at once ──> start ──> open ── its end ──> ended
+//	   └── there can be none ──> refused
+//
+// A child outlives the execution that has started it (its close policy is ABANDON), because that one may continue as
+// new. The end of a child comes as an event of Temporal to the execution that has started it; later executions await
+// it by AwaitRuns, one activity for all of a run's children. A child awaits its parent the same way, and is cancelled
+// when that one is gone.
+//
+// A run that is reset to when a child had been started keeps that child. One that is reset to before starts a child of
+// its own, whose id has the chain of the reset run, while the child of the terminated execution cancels itself.
+
+const (
+	// childTaskTimeout is the time after which a workflow task of a child moves to another process.
+	childTaskTimeout = 6 * time.Second
+	// parentCheck is the age at which a child begins to await the end of its parent.
+	parentCheck = 5 * time.Second
+	// preparedAtOnce is the most children that one call prepares, and endedAtOnce the most whose results one call reads.
+	preparedAtOnce, endedAtOnce = 32, 32
+)
+
+// childWorkflow is a child workflow of a run, from when it is wanted until it has ended.
+type childWorkflow struct {
+	id        string // of the workflow; "" until it is prepared
+	first     string // its first execution; "" until it is open, and where only the server knows it
+	attached  bool   // it is open
+	closing   bool   // it has reported how it ended, and closes
+	cancelled bool
+	why       string // it was cancelled, in one line; may be empty
+	ended     bool
+	// request asks Prepare for what it is started with.
+	request *v1.ChildRequest
+	// start names the workflow type and the options of a prepared child.
+	start func(*v1.PreparedChild) (string, workflow.ChildWorkflowOptions)
+	// refused ends what the child is for, which cannot be started; opened reports that the child runs.
+	refused func(why string)
+	opened  func()
+	// over reports its end, once. For a child that was cancelled before its start the end is nil.
+	over func(*v1.RunEnd)
+}
+
+// children are the child workflows of a run, and what it awaits beyond them.
+type children struct {
+	wanted    []*childWorkflow // in the order in which they are prepared
+	preparing bool
+	open      map[string]*childWorkflow // started, by id
+	awaited   map[string]*awaited       // those that AwaitRuns watches, by id
+	awaiting  workflow.CancelFunc       // of the AwaitRuns that runs; nil if there is none
+	changed   bool                      // that one does not watch all of awaited
+	results   []*child                  // completed runs whose results are to be read
+	reading   bool
+	parts     int // those that are parts, from when they are wanted
+}
+
+// awaited is a workflow whose end AwaitRuns reports.
+type awaited struct {
+	id, first string
+	child     *v1.AwaitingChild // this workflow, where it awaits its parent
+	since     time.Time
+	over      func(*v1.RunEnd)
+}
+
+func newChildren() children {
+	return children{open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
+}
+
+// canDetach reports whether the next execution of this run can go on with every child.
+func (r *run) canDetach() bool {
+	c := &r.children
+	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading {
+		return false
+	}
+	//workflowcheck:ignore (whether all can does not depend on the order)
+	for _, w := range c.open {
+		if !w.attached || w.closing || w.cancelled {
+			return false
+		}
+	}
+	return true
+}
+
+// wantChild has a child workflow prepared and started.
+func (r *run) wantChild(w *childWorkflow) {
+	r.children.wanted = append(r.children.wanted, w)
+}
+
+// prepareChildren prepares those children that are wanted, a bounded number at a time.
+func (r *run) prepareChildren() {
+	c := &r.children
+	c.wanted = slices.DeleteFunc(c.wanted, func(w *childWorkflow) bool {
+		if w.cancelled {
+			w.over(nil)
+		}
+		return w.cancelled
+	})
+	if c.preparing || len(c.wanted) == 0 {
+		return
+	}
+	n := min(len(c.wanted), preparedAtOnce)
+	now := slices.Clone(c.wanted[:n]) // those left may be cancelled, and leave the list, meanwhile
+	c.wanted = c.wanted[n:]
+	req := &v1.PrepareRequest{}
+	for _, w := range now {
+		req.Children = append(req.Children, w.request)
+	}
+	c.preparing = true
+	r.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
+		c.preparing = false
+		var res v1.PrepareResponse
+		err := f.Get(r.ctx, &res)
+		for k, w := range now {
+			switch {
+			case w.cancelled:
+				w.over(nil)
+			case err != nil:
+				w.refused(err.Error())
+			case res.GetChildren()[k].GetError() != "":
+				w.refused(res.GetChildren()[k].GetError())
+			default:
+				r.startChildWorkflow(w, res.GetChildren()[k])
+			}
+		}
+		r.wake() // there may be more
+	}, req)
+}
+
+// startChildWorkflow starts a prepared child.
+func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
+	again := w.id == prepared.GetId()
+	w.id = prepared.GetId()
+	r.children.open[w.id] = w
+	workflowType, options := w.start(prepared)
+	options.WorkflowID, options.TaskQueue, options.WorkflowTaskTimeout = w.id, names.ControlQueue, childTaskTimeout
+	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
+	r.charge(childCharge)
+	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, options), workflowType, prepared.GetInput())
+	r.pending.Watch(future.GetChildWorkflowExecution(), func(f workflow.Future) {
+		var execution workflow.Execution
+		if f.Get(r.ctx, &execution) == nil {
+			r.childOpened(w, execution.RunID)
+		}
+	})
+	r.pending.Watch(future, func(f workflow.Future) {
+		var kept v1.StatusResponse
+		err := f.Get(r.ctx, &kept)
+		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
+			delete(r.children.open, w.id)
+			if again {
+				w.refused("workflow " + w.id + " exists already; it is not a child of this run")
+				return
+			}
+			// This execution was reset to between Prepare and the start: the child is one of the terminated execution.
+			r.wantChild(w)
+			r.wake()
+			return
+		}
+		r.childEnded(w, childEnd(&kept, err))
+	})
+}
+
+func (r *run) childOpened(w *childWorkflow, first string) {
+	w.first, w.attached, w.request = first, true, nil
+	if w.opened != nil {
+		w.opened()
+	}
+	if w.cancelled {
+		r.requestCancel(w)
+	}
+}
+
+// reattachChild goes on with a child that the execution before has started.
+func (r *run) reattachChild(w *childWorkflow) {
+	r.children.open[w.id], w.attached = w, true
+	r.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { r.childEnded(w, end) }})
+}
+
+func (r *run) childEnded(w *childWorkflow, end *v1.RunEnd) {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	if r.children.open[w.id] == w {
+		delete(r.children.open, w.id)
+	}
+	r.wake() // others may be started
+	w.over(end)
+}
+
+// cancelChild cancels a child, also one that is not open yet.
+func (r *run) cancelChild(w *childWorkflow, why string) {
+	if w.cancelled {
+		return
+	}
+	w.cancelled, w.why = true, why
+	if w.attached {
+		r.requestCancel(w)
+	}
+	r.wake()
+}
+
+func (r *run) requestCancel(w *childWorkflow) {
+	r.pending.Watch(r.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
+		if err := f.Get(r.ctx, nil); err != nil {
+			workflow.GetLogger(r.ctx).Debug("a child was not cancelled", "child", w.id, "error", err)
+		}
+	})
+}
+
+// awaitEnd has AwaitRuns report the end of a workflow that is no child of this execution.
+func (r *run) awaitEnd(a *awaited) {
+	a.since = workflow.Now(r.ctx)
+	r.children.awaited[a.id] = a
+	r.children.changed = true
+	r.wake()
+}
+
+// awaitRuns keeps one AwaitRuns under way that watches everything awaited.
+func (r *run) awaitRuns() {
+	c := &r.children
+	if !c.changed {
+		return
+	}
+	c.changed = false
+	if c.awaiting != nil {
+		c.awaiting()
+		c.awaiting = nil
+	}
+	if len(c.awaited) == 0 {
+		return
+	}
+	req := &v1.AwaitRunsRequest{}
+	//workflowcheck:ignore (the keys are sorted)
+	for _, id := range slices.Sorted(maps.Keys(c.awaited)) {
+		a := c.awaited[id]
+		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since), Child: a.child})
+	}
+	ctx, cancel := workflow.WithCancel(r.ctx)
+	c.awaiting = cancel
+	future := r.startActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, memberCharge*len(req.GetRuns()))
+	r.pending.Watch(future, func(f workflow.Future) {
+		if ctx.Err() != nil {
+			return // another one has taken its place
+		}
+		c.awaiting = nil
+		c.changed = true
+		var res v1.AwaitRunsResponse
+		if err := f.Get(r.ctx, &res); err != nil {
+			workflow.GetLogger(r.ctx).Warn("the ends of children could not be awaited", "error", err)
+		}
+		for _, end := range res.GetEnds() {
+			if a := c.awaited[end.GetWorkflowId()]; a != nil {
+				delete(c.awaited, end.GetWorkflowId())
+				a.over(end)
+			}
+		}
+		r.wake()
+	})
+}
+
+// watchParent cancels this workflow when the one that has started it is gone.
+func (r *run) watchParent() {
+	info := workflow.GetInfo(r.root)
+	parent := info.ParentWorkflowExecution
+	if r.in.GetParentFirst() == "" || parent == nil {
+		return
+	}
+	r.after(parentCheck, "look for the run "+parent.ID, func() {
+		r.awaitEnd(&awaited{
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.cancel("", runGone) },
+			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
+		})
+	})
+}
+
+// childEnd returns how a child run has ended whose workflow has returned so.
+func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
+	if err == nil {
+		return &v1.RunEnd{Status: v1.RunEndCompleted, Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		end := &v1.RunEnd{Status: v1.RunEndFailed, Error: app.Message()}
+		if app.Details(kept) == nil && kept.GetRun().GetState() == v1.RunRejected {
+			end.State, end.Error = v1.RunRejected, kept.GetRun().GetError()
+		}
+		return end
+	}
+	if temporal.IsCanceledError(err) {
+		return &v1.RunEnd{Status: v1.RunEndCancelled}
+	}
+	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
+		return &v1.RunEnd{Status: v1.RunEndTerminated}
+	}
+	return &v1.RunEnd{Error: err.Error()}
+}
+
+// endText returns in words how a child has ended.
+func endText(end *v1.RunEnd) string {
+	return phrase.Because(cmp.Or(end.GetStatus(), v1.TaskFailed), end.GetError())
+}

@@ -1,0 +1,258 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+)
+
+// Past the soft bound of its history a run continues as new as soon as it is quiet, and admits until then. Past the
+// hard bound it stops admitting and has the nodes detach what does not end soon; the next execution reattaches it:
+//
+//	admitting ──hard bound──▶ draining ──a moment──▶ detaching ──quiet──▶ continue as new ──▶ reattach
+//	    ▲                                                │
+//	    └── hard bound raised, reattach ── leaseShare ───┘
+//
+// No activity renews the lease of a detached attempt, which is long enough for the way to the next execution. An
+// attempt that cannot be detached harms no other: those that were detached are reattached while most of their lease is
+// left, and the next round begins with the attempt that failed this one. At the last bound the run does not admit
+// again, but the rounds continue.
+//
+// The task of a detached attempt that is lost ends when the lease is over: until then the attempt may run.
+
+const (
+	// stateDetached is how an activity ends whose attempt continues without it.
+	stateDetached = "detached"
+	// leaseShare is the part of the lease of detached attempts that the run has to continue as new.
+	leaseShare = 6
+)
+
+// detaching is how far a run is with detaching its attempts.
+type detaching struct {
+	bound    limits.HistorySize // past which nothing is admitted
+	begun    bool               // a round has: short attempts may end
+	round    int
+	over     workflow.Future // ready when the time to continue as new is over; nil unless nodes are asked
+	detached []*attempt      // in the order in which they were
+}
+
+// isOverdue reports whether the attempts that are detached cannot wait any longer for the run to continue as new.
+func (d *detaching) isOverdue() bool { return d.over != nil && d.over.IsReady() }
+
+// limitHistory decides whether anything is admitted in this round of the loop.
+func (r *run) limitHistory() {
+	d, size, was := &r.detaching, r.historySize(), r.draining
+	full := size.Exceeds(d.bound)
+	if full && !d.begun {
+		d.begun = true
+		wait := r.limits.DetachWait
+		if size.Exceeds(r.limits.Last()) {
+			wait = r.limits.DetachedLease // the events that are left are for what runs
+		}
+		r.after(wait, "let short attempts end", r.beginDetaching)
+	}
+	r.draining = full || size.Exceeds(r.limits.Soft()) && r.isQuiet()
+	if was && !r.draining {
+		r.requestAll() // answers of placement were dropped meanwhile
+	}
+}
+
+func (r *run) historySize() limits.HistorySize {
+	info := workflow.GetInfo(r.root)
+	return limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
+}
+
+// isQuiet reports whether the next execution can take over all that is under way.
+func (r *run) isQuiet() bool {
+	return r.inFlight == 0 && len(r.assignments) == 0 && r.openEnds == 0 && r.steerings == 0 && r.canDetach()
+}
+
+// beginDetaching begins to ask nodes. If the run has not continued as new in time, it admits again.
+func (r *run) beginDetaching() {
+	d := &r.detaching
+	d.round++
+	r.charge(commandCharge)
+	d.over = workflow.NewTimerWithOptions(r.ctx, r.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
+	r.pending.Watch(d.over, func(workflow.Future) {
+		d.begun, d.over = false, nil
+		d.bound = d.bound.Raised(r.historySize(), r.limits.Step(), r.limits.Last())
+		r.wake()
+	})
+}
+
+// detach asks nodes to detach their attempts, each once a round. While there are attempts that are being stopped, or
+// that were asked for in vain, it asks only for these: to detach the others would be in vain, too.
+func (r *run) detach() {
+	d := &r.detaching
+	if d.over == nil || !r.canDetach() {
+		return
+	}
+	for len(r.assignments) > 0 { // not sent to their nodes yet
+		a := r.assignments[0]
+		r.assignments = r.assignments[1:]
+		r.giveBack(a, v1.ReasonContinued, "the run continues as new")
+	}
+	var attached, slow []*attempt
+	//workflowcheck:ignore (sorted)
+	for _, i := range slices.Sorted(maps.Keys(r.attempts)) {
+		att := r.attempts[i]
+		if att.members[0] != i || att.detached {
+			continue
+		}
+		attached = append(attached, att)
+		if att.stopped != nil || att.askedIn > 0 {
+			slow = append(slow, att)
+		}
+	}
+	if len(slow) > 0 {
+		attached = slow
+	}
+	requests := map[string]*v1.DetachRequest{} // by node
+	for _, att := range attached {
+		if att.stopped != nil || att.askedIn == d.round {
+			continue
+		}
+		att.askedIn = d.round
+		if requests[att.node] == nil {
+			requests[att.node] = &v1.DetachRequest{RunId: r.id, Chain: r.chain, Lease: durationpb.New(r.limits.DetachedLease)}
+		}
+		first := att.members[0]
+		req := requests[att.node]
+		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: r.core.Name(first), Claim: r.core.Task(first).Claim})
+	}
+	//workflowcheck:ignore (sorted)
+	for _, node := range slices.Sorted(maps.Keys(requests)) {
+		options := options.Detach(node, r.limits.DetachedLease/leaseShare)
+		// The attempts' own activities have the answer.
+		r.startActivity(options, names.DetachActivity, requests[node], memberCharge*len(requests[node].GetAttempts()))
+	}
+}
+
+// detachedLease returns how long a detached attempt may run unattended. Its node takes the heartbeat time-out of the
+// attempt where that is longer, too.
+func (r *run) detachedLease(att *attempt) time.Duration {
+	own, all := definition.HeartbeatTimeout(r.core.Definition(att.task)), r.in.GetOptions().GetHeartbeatTimeout().AsDuration()
+	return max(r.limits.DetachedLease, cmp.Or(own, all, options.HeartbeatTimeout))
+}
+
+// outlives reports whether an attempt runs, or may run, although its activity has ended, and sees to what follows.
+func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
+	left := att.leaseUntil.Sub(workflow.Now(r.ctx)) // negative if it was never detached
+	_, timedOut := errors.AsType[*temporal.TimeoutError](err)
+	switch {
+	case err == nil && res.GetState() == stateDetached:
+		r.detached(att, res)
+	case left <= 0:
+		return false
+	case temporal.IsCanceledError(err): // before the node had received the activity, which is to stop the attempt
+		r.after(time.Millisecond, "stop the attempt", func() {
+			r.inFlight--
+			r.reattach(att)
+		})
+	case timedOut || res.GetState() == v1.TaskLost:
+		r.after(left, "the attempt may run until its lease is over", func() { r.settle(att, res, err) })
+	default:
+		return false
+	}
+	return true
+}
+
+// detached notes that an attempt continues without its activity.
+func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
+	att.detached, att.askedIn, att.leaseUntil = true, 0, workflow.Now(r.ctx).Add(r.detachedLease(att))
+	r.detaching.detached = append(r.detaching.detached, att)
+	r.inFlight--
+	// The answer for a batch does not say which of its instances runs.
+	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
+		r.status.SetStartedAt(i, res.GetStartedAt())
+		r.events = append(r.events, dag.Running{Task: i, Claim: r.core.Task(i).Claim})
+	}
+	r.wake()
+}
+
+// reattachDetached reattaches the attempts that are to be stopped, and unless the run is detaching, all others. A node
+// that receives a request late detaches attempts in a later round, or in the next execution.
+func (r *run) reattachDetached() {
+	for _, att := range slices.Clone(r.detaching.detached) {
+		if r.detaching.over == nil || att.stopped != nil {
+			r.reattach(att)
+		}
+	}
+}
+
+// reattach has an activity wait for an attempt that its node has.
+func (r *run) reattach(att *attempt) {
+	att.detached = false
+	r.detaching.detached = slices.DeleteFunc(r.detaching.detached, func(a *attempt) bool { return a == att })
+	req := r.attemptRequest(att.assignment, att.members)
+	req.Adopt, req.Stop = true, att.stopped != nil
+	r.send(att, req)
+}
+
+// carryAttempts leaves the detached attempts to the next execution.
+func (r *run) carryAttempts(c *v1.RunCarry) {
+	for _, att := range r.detaching.detached {
+		h := handedOver(att, r.core.Name)
+		c.Tasks[h.Members[0]].HandedOver = h
+	}
+}
+
+// handedOver returns a detached attempt as the next execution needs it.
+func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
+	h := &v1.HandedOver{
+		Lead: name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
+		LeaseUntil: timestamppb.New(att.leaseUntil),
+		Gpus:       att.gpus, NumaNode: att.numaNode,
+	}
+	for _, m := range att.members {
+		h.Members = append(h.Members, name(m))
+	}
+	return h
+}
+
+// restoredAttempt returns the detached attempt that has been handed over; its lead and members are given by index.
+func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
+	return &attempt{
+		assignment: assignment{
+			task: lead, claim: h.GetClaim(), node: h.GetNode(), queue: h.GetQueue(), incarnation: h.GetIncarnation(),
+			gpus: h.GetGpus(), numaNode: h.NumaNode,
+		},
+		members: members, detached: true, leaseUntil: h.GetLeaseUntil().AsTime(),
+	}
+}
+
+// restoreAttempt takes over a detached attempt of the execution before.
+func (r *run) restoreAttempt(h *v1.HandedOver) {
+	if h == nil {
+		return
+	}
+	lead, _ := r.core.Index(h.GetLead())
+	att := restoredAttempt(h, lead, nil)
+	for _, name := range h.GetMembers() {
+		i, _ := r.core.Index(name)
+		att.members = append(att.members, i)
+		r.attempts[i] = att
+	}
+	if len(att.members) > 1 {
+		for _, m := range att.members {
+			r.status.SetPlace(m, "", r.core.Number(att.members[0]))
+		}
+	}
+	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: lockOf(r.core.Definition(lead))}
+	r.track(att.unit)
+	r.detaching.detached = append(r.detaching.detached, att)
+}

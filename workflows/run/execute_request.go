@@ -1,0 +1,191 @@
+package run
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// Sizes of what an attempt may return in its result, and of what travels with a
+// request; anything larger is read from the store.
+const (
+	maxInlineResult = 24 << 10
+	maxInlineTotal  = 16 << 20
+	maxInlineShared = 4 << 10
+	// maxInlineAncestors is for what all ancestors together have left: a store is slower than a request.
+	maxInlineAncestors = 16 << 10
+)
+
+// attemptRequest returns what a request says of an attempt that its node has. There
+// is at least one member.
+func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
+	first := members[0]
+	task, rec := r.status.TaskOf(first), r.core.Task(first)
+	def := r.core.Definition(first)
+	req := &v1.ExecuteRequest{
+		RunId:       r.id,
+		Chain:       r.chain,
+		Execution:   r.execution(),
+		Workflow:    r.in.GetDefinition().GetName(),
+		Task:        r.graph.Name(task),
+		Attempt:     rec.Attempt,
+		Claim:       rec.Claim,
+		Node:        a.node,
+		Type:        def.GetType(),
+		InlineLimit: r.inlineLimit(),
+		Generation:  r.in.GetGeneration(),
+		Incarnation: a.incarnation,
+		Unheard:     r.status.Unacknowledged(first),
+		Left:        r.status.LeftRecords(first),
+		Checkpoint:  r.status.Checkpoint(first),
+	}
+	if t := definition.Timeout(def); t > 0 {
+		req.Timeout = durationpb.New(t)
+	}
+	if task != first {
+		r.addInstances(req, members)
+	}
+	return req
+}
+
+// executeRequest returns what a request says of an attempt that is new to its node. The only error is errInterrupted.
+func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error) {
+	first := members[0]
+	task, def := r.status.TaskOf(first), r.core.Definition(first)
+	req := r.attemptRequest(a, members)
+	req.Spec, req.Env, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetInput(), def.GetResources()
+	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.status.Notices(members)
+	var err error
+	if req.Context, err = r.shared(&r.sharedContext, "context", r.context); err != nil {
+		return nil, err
+	}
+	if req.RunInput, err = r.shared(&r.sharedInput, "input", r.in.GetInput()); err != nil {
+		return nil, err
+	}
+	req.Templates = definition.HasTemplates(def)
+	if part := r.in.GetPart(); part != nil {
+		req.Parents, req.Views = part.GetParents(), part.GetViews()
+		return req, r.shareAncestors(req, task)
+	}
+	if req.Parents, err = r.parentOutputs(task); err != nil {
+		return nil, err
+	}
+	if req.Templates {
+		req.Views = map[string]*v1.ParentView{}
+		if err := r.view(req.Views, r.in.GetReferences()[req.Task].GetTemplates()); err != nil {
+			return nil, err
+		}
+	}
+	return req, r.shareAncestors(req, task)
+}
+
+// shareAncestors has a request name what the ancestors of its task have left by reference when that is large. The
+// instances of a task share one copy. The only error is errInterrupted.
+func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
+	if writtenByAncestors(req) <= maxInlineAncestors {
+		return nil
+	}
+	version := r.claimsOf(req)
+	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
+		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
+		err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.home(), all)
+		if errors.Is(err, errInterrupted) {
+			return err
+		}
+		if err != nil {
+			workflow.GetLogger(r.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
+			return nil
+		}
+		r.charge(commandCharge)
+		r.ancestors[task] = storedAncestors{key: key, version: version}
+	}
+	req.Parents, req.Views, req.Ancestors = nil, nil, r.ancestors[task].key
+	return nil
+}
+
+// claimsOf returns a number that grows when an ancestor that a request names has been done again.
+func (r *run) claimsOf(req *v1.ExecuteRequest) (n int32) {
+	add := func(name string) {
+		if i, ok := r.graph.Index(name); ok { // a part does not have those of its run
+			n += r.core.Task(i).Claim
+		}
+	}
+	for _, p := range req.GetParents() {
+		add(p.GetTask())
+	}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for name := range req.GetViews() {
+		add(name)
+	}
+	return n
+}
+
+// storedAncestors is a stored copy of what the ancestors of a task have left.
+type storedAncestors struct {
+	key     string
+	version int32
+}
+
+// inlineLimit is how much of streams and output the answer to a request may hold.
+func (r *run) inlineLimit() int32 { return int32(min(maxInlineResult, maxInlineTotal/r.core.Len())) }
+
+// addInstances says which instances of its task a request is for.
+func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
+	number := int32(r.core.Number(members[0]))
+	req.Index, req.Count = &number, int32(r.status.FanOut(r.core.Group(members[0])).Total)
+	req.Item, req.Items = r.item(members[0])
+	if len(members) == 1 {
+		return
+	}
+	req.Item, req.Checkpoint = nil, nil
+	for _, m := range members {
+		rec := r.core.Task(m)
+		member := &v1.Member{
+			Index: int32(r.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
+			Unheard: r.status.Unacknowledged(m), Left: r.status.LeftRecords(m), Checkpoint: r.status.Checkpoint(m),
+		}
+		member.Item, _ = r.item(m)
+		req.Batch = append(req.Batch, member)
+	}
+}
+
+// sharedObject is an object that many requests carry, as they carry it.
+type sharedObject struct {
+	of     *structpb.Struct
+	shared *v1.Shared
+}
+
+// shared is how a request carries an object: itself when it is small, else by
+// reference, for which it is stored once. Nil when it is empty. The only error is
+// errInterrupted.
+func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) (*v1.Shared, error) {
+	if kept.of == object {
+		return kept.shared, nil
+	}
+	kept.of, kept.shared = object, nil
+	switch {
+	case len(object.GetFields()) == 0:
+	case proto.Size(object) <= maxInlineShared:
+		kept.shared = &v1.Shared{Value: object}
+	default:
+		kept.shared = &v1.Shared{}
+		err := r.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
+			r.home(), r.in.GetGeneration(), what, r.status.ContextRevision, object)
+		if errors.Is(err, errInterrupted) {
+			*kept = sharedObject{}
+			return nil, err
+		}
+		if err != nil {
+			workflow.GetLogger(r.ctx).Warn("could not be stored", "what", what, "error", err)
+			kept.shared = &v1.Shared{Value: object}
+		}
+	}
+	return kept.shared, nil
+}

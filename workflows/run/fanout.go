@@ -1,0 +1,319 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+)
+
+const (
+	// batchedParts is how many times as many instances a part has whose instances go in batches.
+	batchedParts = 10
+	// partsAtOnce is the most parts of a fan-out that are open at once.
+	partsAtOnce = 8
+	// claimsOfGeneration is how many claims the instances of parts have to themselves in each generation of a
+	// run: the run does not know how many of them were used.
+	claimsOfGeneration = 10_000
+)
+
+// remote is a fan-out that is too large for the run: FanOut children carry its
+// parts through, a bounded number at a time, and report.
+type remote struct {
+	task  int
+	total int
+	parts []*v1.PartReport // of each part that was opened, or is kept, its newest report, in order
+	// before are the parts of the generations before, of which what completed is kept.
+	before []*v1.PartReport
+	// halted: nothing new starts any more. stopped: everything ends.
+	halted, stopped bool
+	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
+	// putBack are instances that were put back by hand and whose parts are not open again yet. partial is true if only
+	// instances that were put back run again, and all others keep the state in which they ended.
+	putBack []int32
+	partial bool
+	// children are the child workflows of open parts, by the first instance; late are those that get an order once they
+	// are open.
+	children map[int]*childWorkflow
+	late     map[int]bool
+	waits    bool // a part waits until fewer child workflows of the run are open
+}
+
+func newRemote(task, total int) *remote {
+	return &remote{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
+}
+
+// partFrom returns the part whose first instance is given, or nil if it was never opened.
+func (m *remote) partFrom(from int) *v1.PartReport {
+	for _, p := range m.parts {
+		if int(p.GetFrom()) == from {
+			return p
+		}
+	}
+	return nil
+}
+
+// isLarge reports whether so many instances of a task are for children of the run. Tasks that no node
+// carries stay with the run, which knows whom they wait for.
+func (r *run) isLarge(i, count int) bool {
+	t := r.graph.Definition(i).GetType()
+	return r.in.GetPart() == nil && count > r.limits.Instances && v1.NeedsNode(t)
+}
+
+// hasRemote returns the large fan-out of task i; nil: it has none.
+func (r *run) hasRemote(i int) *remote {
+	for _, m := range r.remotes {
+		if m.task == i {
+			return m
+		}
+	}
+	return nil
+}
+
+// expandLarge has the instances of a task carried through by children.
+func (r *run) expandLarge(i, count int) {
+	m := newRemote(i, count)
+	if was := r.hasRemote(i); was != nil && was.total == count {
+		m.before, m.putBack, m.partial = was.parts, was.putBack, len(was.putBack) > 0
+		if m.partial && r.failuresOf(was)-int32(len(m.putBack)) > r.core.Definition(i).GetMaxFailures() {
+			m.halt(v1.ReasonMaxFailures)
+		}
+	}
+	r.remotes = append(slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }), m)
+	r.status.Extras(i).FanOut = &status.FanOut{Total: count, Counts: map[string]int32{v1.TaskPending: int32(count)}}
+	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Remote: true})
+}
+
+// partSize is how many instances of a task a part has.
+func (r *run) partSize(m *remote) int {
+	if size, auto := definition.BatchOf(r.core.Definition(m.task)); size > 1 || auto {
+		return r.limits.PartInstances * batchedParts
+	}
+	return r.limits.PartInstances
+}
+
+func (m *remote) partEnd(k, size int) int { return min((k+1)*size, m.total) }
+
+// hearParts takes in what the children have reported.
+func (r *run) hearParts() {
+	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
+	for reports.Len() > 0 {
+		var p v1.PartReport
+		if !reports.ReceiveAsync(&p) {
+			continue
+		}
+		i, ok := r.graph.Index(p.GetTask())
+		m := r.hasRemote(i)
+		if !ok || m == nil {
+			continue
+		}
+		k := slices.IndexFunc(m.parts, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
+		if k < 0 || p.GetChain() != m.parts[k].GetChain() {
+			continue // its child was started by an execution that a reset has terminated
+		}
+		if err := r.mergeContext(p.GetContextUpdate()); err != nil {
+			workflow.GetLogger(r.ctx).Warn("what a part has for the context is lost", "error", err)
+		}
+		for _, node := range p.GetNodes() {
+			r.attributes.wanted.AddNode(node)
+		}
+		p.ContextUpdate, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
+		if p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
+			continue
+		}
+		p.Slot, p.First = m.parts[k].GetSlot(), m.parts[k].GetFirst()
+		m.parts[k] = &p
+		if w := m.children[int(p.GetFrom())]; w != nil && p.GetOver() {
+			w.closing = true
+		}
+		r.reported(m)
+	}
+}
+
+// partGone ends a part whose child has ended without a last report.
+func (r *run) partGone(m *remote, from int, why string) {
+	if p := m.partFrom(from); p != nil && !p.GetOver() {
+		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
+		r.endPart(m, p, v1.TaskFailed, v1.TaskLost)
+	}
+}
+
+// partUnopened ends a part that was cancelled or killed before its child was started.
+func (r *run) partUnopened(m *remote, from int) {
+	if p := m.partFrom(from); p != nil && !p.GetOver() {
+		state := v1.TaskCancelled
+		if r.killed(m.task) != "" {
+			state = v1.TaskKilled
+		}
+		r.endPart(m, p, state, state)
+	}
+}
+
+// endPart ends a part in a state, and what had not ended of its instances in another.
+func (r *run) endPart(m *remote, p *v1.PartReport, state, instances string) {
+	p.Over, p.State, p.ExitCode = true, state, -1
+	for _, open := range v1.OpenTaskStates() {
+		if n := p.Counts[open]; n > 0 {
+			p.Counts[instances] += n
+			delete(p.Counts, open)
+		}
+	}
+	r.reported(m)
+}
+
+// failures is how many instances have ended as a failure, and cancelled how many were cancelled.
+func (m *remote) failures() (n, cancelled int32) {
+	for _, p := range m.parts {
+		//workflowcheck:ignore (a sum does not depend on the order)
+		for state, count := range p.GetCounts() {
+			switch {
+			case state == v1.TaskCancelled:
+				cancelled += count
+			case v1.IsTaskFailure(state):
+				n += count
+			}
+		}
+	}
+	return n, cancelled
+}
+
+// failuresOf is how many instances of a fan-out count for maxFailures: those that a person has cancelled do, too.
+func (r *run) failuresOf(m *remote) int32 {
+	n, cancelled := m.failures()
+	if cancelled > 0 && !m.stopped {
+		n += cancelled
+	}
+	return n
+}
+
+func (m *remote) halt(reason string) { m.halted, m.haltReason = true, reason }
+
+// reported shows what a part has reported, and ends the task with its last part.
+func (r *run) reported(m *remote) {
+	def := r.core.Definition(m.task)
+	counts, known, over := map[string]int32{}, int32(0), true
+	for _, p := range m.parts {
+		//workflowcheck:ignore (sums do not depend on the order)
+		for state, n := range p.GetCounts() {
+			counts[state] += n
+			known += n
+		}
+		over = over && p.GetOver()
+	}
+	if rest := int32(m.total) - known; rest > 0 {
+		counts[v1.TaskPending] += rest
+	}
+	r.status.FanOut(m.task).Counts = counts
+	r.status.Touch(m.task)
+	switch failed := r.failuresOf(m) > def.GetMaxFailures(); {
+	case failed && !m.halted:
+		m.halt(v1.ReasonMaxFailures)
+		r.orderParts(m)
+	case !failed && m.halted && m.haltReason == v1.ReasonMaxFailures && !m.partial: // some were put back
+		m.halted = false
+		r.orderParts(m)
+	}
+	r.wake()
+	over = over && len(m.putBack) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
+	if over && (known >= int32(m.total) || m.halted || m.stopped) {
+		if n := counts[v1.TaskPending]; n > 0 { // of parts that were never opened
+			delete(counts, v1.TaskPending)
+			counts[v1.TaskSkipped] += n
+		}
+		r.events = append(r.events, m.ended(r.core.Task(m.task).Claim, def, counts, r.failuresOf(m)))
+	}
+}
+
+func (m *remote) partFailed() bool {
+	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
+}
+
+// ended is how the task ends.
+func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
+	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
+	failure := ""
+	for _, p := range m.parts {
+		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
+			e.ExitCode = p.GetExitCode()
+		}
+		failure = cmp.Or(failure, p.GetFailure())
+	}
+	switch {
+	case failed > def.GetMaxFailures() && failed == counts[v1.TaskCancelled]:
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
+		e.Error = fmt.Sprintf("%d of %d instances were cancelled", failed, m.total)
+	case failed > def.GetMaxFailures():
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
+		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
+	case m.stopped:
+		e.State = v1.TaskCancelled
+	case !m.halted && counts[v1.TaskCancelled] > 0 && m.partFailed():
+		// By an instance that a person has cancelled; those that a halt has ended are no failures.
+		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
+		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[v1.TaskCancelled], m.total)
+	case counts[v1.TaskSkipped] > 0:
+		e.State, e.Reason = v1.TaskSkipped, v1.ReasonHalt
+	}
+	return e
+}
+
+// restoreParts goes on with a large fan-out of the execution before.
+func (r *run) restoreParts(i int, t *v1.TaskCarry) {
+	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
+		return // there are none, or all of it is done anew
+	}
+	m := newRemote(i, int(t.GetTask().GetCount()))
+	m.parts, m.before, m.putBack, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
+	r.remotes = append(r.remotes, m)
+	r.reattachParts(m)
+	r.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
+	if f := r.status.FanOut(i); f.Counts == nil {
+		f.Counts = map[string]int32{}
+	}
+	r.status.SetItems(i, t.GetItems())
+	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
+		m.halt(v1.ReasonMaxFailures) // else parts would be opened before the others have told again
+	}
+}
+
+// allParts is how the parts of all large fan-outs stand.
+func (r *run) allParts() (parts []*v1.PartReport) {
+	for _, m := range r.remotes {
+		parts = append(parts, m.parts...)
+	}
+	return parts
+}
+
+// childOf is the workflow that holds the instance that is asked for, and whether that is open; empty: this one does, or
+// none does yet.
+func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
+	i, ok := r.graph.Index(req.GetTask())
+	m := r.hasRemote(i)
+	if !ok || m == nil || req.GetFrom() < 0 {
+		return "", false
+	}
+	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) && (m.parts[k].GetOver() || m.parts[k].GetFirst() != "") {
+		return r.partID(m.parts[k]), !m.parts[k].GetOver()
+	}
+	return "", false
+}
+
+// addParts asks for the outputs of the parts of a task, one list after the other. It reports whether there are any.
+func (r *run) addParts(req *v1.CollectRequest, task int) bool {
+	m := r.hasRemote(task)
+	if m == nil {
+		return false
+	}
+	size := r.partSize(m)
+	for k, p := range m.parts {
+		req.Parts = append(req.Parts, &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partEnd(k, size)) - p.GetFrom()})
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package run
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
+func (r *run) orderParts(m *remote) {
+	if !m.halted {
+		m.haltReason = ""
+	}
+	for _, p := range m.parts {
+		if !p.GetOver() {
+			r.orderPart(m, int(p.GetFrom()))
+		}
+	}
+	r.reportedNothing(m)
+}
+
+// orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
+// everything is to end, it never is.
+func (r *run) orderPart(m *remote, from int) {
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killed(m.task)}
+	w := m.children[from]
+	switch {
+	case w == nil:
+		r.partGone(m, from, "its workflow has ended")
+	case w.id == "" && (order.Cancel || order.Killed != ""):
+		r.cancelChild(w, "")
+	case !w.attached:
+		m.late[from] = true
+	default:
+		r.pending.Watch(r.signal(w.id, names.OrderSignal, order, 0), func(f workflow.Future) {
+			if err := f.Get(r.ctx, nil); err != nil {
+				workflow.GetLogger(r.ctx).Debug("a part has no ear for an order", "part", w.id, "error", err)
+			}
+		})
+	}
+}
+
+// reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
+func (r *run) reportedNothing(m *remote) {
+	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
+		r.reported(m)
+	}
+}
+
+// orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
+func (r *run) orderAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == v1.TaskRunning {
+			r.orderParts(m)
+		}
+	}
+}
+
+// haltParts lets nothing new start in large fan-outs.
+func (r *run) haltParts(tasks []int) {
+	for _, i := range tasks {
+		if m := r.hasRemote(i); m != nil && !m.halted {
+			m.halt(v1.ReasonHalt)
+			r.orderParts(m)
+		}
+	}
+}
+
+// resumeParts takes back that nothing new starts in large fan-outs, unless too many instances have failed.
+func (r *run) resumeParts(tasks []int) {
+	for _, i := range tasks {
+		m := r.hasRemote(i)
+		if m == nil || !m.halted || m.haltReason != v1.ReasonHalt {
+			continue
+		}
+		if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() {
+			m.haltReason = v1.ReasonMaxFailures
+			continue
+		}
+		m.halted = false
+		r.orderParts(m)
+	}
+}
+
+// stopParts ends the parts of a fan-out. It reports whether task i has any.
+func (r *run) stopParts(i int) bool {
+	m := r.hasRemote(i)
+	if m == nil {
+		return false
+	}
+	if !m.stopped {
+		m.stopped = true
+		r.orderParts(m)
+	}
+	return true
+}

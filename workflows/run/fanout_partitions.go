@@ -1,0 +1,245 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// openAllParts opens what may be opened of the large fan-outs.
+func (r *run) openAllParts() {
+	for _, m := range r.remotes {
+		if r.core.Task(m.task).State == v1.TaskRunning {
+			r.openParts(m)
+		}
+	}
+}
+
+func (r *run) openParts(m *remote) {
+	def, size := r.core.Definition(m.task), r.partSize(m)
+	parts := (m.total + size - 1) / size
+	limit := int(least(def.GetConcurrency(), r.in.GetDefinition().GetMaxParallel()))
+	width := min(parts, partsAtOnce)
+	if limit > 0 {
+		width = min(width, limit)
+	}
+	r.reopenParts(m, size, width, limit)
+	for len(m.parts) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.parts) > 0) {
+		slot := m.freeSlot(width)
+		if slot < 0 || r.waitsForChildren(m) {
+			return
+		}
+		from := len(m.parts) * size
+		to := m.partEnd(len(m.parts), size)
+		before := m.partBefore(from)
+		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
+			m.parts = append(m.parts, before)
+			continue
+		}
+		if m.halted && before == nil {
+			break // nothing new starts
+		}
+		if before != nil && r.children.open[r.partID(before)] != nil {
+			return // the child has reported its end and has not closed yet
+		}
+		o := opening{
+			from: from, to: to, concurrency: m.share(slot, limit, width), before: before,
+			skipped: m.partial && before.GetOver(),
+		}
+		input, err := r.partInput(m, o)
+		if err != nil {
+			r.wake()
+			return
+		}
+		m.parts = append(m.parts, &v1.PartReport{
+			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
+			Counts: map[string]int32{v1.TaskPending: int32(to - from)}, Revision: before.GetRevision(),
+		})
+		m.takeBack(from, to)
+		r.openPart(m, o, input)
+	}
+	m.partial = m.partial && len(m.parts) < parts && !m.halted
+	if len(m.before) > 0 && len(m.parts) == parts {
+		r.reportedNothing(m) // all of them may be kept
+	}
+}
+
+// partBefore is how the part from that instance on stood in the generation before; nil: there was none.
+func (m *remote) partBefore(from int) *v1.PartReport {
+	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
+	if k < 0 {
+		return nil
+	}
+	return m.before[k]
+}
+
+// least is the smaller of two limits of which 0 is none.
+func least(a, b int32) int32 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// freeSlot is a place among the parts that are open at once; -1: there is none.
+func (m *remote) freeSlot(width int) int {
+	taken := make([]bool, width)
+	for _, p := range m.parts {
+		if !p.GetOver() && int(p.GetSlot()) < width {
+			taken[p.GetSlot()] = true
+		}
+	}
+	return slices.Index(taken, false)
+}
+
+// share is the part of a limit that falls to a slot; 0: there is no limit.
+func (m *remote) share(slot, limit, width int) int32 {
+	share := limit / width
+	if slot < limit%width {
+		share++
+	}
+	return int32(share)
+}
+
+// opening is how a part is opened.
+type opening struct {
+	from, to    int // instances
+	concurrency int32
+	before      *v1.PartReport // how it stood when it was open before; nil: it was not
+	skipped     bool           // of the instances that are not put back, only those continue that were skipped
+}
+
+// waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
+func (r *run) waitsForChildren(m *remote) bool {
+	waits, text := r.admission.FreeChildren() <= 0, ""
+	if waits {
+		text = fmt.Sprintf("waits: %d child workflows of the run are open, the most at once", r.limits.Children)
+	}
+	if r.status.StoredText(m.task) != text && (waits || m.waits) {
+		r.status.SetWaitReason(m.task, text)
+	}
+	m.waits = waits
+	return waits
+}
+
+// partID returns the workflow id of the child that carries a part through.
+func (r *run) partID(p *v1.PartReport) string {
+	return names.FanOut{Run: r.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
+}
+
+// openPart starts the child that carries a part through.
+func (r *run) openPart(m *remote, o opening, input *v1.RunInput) {
+	from := o.from
+	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partID(m.partFrom(from)), Input: input}}
+	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+		if p := m.partFrom(from); p != nil { // it was prepared before a reset, maybe
+			f, _ := names.ParseFanOutID(prepared.GetId())
+			p.Chain = f.Chain
+		}
+		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(m.task), from, o.to-1, r.id),
+		}
+	}
+	w.refused = func(why string) {
+		delete(m.children, from)
+		r.countParts(-1)
+		r.partGone(m, from, why)
+	}
+	w.opened = func() {
+		if p := m.partFrom(from); p != nil {
+			p.First = w.first
+		}
+		if m.late[from] {
+			delete(m.late, from)
+			r.orderPart(m, from)
+		}
+	}
+	r.followPart(m, from, w)
+	r.wantChild(w)
+}
+
+// followPart ends a part whose child ends without a last report.
+func (r *run) followPart(m *remote, from int, w *childWorkflow) {
+	m.children[from] = w
+	r.countParts(1)
+	w.over = func(end *v1.RunEnd) {
+		r.countParts(-1)
+		if m.children[from] == w { // it was not opened again since
+			delete(m.children, from)
+			if end == nil {
+				r.partUnopened(m, from)
+			} else {
+				r.partGone(m, from, "its workflow has ended: "+endText(end))
+			}
+		}
+	}
+}
+
+// countParts counts the parts whose children are wanted or open.
+func (r *run) countParts(n int) {
+	r.children.parts += n
+	r.admission.SetChildren(r.children.parts)
+}
+
+// reattachParts goes on with the open parts of the execution before.
+func (r *run) reattachParts(m *remote) {
+	if r.in.GetCarry() == nil {
+		return // those of the generation before have been ended
+	}
+	for _, p := range m.parts {
+		if !p.GetOver() {
+			from := int(p.GetFrom())
+			w := &childWorkflow{id: r.partID(p), first: p.GetFirst()}
+			r.followPart(m, from, w)
+			r.reattachChild(w)
+		}
+	}
+}
+
+// partInput is what the child of a part is started with: the task, without what it had to wait for. The only error is
+// errInterrupted.
+func (r *run) partInput(m *remote, o opening) (*v1.RunInput, error) {
+	name, def := r.graph.Name(m.task), r.in.GetDefinition()
+	refs := r.in.GetReferences()[name]
+	task := proto.CloneOf(r.core.Definition(m.task))
+	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
+	part := &v1.Part{
+		Chain: r.chain,
+		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
+		Items: r.status.Items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
+		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
+	}
+	part.Pace = m.pace()
+	if m.halted {
+		part.HaltReason = m.haltReason
+	}
+	var again *v1.Again
+	if o.before != nil {
+		part.Before, again = r.partID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+	}
+	var back []string
+	for _, n := range m.putBackIn(o.from, o.to) {
+		back = append(back, names.InstanceName(name, int(n)))
+	}
+	var err error
+	if part.Parents, err = r.parentOutputs(m.task); err != nil {
+		return nil, err
+	}
+	if err := r.view(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
+		return nil, err
+	}
+	return &v1.RunInput{
+		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
+		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
+		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
+		ParentFirst: workflow.GetInfo(r.root).FirstRunID,
+	}, nil
+}

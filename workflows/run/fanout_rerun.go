@@ -1,0 +1,155 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// Instances of a large fan-out whose part is over are put back by opening the part once more, under the same workflow
+// id: it goes on from the status that it has left.
+
+// errOpenPart: the instance is with a child that is open, and which is to be asked.
+var errOpenPart = errors.New("a child of the run carries it through")
+
+// remoteInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
+func (r *run) remoteInstance(name string) (*remote, int) {
+	task, number, ok := names.ParseInstanceName(name)
+	if !ok {
+		return nil, 0
+	}
+	i, ok := r.graph.Index(task)
+	m := r.hasRemote(i)
+	if !ok || m == nil || number >= m.total {
+		return nil, 0
+	}
+	return m, number
+}
+
+// part is the one that an instance is in; nil: it was never opened.
+func (m *remote) part(number, size int) *v1.PartReport {
+	if k := number / size; k < len(m.parts) {
+		return m.parts[k]
+	}
+	return nil
+}
+
+// mayPutBack says why an instance of a large fan-out cannot be put back, or nil.
+func (r *run) mayPutBack(m *remote, number int) error {
+	name := names.InstanceName(r.graph.Name(m.task), number)
+	p := m.part(number, r.partSize(m))
+	switch {
+	case r.core.Over():
+		return refuse(names.RunEndedError, errJustEnded)
+	case r.cancelled || r.core.Cancelled():
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	case p != nil && !p.GetOver():
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPart))
+	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.putBack, int32(number)):
+		return refuse(names.TaskStateError, fmt.Errorf("task %q: %w", name, dag.ErrNotDeadLetter))
+	case m.stopped || r.core.Task(m.task).Doomed:
+		return refuse(names.TaskStateError, fmt.Errorf("instance %q: %w", name, dag.ErrStopping))
+	}
+	return nil
+}
+
+// putInstanceBack has the part of an instance opened again, and its task go on if it has ended.
+func (r *run) putInstanceBack(m *remote, number int) {
+	m.putBack = append(m.putBack, int32(number))
+	r.events = append(r.events, dag.PutBack{Task: m.task}) // the event of its end may be queued
+}
+
+// putBackIn returns those of the instances from a number up to another that are to be put back.
+func (m *remote) putBackIn(from, to int) (back []int32) {
+	for _, n := range m.putBack {
+		if from <= int(n) && int(n) < to {
+			back = append(back, n)
+		}
+	}
+	return back
+}
+
+// isBack reports whether some of the instances from a number up to another are to be put back.
+func (m *remote) isBack(from, to int) bool { return len(m.putBackIn(from, to)) > 0 }
+
+// takeBack takes the instances from a number up to another out of those that are to be put back.
+func (m *remote) takeBack(from, to int) {
+	m.putBack = slices.DeleteFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
+}
+
+// keeps reports whether a part stays as it was when the task goes on for the sake of instances of others.
+func (m *remote) keeps(before *v1.PartReport, back bool) bool {
+	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
+}
+
+// reopens reports whether a part that is over has instances that may start after all.
+func (r *run) reopens(m *remote, p *v1.PartReport) bool {
+	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
+}
+
+// reopenParts opens parts once more in which something was put back or may start after all, while their task runs.
+func (r *run) reopenParts(m *remote, size, width, limit int) {
+	if m.stopped || r.draining || m.partial {
+		return
+	}
+	for k, was := range m.parts {
+		from, to := int(was.GetFrom()), m.partEnd(k, size)
+		if !was.GetOver() || m.children[from] != nil || !m.isBack(from, to) && !r.reopens(m, was) {
+			continue
+		}
+		slot := m.freeSlot(width)
+		if slot < 0 || r.waitsForChildren(m) {
+			return
+		}
+		o := opening{from: from, to: to, concurrency: m.share(slot, limit, width), before: was, skipped: true}
+		input, err := r.partInput(m, o)
+		if err != nil {
+			r.wake()
+			return
+		}
+		p := &v1.PartReport{
+			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
+			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
+		}
+		if n := int32(len(m.putBackIn(from, to))); n > 0 {
+			p.Counts[v1.TaskPending] += n
+			if p.Counts[v1.TaskDeadLetter] -= n; p.Counts[v1.TaskDeadLetter] <= 0 {
+				delete(p.Counts, v1.TaskDeadLetter)
+			}
+		}
+		m.takeBack(from, to)
+		m.parts[k] = p
+		r.openPart(m, o, input)
+		r.reported(m)
+	}
+}
+
+// remoteTasks tells the instances among some names whose parts are elsewhere from what the run itself has. Their tasks
+// are told once, and note which instances it is about.
+func remoteTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
+	for _, name := range all {
+		task, number, ok := names.ParseInstanceName(name)
+		t := tasks[task]
+		if !ok || len(t.GetParts()) == 0 {
+			own = append(own, name)
+			continue
+		}
+		t.PutBack = append(t.PutBack, int32(number))
+		if !slices.Contains(remote, task) {
+			remote = append(remote, task)
+		}
+	}
+	return own, remote
+}
+
+// deadLettersAmong are those of some instances of a part that are dead letters in what it has left.
+func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return tasks[name].GetTask().GetState() != v1.TaskDeadLetter
+	})
+}

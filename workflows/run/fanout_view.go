@@ -1,0 +1,108 @@
+package run
+
+import (
+	"errors"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+)
+
+// fanOutView is what others see of the instances of a task that has ended; nil
+// where it has none. Their outputs are gathered when they are first asked for. The only
+// error is errInterrupted.
+func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
+	f := r.status.FanOut(task)
+	if f == nil {
+		return nil, nil
+	}
+	if f.View != nil {
+		return f.View, nil
+	}
+	view := &v1.FanOutView{Count: int32(f.Total)}
+	//workflowcheck:ignore (sums do not depend on the order)
+	for state, n := range f.Counts {
+		if v1.IsTaskSuccess(state) {
+			view.Completed += n
+		}
+	}
+	view.Failed = view.Count - view.Completed
+	var err error
+	if view.Outputs, err = r.collect(task, f); errors.Is(err, errInterrupted) {
+		return nil, err
+	}
+	if err != nil {
+		view.Error = err.Error()
+	}
+	if v1.IsTaskTerminal(r.core.Task(task).State) {
+		f.View = view
+	}
+	return view, nil
+}
+
+// collect has the outputs of the instances of a task made into a list; nil: all are empty.
+func (r *run) collect(task int, f *status.FanOut) (*v1.Items, error) {
+	req := &v1.CollectRequest{
+		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.From),
+		Items: make([]*v1.CollectItem, f.Count), Stored: r.in.GetPart() != nil,
+	}
+	some := r.addParts(req, task)
+	for k := range req.Items {
+		state := r.status.State(f.First + k)
+		item := &v1.CollectItem{Missing: !v1.IsTaskSuccess(state)}
+		if !item.Missing {
+			result, record := r.status.Result(f.First + k)
+			if item.Record = record; record == "" {
+				item.Output = result.GetOutput()
+			}
+			some = some || item.Record != "" || len(item.Output.GetFields()) > 0
+		}
+		req.Items[k] = item
+	}
+	if !some && f.Counts[v1.TaskCompleted]+f.Counts[v1.TaskStopped] == int32(max(f.Count, len(req.Parts))) {
+		return nil, nil
+	}
+	var res v1.FanOutView
+	if err := r.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
+		return nil, err
+	}
+	if res.GetError() != "" {
+		return nil, errors.New(res.GetError())
+	}
+	return res.GetOutputs(), nil
+}
+
+// parentOutput is what a task sees of a parent's output: the output itself when
+// it is small, else where it is stored. Nil when there is none. The only error is
+// errInterrupted.
+func (r *run) parentOutput(i int) (*v1.ParentOutput, error) {
+	out := &v1.ParentOutput{Task: r.graph.Name(i)}
+	var err error
+	if out.FanOut, err = r.fanOutView(i); err != nil || out.FanOut != nil {
+		return out, err
+	}
+	result, record := r.status.Result(i)
+	switch output := result.GetOutput(); {
+	case record != "":
+		out.Record = record
+	case len(output.GetFields()) == 0:
+		return nil, nil
+	default:
+		out.Output = output
+	}
+	return out, nil
+}
+
+// parentOutputs is what a task sees of the outputs of its parents. The only error is errInterrupted.
+func (r *run) parentOutputs(i int) (all []*v1.ParentOutput, err error) {
+	for _, p := range r.graph.Parents(i) {
+		output, err := r.parentOutput(p)
+		if err != nil {
+			return nil, err
+		}
+		if output != nil {
+			all = append(all, output)
+		}
+	}
+	return all, nil
+}

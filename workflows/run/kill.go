@@ -1,0 +1,52 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/phrase"
+)
+
+// mayKill says why task i cannot be killed, or nil.
+func (r *run) mayKill(i int) error {
+	switch rec := r.core.Task(i); {
+	case v1.IsTaskTerminal(rec.State):
+		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
+	case rec.Doomed:
+		return fmt.Errorf("task %s is being %s already", r.core.Name(i), endingWord(rec.Failure))
+	}
+	return nil
+}
+
+// kill ends a task for good. The core knows of the intent before anything is stopped,
+// and the next execution of the run does, so that no end of the attempt but a
+// completion counts, whenever it comes.
+func (r *run) kill(i int, c *v1.TaskCommand) {
+	r.status.Extras(i).SteeredBy = c.GetBy()
+	r.events = append(r.events, dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
+}
+
+// killed is why a person has killed task i, which has not ended yet; empty: nobody has.
+func (r *run) killed(i int) string {
+	if rec := r.core.Task(i); rec.Doomed && rec.Failure.State == v1.TaskKilled {
+		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
+	}
+	return ""
+}
+
+// endReason returns why task i is to end although a node has it, or its run is, in one line; it may be empty.
+func (r *run) endReason(i int) string {
+	if rec := r.core.Task(i); rec.Doomed {
+		return rec.Failure.Error
+	}
+	return r.core.Aborted().Error
+}
+
+// asKilled says of an attempt that was stopped why it was, if a person has killed its task.
+func (r *run) asKilled(e *dag.Ended) {
+	if why := r.killed(e.Task); why != "" && e.State == v1.TaskCancelled {
+		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why
+	}
+}

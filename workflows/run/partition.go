@@ -1,0 +1,214 @@
+package run
+
+import (
+	"cmp"
+	"maps"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// reportEvery is the least time between two reports of a part, but for the first failure and the end.
+const reportEvery = time.Second
+
+// runGone is why a child workflow is cancelled whose run has ended without it.
+const runGone = "cancelled: the run that started it has ended"
+
+// reports is what the child of a part has told its run.
+type reports struct {
+	at       time.Time
+	counts   map[string]int32
+	failed   bool             // that something failed has been told
+	wanted   bool             // the run has asked for one
+	timed    bool             // a timer runs
+	context  *structpb.Struct // what the next report has for the context of the run
+	updates  int              // reports on their way that have something for it
+	revision int64
+}
+
+// newCore is the state of a run that begins.
+func (r *run) newCore() *dag.State {
+	if claim := r.in.GetPart().GetClaim(); claim > 0 {
+		return dag.Restore(r.graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
+	}
+	return dag.New(r.graph)
+}
+
+// reopenPart goes on from what the part has left in a generation before. Without that, all of it is done again.
+func (r *run) reopenPart() {
+	part, current := r.in.GetPart(), r.context
+	before, _ := names.ParseFanOutID(part.GetBefore())
+	var carry v1.RunCarry
+	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &carry,
+		&v1.ReopenRequest{RunId: part.GetBefore(), Execution: r.execution(), Generation: before.Generation + 1})
+	if err == nil {
+		err = r.restore(&carry)
+	}
+	if err != nil {
+		workflow.GetLogger(r.ctx).Warn("what has completed of the part is done again", "error", err)
+		r.beginNew()
+		return
+	}
+	r.context = current
+	r.status.SetContext(current)
+	r.log = r.status.Log
+	if part.GetBefore() != r.self {
+		r.log.ContinueFrom(0, 0)
+	}
+	if part.GetPaused() {
+		r.admission.Pause()
+	}
+}
+
+// countPart has the instances of a part know how many there are of the task in all.
+func (r *run) countPart() {
+	if part := r.in.GetPart(); part != nil {
+		if f := r.status.FanOut(0); f != nil {
+			f.Total = int(part.GetCount())
+		}
+	}
+}
+
+// report tells the run how the part stands, when that has changed.
+func (r *run) report() {
+	if r.in.GetPart() == nil || r.status.FanOut(0) == nil {
+		return
+	}
+	f := r.status.FanOut(0)
+	s, now := &r.reports, workflow.Now(r.ctx)
+	failed := s.failed || r.failedInstance() >= 0
+	switch wait := reportEvery - now.Sub(s.at); {
+	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
+	case !s.wanted && s.context == nil && maps.Equal(s.counts, f.Counts):
+	case s.wanted || failed && !s.failed || wait <= 0 || r.draining && s.context != nil:
+		s.failed = failed
+		r.sendReport()
+	case !s.timed:
+		s.timed = true
+		r.after(wait, "report", func() { s.timed = false })
+	}
+}
+
+// sendReport sends the run the state of the part. Temporal drops a signal whose sender continues as new in the same
+// workflow task, so the part continues as new only when every report with a context update has been delivered.
+func (r *run) sendReport() {
+	s, p := &r.reports, r.partReport()
+	if p.GetContextUpdate() != nil {
+		s.updates++
+	}
+	r.pending.Watch(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
+		if p.GetContextUpdate() != nil {
+			s.updates--
+		}
+		if f.Get(r.ctx, nil) != nil { // the run has ended
+			r.cancel("", runGone)
+		}
+	})
+}
+
+// owesContext reports whether the run does not have all that the part has for its context.
+func (r *run) owesContext() bool { return r.reports.context != nil || r.reports.updates > 0 }
+
+// failedInstance is the first instance that has failed, while failures are few; -1: none has.
+func (r *run) failedInstance() int {
+	f := r.status.FanOut(0)
+	//workflowcheck:ignore (looks whether there is one)
+	for state, n := range f.Counts {
+		if n > 0 && v1.IsTaskFailure(state) {
+			for i := f.First; i < f.First+f.Count; i++ {
+				if v1.IsTaskFailure(r.status.State(i)) {
+					return i
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// partReport is how the part stands.
+func (r *run) partReport() *v1.PartReport {
+	f, s, part := r.status.FanOut(0), &r.reports, r.in.GetPart()
+	now := workflow.Now(r.ctx)
+	s.at, s.wanted, s.counts = now, false, maps.Clone(f.Counts)
+	// It grows from execution to execution, too.
+	s.revision = max(s.revision+1, now.UnixMicro())
+	p := &v1.PartReport{
+		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: s.revision, Counts: s.counts,
+		ContextUpdate: s.context, Pace: r.paceOf(0), Nodes: r.attributes.wanted.Nodes,
+	}
+	s.context = nil
+	if i := r.failedInstance(); i >= 0 {
+		p.Failure = phrase.Because(r.status.Name(i), r.status.Text(i))
+	}
+	return p
+}
+
+// lastReport tells the run how the part has ended, and returns when the run has heard it, or is no more.
+func (r *run) lastReport() {
+	if r.in.GetPart() == nil {
+		return
+	}
+	p, rec := r.partReport(), r.core.Task(0)
+	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
+	if f := r.status.FanOut(0); f != nil {
+		outputs, err := r.collect(0, f)
+		if err != nil {
+			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", err)
+		}
+		p.Outputs = outputs.GetKey()
+	}
+	if err := r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())).Get(r.ctx, nil); err != nil {
+		workflow.GetLogger(r.ctx).Warn("the run of the part is no more", "error", err)
+	}
+}
+
+// keepUpdate remembers what is to be merged into the context of the run.
+func (r *run) keepUpdate(update *structpb.Struct) {
+	if r.in.GetPart() == nil {
+		return
+	}
+	if r.reports.context == nil {
+		r.reports.context = &structpb.Struct{}
+	}
+	proto.Merge(r.reports.context, update)
+}
+
+// takeOrders does what the run wants of the part. A run gets none: whatever somebody sends it is dropped.
+func (r *run) takeOrders() {
+	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
+	for orders.Len() > 0 {
+		var o v1.PartOrder
+		if orders.ReceiveAsync(&o) && r.in.GetPart() != nil {
+			r.takeOrder(&o)
+		}
+	}
+}
+
+func (r *run) takeOrder(o *v1.PartOrder) {
+	r.reports.wanted = true
+	switch {
+	case o.GetKilled() != "":
+		r.events = append(r.events, dag.Kill{Task: 0, Reason: o.GetKilled()})
+		return
+	case o.GetCancel():
+		r.cancel("", o.GetCancelReason())
+		return
+	case o.GetPaused() && !r.admission.Paused():
+		r.pause(&v1.RunCommand{})
+	case !o.GetPaused() && r.admission.Paused():
+		r.resume(&v1.RunCommand{})
+	}
+	// An earlier order of this round may not have reached the core yet, so every order is passed on.
+	if o.GetHalt() {
+		r.events = append(r.events, dag.HaltGroup{Task: 0, Reason: cmp.Or(o.GetHaltReason(), v1.ReasonHalt)})
+	} else {
+		r.events = append(r.events, dag.ResumeGroup{Task: 0})
+	}
+}

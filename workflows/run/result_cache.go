@@ -1,0 +1,75 @@
+package run
+
+import (
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+)
+
+// looksUp reports whether a task that wants a node is first to be looked up among
+// the cached results: its first attempt is.
+func (r *run) looksUp(i int) bool {
+	return r.core.Definition(i).GetCache() != nil && r.core.Task(i).Attempt == 0 && !r.status.HasCacheKey(i)
+}
+
+// cacheAnswered goes on with a task whose cache key has been evaluated: a result
+// that is there is reused, and else the task runs. So does one whose key cannot be
+// told, which the events and its log say; its result is kept for nobody.
+func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
+	if a.GetError() != "" {
+		r.status.Extras(i).Uncached = "runs without the cache: " + a.GetError()
+		rec := r.core.Task(i)
+		r.log.Add(workflow.Now(r.ctx), v1.EventQueued, i, "", rec.Attempt, rec.Claim, r.status.Extras(i).Uncached, eventlog.KeyError.Of(a.GetError()))
+	}
+	cached := a.GetCached()
+	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
+		cached = nil // what is done again is not answered by what it did before
+	}
+	if cached == nil || r.mergeContext(cached.GetResponse().GetResult().GetContextUpdate()) != nil {
+		r.status.Extras(i).CacheKey = a.GetText()
+		r.want(i)
+		return
+	}
+	r.status.SetCached(i, cached)
+	r.events = append(r.events, dag.Reused{
+		Task: i, Claim: r.core.Task(i).Claim, ExitCode: cached.GetResponse().GetResult().GetExitCode(),
+	})
+}
+
+// keepResult has a completed result kept for later runs if the task says so.
+func (r *run) keepResult(end dispatchEnd) {
+	if end.ended.State == v1.TaskCompleted && r.status.HasCacheKey(end.ended.Task) {
+		r.completed = append(r.completed, end)
+	}
+}
+
+// saveCached keeps completed results for later runs.
+func (r *run) saveCached() {
+	if len(r.completed) == 0 {
+		return
+	}
+	var saved []workflow.Future
+	for _, end := range r.completed {
+		i := end.ended.Task
+		at := end.res.GetCompletedAt()
+		if at == nil {
+			at = timestamppb.New(workflow.Now(r.ctx))
+		}
+		saved = append(saved, r.callOnce("keep results for later runs", names.SaveCachedActivity, &v1.SaveCachedRequest{
+			Workflow: r.in.GetDefinition().GetName(),
+			Task:     r.graph.Name(r.status.TaskOf(i)),
+			Key:      r.status.Extras(i).CacheKey,
+			Result:   &v1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.res},
+		}))
+	}
+	r.completed = nil
+	for _, f := range saved {
+		if err := f.Get(r.ctx, nil); err != nil {
+			workflow.GetLogger(r.ctx).Warn("a result could not be kept for later runs", "error", err)
+		}
+	}
+}

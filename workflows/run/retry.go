@@ -1,0 +1,149 @@
+package run
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// handle answers queries and takes updates. It comes first, so that nothing is
+// turned away that arrives while the run begins.
+func (r *run) handle() error {
+	err := workflow.SetQueryHandler(r.root, names.StatusQuery, func(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+		if r.status == nil {
+			return r.notBegun()
+		}
+		res, err := r.status.Answer(req)
+		if err == nil {
+			res.Chain = r.selfChain
+		}
+		if err == nil && req.GetSince() == 0 {
+			res.Parts = r.allParts()
+		}
+		return res, err
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetQueryHandler(r.root, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+		if r.log == nil {
+			return nil, errNotBegun
+		}
+		return r.log.Answer(req)
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetQueryHandler(r.root, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+		if r.status == nil {
+			return nil, errNotBegun
+		}
+		if child, open := r.childOf(req); child != "" {
+			return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: r.status.ItemsOf(req.GetTask())}, nil
+		}
+		return r.status.Instances(req)
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandlerWithOptions(r.root, names.RetryUpdate, r.retry, workflow.UpdateHandlerOptions{
+		Validator:   r.mayRetry,
+		Description: "put a dead letter back",
+	})
+	if err != nil {
+		return err
+	}
+	return r.handleCommands()
+}
+
+// notBegun is what is known of a run while it waits for what it begins with.
+func (r *run) notBegun() (*v1.StatusResponse, error) {
+	if r.outage.problem == "" {
+		return nil, errNotBegun
+	}
+	return &v1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
+		Id: r.self, Name: r.attributes.wanted.Workflow, State: v1.RunPending, Generation: r.in.GetGeneration(), Problem: r.outage.problem,
+	}}, nil
+}
+
+// retry puts a dead letter back with its attempts at 0.
+func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
+	if err := workflow.Await(ctx, func() bool { return r.core != nil }); err != nil {
+		return err
+	}
+	if err := r.mayRetry(req); err != nil {
+		return err
+	}
+	if r.cancelRequested() { // a validator may not look
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	if m, number := r.remoteInstance(req.GetTask()); m != nil {
+		r.putInstanceBack(m, number)
+		return nil
+	}
+	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
+	r.status.Extras(i).SteeredBy = req.GetBy()
+	r.events = append(r.events, dag.Retry{Task: i})
+	return nil
+}
+
+// mayRetry says why a task cannot be put back, or nil; also while it is not known
+// yet, and then retry asks again.
+func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
+	if r.core == nil {
+		return nil
+	}
+	if m, number := r.remoteInstance(req.GetTask()); m != nil {
+		return r.mayPutBack(m, number)
+	}
+	i, ok := r.core.Index(req.GetTask())
+	if !ok {
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask))
+	}
+	if r.core.Over() {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	if r.cancelled {
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	if err := r.core.MayRetry(i); err != nil {
+		return refuse(names.TaskStateError, err)
+	}
+	return nil
+}
+
+func refuse(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}
+
+// awaitHandlers waits until every update has its answer.
+func (r *run) awaitHandlers() {
+	// The only error is a cancelled context, and ctx is never cancelled.
+	_ = workflow.Await(r.ctx, func() bool { return workflow.AllHandlersFinished(r.ctx) })
+}
+
+// startsWith is what this generation does again. An execution that goes on from
+// one of the same generation has nothing of the kind.
+func (r *run) startsWith() dag.Again {
+	if r.in.GetCarry() != nil {
+		return dag.Again{}
+	}
+	again := r.in.GetAgain()
+	return dag.Again{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
+}
+
+// reopen goes on from the status that the generation before has ended with.
+func (r *run) reopen() error {
+	var carry v1.RunCarry
+	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration()}
+	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
+		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
+	}
+	carry.EventParts, carry.NextEvent = 0, 0 // those are of the generation before
+	return r.restore(&carry)
+}

@@ -1,0 +1,478 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+	"switchyard/workflows/pending"
+	"switchyard/workflows/phrase"
+	"switchyard/workflows/status"
+	"switchyard/workflows/structs"
+)
+
+// run is one execution of the workflow Run. All of it is touched by the
+// workflow's own goroutine only, and by handlers between its steps.
+type run struct {
+	// ctx outlives the cancellation of root, so that what runs can be stopped in order.
+	ctx, root workflow.Context
+	limits    limits.Run
+	received  *v1.RunInput // as it came; the next execution gets it so
+	in        *v1.RunInput
+	id        string // run that the tasks are of
+	self      string // this workflow; another one than the run in a part of it
+	chain     string // of the run, under which the tasks keep what they store
+	selfChain string // under which this workflow does; "" in a part, whose id has that of its run
+	graph     *dag.Graph
+	core      *dag.State // nil until the run has begun, like the board
+	status    *status.Status
+	log       *eventlog.Log
+	context   *structpb.Struct
+
+	pending  pending.Set
+	events   []dag.Event
+	commands []*command
+	closing  bool // commands are refused
+	woken    bool // something has happened that is no event
+
+	questions   []question
+	openEnds    int          // attempts that have ended and of which the core has not been told
+	unexpanded  map[int]bool // held tasks that fan out
+	admission   *admission.Queue
+	units       map[int]*unit // those under way, by each of their members
+	locks       locks
+	placement   placement
+	assignments []assignment
+	attempts    map[int]*attempt // by each member
+	inFlight    int              // activities Execute
+	detaching   detaching
+	steerings   int            // nodes that have been asked to suspend something, or to go on with it
+	approvals   map[int]bool   // tasks that wait for a person
+	childRuns   map[int]*child // of tasks of type run
+	children    children
+	remotes     []*remote     // fan-outs that children of the run carry through
+	reports     reports       // of a part
+	completed   []dispatchEnd // whose results are to be kept for later runs
+	deadlines   map[int]*deadline
+	deadlineAt  time.Time // of the run; zero: it has none
+
+	outage                     outage
+	sharedContext, sharedInput sharedObject
+	ancestors                  map[int]storedAncestors // by task
+	budget                     budget
+	cancelled                  bool
+	cancelledBy                string // or "" if that is not known
+	draining                   bool   // nothing is admitted: the run is about to continue as new
+	attributes                 attributes
+}
+
+// Runner is the workflow Run with its limits. The limits are part of the
+// workflow's code: other ones do not replay the histories of these.
+type Runner struct {
+	Limits limits.Run
+}
+
+// Run carries one run of a definition through to its end. The result is its
+// final status. A run whose tasks failed ends as an application error, a
+// cancelled one as a cancellation; both hold the final status as their detail.
+func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
+	r := newRun(ctx, in, runner.Limits.WithDefaults())
+	if err := r.handle(); err != nil {
+		return nil, err
+	}
+	if in.GetWorkflow() != "" {
+		return nil, r.beginStored()
+	}
+	err := r.readInput()
+	r.readAttributes()
+	if err != nil {
+		return nil, r.unfit("bad_definition", err)
+	}
+	if err := r.begin(); err != nil {
+		return nil, r.unfit("bad_state", err)
+	}
+	decisions := r.start()
+	for {
+		r.carryOut(decisions)
+		if end := decisions.End; end != nil {
+			return r.finish(end)
+		}
+		switch {
+		case !r.draining:
+		case r.isQuiet():
+			if err := r.continueAsNew(); err != nil {
+				return nil, err
+			}
+		default:
+			r.detach()
+		}
+		r.saveEvents()
+		decisions = r.core.Apply(r.next()...)
+	}
+}
+
+// unfit ends a run that cannot begin. It returns the error of the workflow.
+func (r *run) unfit(kind string, err error) error {
+	r.endAttributes(v1.RunFailed, err.Error())
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
+}
+
+// newRun returns a run that knows nothing yet but how it was started.
+func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *run {
+	ctx, _ := workflow.NewDisconnectedContext(root)
+	return &run{
+		ctx: ctx, root: root, limits: limits, received: received,
+		self:       workflow.GetInfo(root).WorkflowExecution.ID,
+		unexpanded: map[int]bool{},
+		units:      map[int]*unit{},
+		locks:      locks{wanted: map[string]*unit{}, held: map[string]*unit{}},
+		attempts:   map[int]*attempt{},
+		approvals:  map[int]bool{},
+		childRuns:  map[int]*child{},
+		children:   newChildren(),
+		deadlines:  map[int]*deadline{},
+		ancestors:  map[int]storedAncestors{},
+		detaching:  detaching{bound: limits.Hard()},
+	}
+}
+
+// readInput reads what the run is to do.
+func (r *run) readInput() error {
+	whole := r.received
+	if key := whole.GetStored(); key != "" {
+		whole = &v1.RunInput{}
+		if err := r.mustNow("load what it was started with", names.LoadInputActivity, whole, key); err != nil {
+			return fmt.Errorf("load what the run was started with: %w", err)
+		}
+		whole.Carry, whole.Chain = r.received.GetCarry(), cmp.Or(r.received.GetChain(), whole.GetChain())
+	}
+	var err error
+	if r.in, err = definition.Unpack(whole); err != nil {
+		return err
+	}
+	if err := r.validateInput(); err != nil {
+		return err
+	}
+	if r.in.GetPart() == nil {
+		// What a schedule or a person starts in Temporal has no defaults yet.
+		//workflowcheck:ignore (the inputs are looked at in the order of their names)
+		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
+			return err
+		}
+	}
+	if r.graph, err = dag.NewGraph(r.in.GetDefinition(), r.in.GetReferences()); err != nil {
+		return err
+	}
+	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)
+	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPart().GetChain()))
+	if r.in.GetPart() == nil {
+		r.selfChain = r.chain
+	}
+	r.context = structs.Clone(r.in.GetDefinition().GetContext())
+	r.admission = admission.New(int(r.in.GetDefinition().GetMaxParallel()))
+	r.admission.LimitChildren(r.limits.Children)
+	return nil
+}
+
+// chainOf returns the chain of an execution that begins with one, or with none. A reset begins a
+// chain of its own, so that what it does again is not answered by what it did before: it has
+// another run id than the history that it goes on from was written under.
+func chainOf(info *workflow.Info, given string) string {
+	if execution := info.WorkflowExecution.RunID; info.OriginalRunID != execution {
+		return execution
+	}
+	return cmp.Or(given, info.FirstRunID)
+}
+
+// home is where this workflow keeps what it stores.
+func (r *run) home() string { return names.Home(r.self, r.selfChain) }
+
+// execution is the id of this execution in Temporal.
+func (r *run) execution() string { return workflow.GetInfo(r.root).WorkflowExecution.RunID }
+
+// begin makes the state that the run goes on from.
+func (r *run) begin() error {
+	now := workflow.Now(r.root)
+	switch {
+	case r.in.GetCarry() != nil:
+		if err := r.restore(r.in.GetCarry()); err != nil {
+			return err
+		}
+		r.log = r.status.Log
+	case r.in.GetGeneration() > 0 && r.in.GetPart() == nil:
+		if err := r.reopen(); err != nil {
+			return err
+		}
+		r.log = r.status.Log
+		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
+			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
+	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
+		r.reopenPart()
+	default:
+		r.beginNew()
+	}
+	r.status.WaitReason = r.admission.Why
+	r.learn(0, r.in.GetPart().GetPace())
+	r.armRun()
+	r.watchParent()
+	return nil
+}
+
+// beginNew begins a run of which nothing has been done.
+func (r *run) beginNew() {
+	now := workflow.Now(r.root)
+	r.core = r.newCore()
+	r.status = status.New(r.self, r.in, r.graph, workflow.GetInfo(r.root).WorkflowStartTime)
+	r.log = r.status.Log
+	r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", r.in.GetBy()), eventlog.KeyBy.Of(r.in.GetBy()))
+	for i := range r.graph.Len() {
+		r.log.Add(now, v1.EventSubmitted, i, "", 0, 0, "")
+	}
+	if r.in.GetPart().GetPaused() {
+		r.admission.Pause()
+	}
+}
+
+// next waits until something has happened and returns all that has.
+func (r *run) next() []dag.Event {
+	if len(r.events) == 0 {
+		// The only error is a cancelled context, and ctx is never cancelled.
+		_ = workflow.Await(r.ctx, r.hasNews)
+	}
+	r.gather()
+	events := r.events
+	r.events = nil
+	return events
+}
+
+func (r *run) hasNews() bool {
+	if len(r.events) > 0 || len(r.commands) > 0 || r.woken || len(r.locks.requests) > 0 || !r.cancelled && r.cancelRequested() {
+		return true
+	}
+	if r.pending.HasReady() {
+		return true
+	}
+	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal} {
+		if workflow.GetSignalChannel(r.root, signal).Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) cancelRequested() bool {
+	return r.root.Err() != nil || workflow.GetSignalChannel(r.root, names.CancelSignal).Len() > 0
+}
+
+// gather turns everything that has happened into events, in a fixed order.
+func (r *run) gather() {
+	r.woken = false
+	if r.cancelRequested() {
+		r.cancel(r.cancelReason())
+	}
+	r.hearParts()
+	r.takeOrders()
+	r.pending.Settle()
+	r.hear()
+	r.obey()
+}
+
+// cancel has the whole run cancelled, by someone if that is known. The first reason counts.
+func (r *run) cancel(who, why string) {
+	if !r.cancelled {
+		r.cancelled, r.cancelledBy = true, cmp.Or(r.cancelledBy, who)
+		r.events = append(r.events, dag.Cancel{Error: why})
+	}
+}
+
+// cancelReason takes the signals that cancel the run and returns who sent the first of them
+// that tells, and the same with the reason in one line. A signal may carry anything: a RunCommand, a reason alone, or
+// nothing.
+func (r *run) cancelReason() (who, why string) {
+	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
+	for ch.Len() > 0 {
+		var sent converter.RawValue
+		if ch.ReceiveAsync(&sent) && why == "" {
+			who, why = cancelText(sent)
+		}
+	}
+	return who, why
+}
+
+func cancelText(sent converter.RawValue) (who, why string) {
+	var c v1.RunCommand
+	if payload := sent.Payload(); payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
+		c.Reset()
+		if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
+			return "", ""
+		}
+	}
+	if c.GetBy() == "" && c.GetReason() == "" {
+		return "", ""
+	}
+	return c.GetBy(), phrase.Because(phrase.By("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
+}
+
+// wake starts another round of the loop, although there is no event.
+func (r *run) wake() { r.woken = true }
+
+// after has something done later.
+func (r *run) after(d time.Duration, summary string, do func()) {
+	r.charge(commandCharge)
+	timer := workflow.NewTimerWithOptions(r.ctx, d, workflow.TimerOptions{Summary: summary})
+	r.pending.Watch(timer, func(workflow.Future) { do() })
+}
+
+// carryOut does what the core has decided. What it learns on the way becomes
+// events of the next round.
+func (r *run) carryOut(d dag.Decisions) {
+	now := workflow.Now(r.ctx)
+	r.status.AddInstances(r.core)
+	r.countPart()
+	for _, i := range d.Changed {
+		r.status.Update(i, r.core.Task(i), now)
+		if v1.IsTaskDispatched(r.core.Task(i).State) {
+			r.ready(i, now) // instances that were put back are not asked for anew
+		}
+		r.disarm(i)
+	}
+	for _, i := range d.Withdraw {
+		r.withdraw(i)
+	}
+	r.stop(d.Stop)
+	r.haltParts(d.Halt)
+	r.resumeParts(d.Resume)
+	for _, b := range d.Backoff {
+		claim := r.core.Task(b.Task).Claim
+		r.status.SetRetryTime(b.Task, now.Add(b.Delay), now)
+		r.after(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
+			r.events = append(r.events, dag.BackoffOver{Task: b.Task, Claim: claim})
+		})
+		r.ready(b.Task, now)
+	}
+	for _, i := range d.Evaluate {
+		r.ready(i, now)
+		r.ask(question{task: i, kind: asksCondition})
+	}
+	for _, i := range d.Expand {
+		r.ready(i, now)
+		r.expand(i)
+	}
+	for _, i := range d.Place {
+		r.ready(i, now)
+		r.status.SetQueued(i, now)
+		if r.looksUp(i) {
+			r.ask(question{task: i, kind: asksCache, claim: r.core.Task(i).Claim})
+		} else {
+			r.want(i)
+		}
+	}
+	r.saveCached()
+	if d.End != nil {
+		return
+	}
+	r.limitHistory()
+	r.evaluate()
+	r.admit()
+	if len(r.questions) > 0 {
+		r.wake() // what goes on now has expressions to be replaced first
+	}
+	r.askLocks()
+	r.openAllParts()
+	r.readChildResults()
+	r.prepareChildren()
+	r.awaitRuns()
+	r.reattachDetached()
+	r.dispatch()
+	r.place()
+	r.report()
+	r.showState()
+}
+
+// finish reports the end of the run to the store, to the placement queue, which
+// forgets the run with all it holds, and to Temporal.
+func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
+	now := workflow.Now(r.ctx)
+	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(r.cancelledBy))...)
+	final := r.status.Whole()
+	final.Chain = r.selfChain
+	status.EndRun(final.GetRun(), end, now)
+	final.Parts = r.allParts()
+	final.Items, final.EventParts = r.status.AllItems(), r.log.StoredParts()
+	final.NextEvent = r.log.Next()
+	if r.log.Len() > 0 {
+		final.EventParts++
+	}
+	if err := r.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
+		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
+	}
+	kept := workflowResult(final)
+	status.EndRun(r.status.Run, end, now) // not before it is kept: until then the run is open
+	r.attributes.wanted.DeadLetters = r.countDeadLetters()
+	r.endAttributes(end.State, end.Error)
+	r.lastReport()
+	r.leaveTurn()
+	r.charge(2 * maxResultBytes)
+	r.closing = true
+	r.awaitHandlers()
+	switch end.State {
+	case v1.RunCompleted:
+		return kept, nil
+	case v1.RunCancelled:
+		return nil, temporal.NewCanceledError(kept)
+	default:
+		return nil, temporal.NewApplicationErrorWithOptions(end.Error, end.Reason,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{kept}})
+	}
+}
+
+// maxResultBytes is the largest final status that is the result of its workflow. As JSON it takes about twice as much.
+const maxResultBytes = 128 << 10
+
+// workflowResult returns a final status as it is the result of its workflow: a large one is in the store only, but for what
+// tells how the run has ended.
+func workflowResult(status *v1.StatusResponse) *v1.StatusResponse {
+	if proto.Size(status) <= maxResultBytes {
+		return status
+	}
+	run := status.GetRun()
+	return &v1.StatusResponse{
+		Run: &v1.Run{
+			Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
+			CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(),
+		},
+		Revision:  status.GetRevision(),
+		TaskCount: status.GetTaskCount(),
+		Chain:     status.GetChain(),
+	}
+}
+
+// mergeContext adds what a task wrote to the context of the run. The newest
+// value of a key wins.
+func (r *run) mergeContext(update *structpb.Struct) error {
+	if len(update.GetFields()) == 0 {
+		return nil
+	}
+	merged := proto.CloneOf(r.context)
+	proto.Merge(merged, update) // replaces the values of keys that both have
+	if size := proto.Size(merged); size > definition.MaxContextBytes {
+		return fmt.Errorf("the context would grow to %d bytes; a run may have %d", size, definition.MaxContextBytes)
+	}
+	r.context = merged
+	r.status.SetContext(merged)
+	r.keepUpdate(update)
+	return nil
+}

@@ -1,0 +1,105 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+)
+
+// turnLock is the lock of the runs of the workflow; empty: any number may be open.
+func (r *run) turnLock() string {
+	if r.in.GetPart() != nil || r.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
+		return ""
+	}
+	return names.RunLock(r.in.GetDefinition().GetName())
+}
+
+// start begins the run when its turn has come: until then nothing of it starts. It
+// returns what is to be done first, which is the end when something ends it before.
+func (r *run) start() dag.Decisions {
+	lock := r.turnLock()
+	if r.in.GetCarry() != nil {
+		r.locks.turn = lock != "" // the executions before have had it
+		return r.startAgain()
+	}
+	if lock == "" {
+		return r.core.Start()
+	}
+	c := r.in.GetDefinition().GetConcurrency()
+	r.askLock(lock, &v1.AcquireRequest{Claim: turnClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
+	var early []dag.Event
+	for !r.locks.turn {
+		r.askLocks()
+		// The only error is a cancelled context, and ctx is never cancelled.
+		_ = workflow.Await(r.ctx, r.hasNews)
+		r.gather()
+		early, r.events = append(early, r.events...), nil
+		if slices.ContainsFunc(early, endsRun) {
+			return r.core.Apply(early...)
+		}
+	}
+	return r.core.Start(early...)
+}
+
+// startAgain continues the state that the previous execution left. Open parts get their current order, and report.
+func (r *run) startAgain() dag.Decisions {
+	decisions := r.core.Start()
+	r.haltParts(decisions.Halt)
+	r.orderAllParts()
+	return decisions
+}
+
+// endsRun reports whether an event is the end of a run that has not begun.
+func endsRun(e dag.Event) bool {
+	switch e.(type) {
+	case dag.Cancel, dag.Abort:
+		return true
+	}
+	return false
+}
+
+// toldTurn takes the answer to the wish for a turn: it has come, others have it, or
+// there will be none.
+func (r *run) toldTurn(g *v1.Granted) {
+	others := strings.Join(g.GetHolders(), ", ")
+	switch {
+	case g.GetRefused():
+		r.events = append(r.events, r.turnedDown(others))
+	case len(g.GetHolders()) == 0:
+		r.locks.turn = true
+	case !r.locks.turn:
+		r.setState(v1.RunPending)
+		r.log.Add(workflow.Now(r.ctx), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+others, eventlog.KeyWaitsFor.Of(g.GetHolders()))
+	}
+}
+
+// turnedDown is how a run ends for which there is no place, or not any more.
+func (r *run) turnedDown(others string) dag.Abort {
+	c := r.in.GetDefinition().GetConcurrency()
+	end := dag.Abort{State: v1.RunCancelled, Reason: v1.ReasonConcurrency}
+	if r.locks.turn || cmp.Or(c.GetStrategy(), v1.StrategyQueue) == v1.StrategyQueue || c.GetStrategy() == v1.StrategyReplace {
+		end.Error = "replaced by " + others
+		return end
+	}
+	if c.GetStrategy() == v1.StrategyFail {
+		end.State = v1.RunRejected
+	}
+	end.Error = fmt.Sprintf("open already: %s; the workflow's concurrency.maxRuns is %d", others, c.GetMaxRuns())
+	return end
+}
+
+// leaveTurn gives the run's place to the next one, with what else is to be given back.
+func (r *run) leaveTurn() {
+	if lock := r.turnLock(); lock != "" {
+		r.freeLock(lock, turnClaim)
+	}
+	r.askLocks()
+}

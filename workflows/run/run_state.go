@@ -1,0 +1,300 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+	"switchyard/workflows/structs"
+)
+
+// maxCarryBytes is the largest input of the next execution that has the state in
+// it; with more of it, the state goes through the store. As JSON it takes about
+// twice as much.
+const maxCarryBytes = 128 << 10
+
+// continueAsNew leaves the state of a quiet run to a fresh execution, which begins
+// back-offs anew and repeats the requests that wait for a node. It returns nil
+// if something has happened that the state does not hold.
+func (r *run) continueAsNew() error {
+	if r.isOvertaken() || r.owesContext() || r.takeBackRequests() {
+		return nil
+	}
+	if r.flushEvents() != nil || r.isOvertaken() {
+		return nil
+	}
+	next, err := r.nextInput()
+	if err != nil {
+		return err
+	}
+	if next == nil || r.isOvertaken() {
+		return nil
+	}
+	carry := r.carry()
+	if proto.Size(carry)+proto.Size(next) > maxCarryBytes {
+		var stored v1.RunCarry
+		err := r.mustNow("save its state", names.SaveCarryActivity, &stored,
+			r.home(), r.in.GetGeneration(), r.execution(), carry)
+		if errors.Is(err, errInterrupted) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("save the state of the run: %w", err)
+		}
+		if r.isOvertaken() {
+			return nil
+		}
+		carry = &stored
+	}
+	r.setProblem("")
+	r.showAttributes()
+	r.charge(2 * maxCarryBytes)
+	r.awaitHandlers()
+	if r.isOvertaken() {
+		return nil
+	}
+	next.Carry = carry
+	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
+}
+
+// nextInput returns the input of the next execution, without its state: by reference when it is large. It returns nil
+// if something has happened meanwhile.
+func (r *run) nextInput() (*v1.RunInput, error) {
+	if key := r.received.GetStored(); key != "" {
+		return &v1.RunInput{Stored: key, Generation: r.in.GetGeneration(), Chain: r.chain}, nil
+	}
+	next := &v1.RunInput{
+		Definition:  r.received.GetDefinition(),
+		Input:       r.received.GetInput(),
+		References:  r.received.GetReferences(),
+		Packed:      r.received.GetPacked(),
+		Options:     r.in.GetOptions(),
+		Generation:  r.in.GetGeneration(),
+		Part:        r.in.GetPart(),
+		ParentRun:   r.in.GetParentRun(),
+		ParentTask:  r.in.GetParentTask(),
+		ParentFirst: r.in.GetParentFirst(),
+		Depth:       r.in.GetDepth(),
+		By:          r.in.GetBy(),
+		Batch:       r.in.GetBatch(),
+		Chain:       r.chain,
+	}
+	if proto.Size(next) <= maxCarryBytes/2 {
+		return next, nil
+	}
+	var stored v1.RunInput
+	err := r.mustNow("save what it was started with", names.SaveInputActivity, &stored, r.home(), next)
+	if errors.Is(err, errInterrupted) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("save what the run was started with: %w", err)
+	}
+	stored.Chain = r.chain
+	return &stored, nil
+}
+
+// takeBackRequests takes back the requests for nodes and locks that the next execution
+// may not repeat, because other tasks have their turn there, or batches have other
+// members: what the queue or the lock has for such a request would never be used. It
+// reports whether there is anything to send to the queue first.
+func (r *run) takeBackRequests() bool {
+	left := false
+	for i := range r.core.Len() {
+		if u := r.units[i]; u != nil && u.lead == i && (r.waitsForNode(i, u.claim) && r.takesTurns(i) || r.waitsForLock(u)) {
+			r.suspend(u, v1.ReasonContinued, "the run continues as new")
+			left = true
+		}
+	}
+	return left || r.placement.pausing && len(r.placement.released) > 0
+}
+
+// takesTurns reports whether the request of a task depends on what else waits.
+func (r *run) takesTurns(i int) bool {
+	a := r.admissible(i)
+	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || r.in.GetDefinition().GetMaxParallel() > 0
+}
+
+// isOvertaken reports whether something has happened that the state does not hold
+// which is about to be left.
+func (r *run) isOvertaken() bool {
+	if len(r.commands) > 0 {
+		return true // they change the state
+	}
+	r.gather()
+	return r.woken || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
+}
+
+// carry is the run as the next execution needs it.
+func (r *run) carry() *v1.RunCarry {
+	c := r.status.RunState(r.core)
+	c.Cancelled, c.CancelledBy = r.core.Cancelled(), r.cancelledBy
+	c.EventParts, c.NextEvent = r.log.StoredParts(), r.log.Next()
+	if r.in.GetPart() != nil {
+		c.HaltReason = r.core.GroupHalted(0)
+	}
+	for _, m := range r.remotes {
+		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
+			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.parts, m.before, m.putBack, m.partial
+		}
+	}
+	for i := range r.graph.Len() {
+		if t := c.Tasks[r.graph.Name(i)]; t != nil && r.graph.FansOut(i) {
+			t.Pace = r.paceOf(i)
+		}
+	}
+	r.carryAttempts(c)
+	//workflowcheck:ignore (into a map again)
+	for i, child := range r.childRuns {
+		c.Tasks[r.core.Name(i)].ChildFirst = child.first
+	}
+	c.Paused = r.admission.Paused()
+	if first := r.core.FirstFailure(); first >= 0 {
+		c.FirstFailure = r.graph.Name(first)
+	}
+	if a := r.core.Aborted(); a != (dag.Abort{}) {
+		c.Doom = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	}
+	if !r.deadlineAt.IsZero() {
+		c.DeadlineAt = timestamppb.New(r.deadlineAt)
+	}
+	return c
+}
+
+// restore goes on from the state that the execution before has left.
+func (r *run) restore(carry *v1.RunCarry) error {
+	tasks := map[string]*v1.TaskCarry{}
+	take := func(part *v1.RunCarry) {
+		//workflowcheck:ignore (into a map again)
+		for name, t := range part.GetTasks() {
+			tasks[name] = t
+		}
+		if part.GetContext() != nil {
+			r.context = structs.Clone(part.GetContext())
+		}
+	}
+	take(carry)
+	for _, key := range carry.GetStored() {
+		var part v1.RunCarry
+		if err := r.mustNow("load its state", names.LoadCarryActivity, &part, &v1.LoadCarryRequest{Key: key}); err != nil {
+			return fmt.Errorf("load the state of the run: %w", err)
+		}
+		if packed := part.GetPacked(); len(packed) > 0 {
+			if err := definition.UnpackMessage(packed, &part); err != nil {
+				return fmt.Errorf("load the state of the run: %w", err)
+			}
+		}
+		take(&part)
+	}
+	if err := r.restoreCore(carry, tasks); err != nil {
+		return err
+	}
+	r.status = status.New(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
+	r.status.Run.SubmittedBy, r.cancelledBy = carry.GetSubmittedBy(), carry.GetCancelledBy()
+	r.status.Revision = max(r.status.Revision, carry.GetRevision())
+	r.status.Log.ContinueFrom(carry.GetEventParts(), carry.GetNextEvent())
+	r.status.AddInstances(r.core)
+	for i := range r.core.Len() {
+		if t := tasks[r.core.Name(i)]; t != nil {
+			_, instances := r.core.Instances(r.status.TaskOf(i))
+			r.status.Restore(i, t, instances > 0)
+			r.restoreParts(i, t)
+			r.learn(i, t.GetPace())
+			r.restoreAttempt(t.GetHandedOver())
+			if r.in.GetCarry() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && r.core.Definition(i).GetType() == v1.TypeRun && t.GetTask().Count == nil {
+				r.restoreChild(i, t)
+			}
+		}
+		r.status.Touch(i) // who watched the execution before sees all of it again
+		if r.core.Task(i).State == v1.TaskAssigned && r.core.Definition(i).GetType() == v1.TypeApproval {
+			r.approvals[i] = true
+			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
+		}
+	}
+	r.status.SetContext(r.context)
+	for _, name := range carry.GetHeld() {
+		if i, ok := r.core.Index(name); ok {
+			r.admission.Hold(i)
+			r.status.SetHeld(i, true)
+		}
+	}
+	if carry.GetPaused() {
+		r.admission.Pause()
+	}
+	if carry.GetDeadlineAt() != nil {
+		r.deadlineAt = carry.GetDeadlineAt().AsTime()
+	}
+	r.cancelled = r.core.Cancelled()
+	r.status.Run.State = r.openState()
+	for i := range r.graph.Len() {
+		if v1.IsTaskDispatched(r.core.Task(i).State) {
+			r.ready(i, workflow.Now(r.ctx))
+		}
+	}
+	return nil
+}
+
+// restoreCore makes the core from what is carried of the tasks and instances.
+func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) error {
+	doom := carry.GetDoom()
+	options := []dag.RestoreOption{
+		dag.WithCancelled(carry.GetCancelled()),
+		dag.WithAborted(dag.Abort{State: doom.GetState(), Reason: doom.GetReason(), Error: doom.GetError()}),
+	}
+	records := make([]dag.Record, r.graph.Len())
+	for i := range r.graph.Len() {
+		name := r.graph.Name(i)
+		t := tasks[name]
+		if t == nil {
+			continue
+		}
+		records[i] = status.RecordOf(t)
+		from, count := 0, int(t.GetTask().GetCount())
+		if part := r.in.GetPart(); part != nil {
+			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
+		}
+		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == v1.TaskPending ||
+			len(t.GetParts()) == 0 && r.isLarge(i, count) { // nobody knows its instances any more
+			continue
+		}
+		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))
+		if len(t.GetParts()) > 0 {
+			continue
+		}
+		for number := from; number < from+count; number++ {
+			var rec dag.Record
+			if t := tasks[names.InstanceName(name, number)]; t != nil {
+				rec = status.RecordOf(t)
+			}
+			records = append(records, rec)
+		}
+	}
+	again := r.startsWith()
+	if r.in.GetPart() != nil {
+		again.Tasks = deadLettersAmong(again.Tasks, tasks)
+		halted := carry.GetHaltReason()
+		if r.in.GetCarry() == nil {
+			halted = r.in.GetPart().GetHaltReason()
+		}
+		options = append(options, dag.WithHaltedGroup(0, halted))
+	} else {
+		again.Tasks, again.Remote = remoteTasks(again.Tasks, tasks)
+	}
+	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
+		options = append(options, dag.WithFirstFailure(i))
+	}
+	var err error
+	r.core, err = dag.Reopen(r.graph, records, again, options...)
+	if err != nil {
+		return fmt.Errorf("go on with the run: %w", err)
+	}
+	return nil
+}

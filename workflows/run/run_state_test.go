@@ -1,0 +1,70 @@
+package run
+
+import (
+	"testing"
+
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/proto/prototest"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/limits"
+)
+
+// A run leaves everything to the next execution that it was left by the one before.
+func TestCarryForgetsNoField(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		carried := &v1.RunCarry{}
+		prototest.Fill(carried)
+		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
+		carried.Tasks = map[string]*v1.TaskCarry{
+			"each": {Task: &v1.Task{State: v1.TaskRunning, Count: proto.Int32(2)}},
+			"last": {Task: &v1.Task{State: v1.TaskFailed}},
+		}
+		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
+		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
+		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
+		r.in = &v1.RunInput{Carry: carried, Definition: def, Part: &v1.Part{Task: "each", To: 2, Count: 2}}
+		r.admission = admission.New(0)
+		var err error
+		if r.graph, err = dag.NewGraph(def, nil); err != nil {
+			return err
+		}
+		if err := r.restore(carried); err != nil {
+			return err
+		}
+		r.log = r.status.Log
+		again := r.carry()
+		if missing := prototest.Missing(again, "tasks", "stored", "packed"); len(missing) > 0 {
+			t.Errorf("the state has no %v", missing)
+		}
+		return nil
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The next execution is given every field of the input of this one, but for what only the first is told: which
+// instances or tasks are done again, and of which stored workflow. A stored input is named, and not repeated.
+func TestNextInputForgetsNoField(t *testing.T) {
+	t.Parallel()
+	received := &v1.RunInput{}
+	prototest.Fill(received)
+	r := &run{in: received, received: received, chain: "chain"}
+	received.Stored = ""
+	next, err := r.nextInput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := prototest.Missing(next, "retry", "again", "workflow", "stored", "carry"); len(missing) > 0 {
+		t.Errorf("the input has no %v", missing)
+	}
+}

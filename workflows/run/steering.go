@@ -1,0 +1,139 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
+)
+
+// What a person wants of an attempt that runs: SteerRequest.action.
+const (
+	actionPause  = "pause"
+	actionResume = "resume"
+)
+
+// steering is what a node has been asked to do to an attempt that it has. The run does
+// not go on in another execution, and the person has no answer, before the node has.
+type steering struct {
+	done bool
+	err  error
+}
+
+// awaitSteering returns what the node has answered, once it has. A suspended task is a running one for the core.
+func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
+	if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
+		return err
+	}
+	if !s.done {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	return s.err
+}
+
+// steer asks the node that has the attempt of task i for something, and does what
+// follows when the node has done it.
+func (r *run) steer(i int, action string, did func()) *steering {
+	s, att, claim := &steering{}, r.attempts[i], r.core.Task(i).Claim
+	att.steered = true
+	r.steerings++
+	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: r.core.Name(i), Claim: claim, Action: action}
+	r.pending.Watch(r.startActivity(options.Steer(att.node, action+" "+r.core.Name(i)), names.SteerActivity, req, 0), func(f workflow.Future) {
+		r.steerings--
+		att.steered, s.done = false, true
+		var res v1.SteerResponse
+		switch err := f.Get(r.ctx, &res); {
+		case err != nil:
+			// It may have been done all the same: then the task can be resumed.
+			att.unsure = true
+			s.err = refuse(names.TaskStateError, steerFailure(r.core.Name(i), att.node, action, err))
+		case res.GetRefused() != "":
+			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", r.core.Name(i), res.GetRefused()))
+		case r.attempts[i] != att && action == actionPause:
+			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", r.core.Name(i)))
+		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !v1.IsTaskTerminal(r.core.Task(i).State):
+			att.unsure = false
+			did()
+		}
+	})
+	return s
+}
+
+// steerFailure says for people that a node did not do what it was asked for.
+func steerFailure(name, node, action string, err error) error {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return fmt.Errorf("node %s could not %s task %s: %s", node, action, name, app.Message())
+	}
+	return fmt.Errorf("node %s did not answer in time; it may yet %s task %s", node, action, name)
+}
+
+// mayPauseTask says why task i cannot be suspended, or nil.
+func (r *run) mayPauseTask(i int) error {
+	if err := r.maySteer(i); err != nil {
+		return err
+	}
+	if r.status.Suspended(i) != "" {
+		return fmt.Errorf("task %s is paused already", r.core.Name(i))
+	}
+	return nil
+}
+
+// mayResumeTask says why task i cannot go on, or nil.
+func (r *run) mayResumeTask(i int) error {
+	if att := r.attempts[i]; r.status.Suspended(i) == "" && (att == nil || !att.unsure) {
+		if r.approvals[i] {
+			return fmt.Errorf("task %s waits for approval: it is approved or rejected, not resumed", r.core.Name(i))
+		}
+		return fmt.Errorf("task %s is %s; it is not paused by a person", r.core.Name(i), r.status.ShownState(i))
+	}
+	return r.maySteer(i)
+}
+
+// maySteer says why nothing can be asked of the node that has task i, or nil.
+func (r *run) maySteer(i int) error {
+	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
+	_, instances := r.core.Instances(i)
+	switch {
+	case v1.IsTaskTerminal(rec.State):
+		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
+	case rec.Doomed:
+		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
+	case r.approvals[i]:
+		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
+	case r.childRuns[i] != nil:
+		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.childRuns[i].id)
+	case instances > 0 || r.hasRemote(i) != nil:
+		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
+	case att == nil:
+		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, r.status.ShownState(i))
+	case att.steered:
+		return fmt.Errorf("task %s is just being paused or resumed; ask again", name)
+	}
+	return nil
+}
+
+// endingWord is what is being done to a task that is to end so.
+func endingWord(f dag.Failure) string {
+	if f.State == v1.TaskFailed { // its deadline is over
+		return "ended"
+	}
+	return f.State
+}
+
+func (r *run) taskPaused(i int, c *v1.TaskCommand) {
+	r.status.SetSuspended(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
+	r.logTask(i, v1.EventPaused, c)
+}
+
+func (r *run) taskResumed(i int, c *v1.TaskCommand) {
+	r.status.SetSuspended(i, "")
+	r.logTask(i, v1.EventResumed, c)
+}

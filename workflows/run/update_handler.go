@@ -1,0 +1,104 @@
+package run
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// updateHandler handles one update with which people steer the run. Its command is validated when it arrives, so that
+// an invalid one leaves no trace, and again when the loop carries it out.
+type updateHandler struct {
+	name, description string
+	handle, validate  any // as workflow.SetUpdateHandlerWithOptions takes them
+}
+
+// handleCommands sets the handlers of all updates that carry a command.
+func (r *run) handleCommands() error {
+	for _, u := range []updateHandler{
+		r.newRunHandler(names.PauseUpdate, "let nothing new start", r.mayPause, r.pause),
+		r.newRunHandler(names.ResumeUpdate, "go on", r.mayResume, r.resume),
+		r.newTaskHandler(names.HoldUpdate, "hold a task back", r.mayHold, r.hold),
+		r.newTaskHandler(names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold),
+		r.newTaskHandler(names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask),
+		r.newTaskHandler(names.KillTaskUpdate, "kill a task", r.mayKill, r.kill),
+		r.newTaskHandler(names.ApproveUpdate, "approve a task", r.mayJudge, r.approve),
+		r.newTaskHandler(names.RejectUpdate, "reject a task", r.mayJudge, r.reject),
+		r.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused),
+		r.newSteeringHandler(names.ResumeTaskUpdate, "let a suspended task go on", actionResume, r.mayResumeTask, r.taskResumed),
+	} {
+		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, u.handle, workflow.UpdateHandlerOptions{
+			Description: u.description,
+			Validator:   u.validate,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newUpdateHandler returns a handler of commands of a type. Before the run has begun every command is accepted: it is
+// validated when it is carried out.
+func newUpdateHandler[C any](r *run, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
+	return updateHandler{name: name, description: description, handle: handle, validate: func(c C) error {
+		if r.core == nil {
+			return nil
+		}
+		return validate(c)
+	}}
+}
+
+// newRunHandler returns a handler of commands for the run itself.
+func (r *run) newRunHandler(name, description string, may func(*v1.RunCommand) error, do func(*v1.RunCommand)) updateHandler {
+	return newUpdateHandler(r, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
+		return r.perform(ctx, func() error {
+			if err := may(c); err != nil {
+				return err
+			}
+			do(c)
+			return nil
+		})
+	})
+}
+
+// newTaskHandler returns a handler of commands for a task or an instance, given by its index.
+func (r *run) newTaskHandler(name, description string, may func(int) error, do func(int, *v1.TaskCommand)) updateHandler {
+	return newUpdateHandler(r, name, description, r.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+		return r.perform(ctx, func() error {
+			i, err := r.target(c.GetTask(), may)
+			if err == nil {
+				do(i, c)
+			}
+			return err
+		})
+	})
+}
+
+// newSteeringHandler returns a handler of commands for a running attempt of a task: its node carries out the action, and
+// then did follows.
+func (r *run) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
+	return newUpdateHandler(r, name, description, r.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+		var s *steering
+		err := r.perform(ctx, func() error {
+			i, err := r.target(c.GetTask(), may)
+			if err == nil {
+				s = r.steer(i, action, func() { did(i, c) })
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return r.awaitSteering(ctx, s)
+	})
+}
+
+// validateTarget returns a validator of commands for a task that may be done to it.
+func (r *run) validateTarget(may func(int) error) func(*v1.TaskCommand) error {
+	return func(c *v1.TaskCommand) error {
+		_, err := r.target(c.GetTask(), may)
+		return err
+	}
+}

@@ -1,0 +1,211 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+)
+
+// runHeader returns the run without tasks. It has context and input only if they
+// have changed after a revision.
+func (s *Status) runHeader(since int64) *v1.Run {
+	h := &v1.Run{
+		Id: s.Run.Id, Name: s.Run.Name, State: s.Run.State, Reason: s.Run.Reason, Error: s.Run.Error,
+		CreatedAt: s.Run.CreatedAt, CompletedAt: s.Run.CompletedAt, Generation: s.Run.Generation,
+		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch,
+	}
+	if s.ContextRevision > since {
+		h.Context, h.Input = s.Run.Context, s.Run.Input
+	}
+	return h
+}
+
+// taskMessage returns what is shown of task i, and of an instance as if it were a task;
+// of the instances of a task it holds the counts.
+func (s *Status) taskMessage(i int) *v1.Task {
+	e, def := &s.entries[i], s.definition(i)
+	t := &v1.Task{
+		State: s.ShownState(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
+		Error: s.Text(i), Result: e.result, DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
+		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
+		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: s.queuedTime(i),
+	}
+	if t.State == v1.TaskPaused {
+		t.Reason = s.pausedReason(i)
+	}
+	if m := e.extras; m != nil {
+		t.Held, t.CachedFrom, t.ChildRun = m.held, m.cachedFrom, m.ChildRun
+		if f := m.FanOut; f != nil {
+			count := int32(f.Total)
+			t.Count, t.Counts = &count, maps.Clone(f.Counts)
+		}
+	}
+	return t
+}
+
+// queuedTime returns when task i asked for a place for its newest attempt, or nil if it has not.
+func (s *Status) queuedTime(i int) *timestamppb.Timestamp {
+	if s.entries[i].queuedAt == 0 {
+		return nil
+	}
+	return timestamppb.New(s.QueuedAt(i))
+}
+
+// Text returns what went wrong with task i, or why it waits.
+func (s *Status) Text(i int) string {
+	e := &s.entries[i]
+	switch {
+	case s.ShownState(i) == v1.TaskPaused:
+		return cmp.Or(s.Suspended(i), e.why)
+	case e.text == "" && e.state == v1.TaskQueued && s.WaitReason != nil:
+		return s.WaitReason(i)
+	}
+	return e.text
+}
+
+// instanceMessage returns what is shown of instance i.
+func (s *Status) instanceMessage(i int) *v1.Instance {
+	e := &s.entries[i]
+	m := &v1.Instance{
+		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
+		Error: s.Text(i), Result: e.result, AssignedAt: e.assignedAt, StartedAt: e.startedAt,
+		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
+		CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i),
+	}
+	if m.State == v1.TaskPaused {
+		m.Reason = s.pausedReason(i)
+	}
+	if more := e.extras; more != nil {
+		m.Held, m.CachedFrom, m.ChildRun = more.held, more.cachedFrom, more.ChildRun
+	}
+	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
+		m.Attempts = nil // the instance says it itself
+	}
+	if e.lead >= 0 && e.state == v1.TaskAssigned {
+		lead := e.lead
+		m.Lead = &lead
+	}
+	return m
+}
+
+// Answer answers the status query: what has changed after a revision, the
+// oldest change first, up to a size. A task comes with those of its first
+// instances that have changed. It changes nothing.
+func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+	limit := int(req.GetMaxBytes())
+	if limit <= 0 || limit > eventlog.MaxAnswerBytes {
+		limit = eventlog.MaxAnswerBytes
+	}
+	res := s.empty(req.GetSince())
+	i := -1
+	for at := s.order.last; at >= 0 && s.entries[at].revision > req.GetSince(); at = s.order.before(at) {
+		i = at
+	}
+	for size := 0; i >= 0; i = s.order.after(i) {
+		add, bytes := s.part(res, i)
+		if size += bytes; size > limit && len(res.Run.Tasks) > 0 {
+			res.More = true
+			return res, nil
+		}
+		add()
+		res.Revision = s.entries[i].revision
+	}
+	res.Revision = s.Revision
+	return res, nil
+}
+
+// part returns how to add task i to an answer, and how many bytes it takes there.
+func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
+	e, name, task := &s.entries[i], s.Name(i), s.TaskOf(i)
+	bytes = len(name) + len(e.record)
+	group := res.Run.Tasks[s.graph.Name(task)]
+	if group == nil {
+		group = s.taskMessage(task)
+		bytes += proto.Size(group)
+	}
+	var instance *v1.Instance
+	if e.group >= 0 {
+		instance = s.instanceMessage(i)
+		bytes += proto.Size(instance)
+	}
+	return func() {
+		res.Run.Tasks[s.graph.Name(task)] = group
+		s.keys(res, task)
+		if instance != nil {
+			group.Instances = append(group.Instances, instance)
+			s.keys(res, i)
+		}
+	}, bytes
+}
+
+// keys adds the record and the claim of task i to an answer.
+func (s *Status) keys(res *v1.StatusResponse, i int) {
+	e := &s.entries[i]
+	if e.record != "" {
+		res.Records[s.Name(i)] = e.record
+	}
+	if e.claim != 0 {
+		res.Claims[s.Name(i)] = e.claim
+	}
+}
+
+// Whole returns everything that is shown, with all instances.
+func (s *Status) Whole() *v1.StatusResponse {
+	res := s.empty(-1)
+	for i := range s.entries {
+		add, _ := s.part(res, i)
+		add()
+	}
+	res.Revision = s.Revision
+	return res
+}
+
+func (s *Status) empty(since int64) *v1.StatusResponse {
+	return &v1.StatusResponse{
+		Run:       s.runHeader(since),
+		Records:   map[string]string{},
+		Claims:    map[string]int32{},
+		TaskCount: int32(s.graph.Len()),
+	}
+}
+
+// Instances answers the query for a page of the instances of a task.
+func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+	task, ok := s.graph.Index(req.GetTask())
+	if !ok {
+		return nil, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask)
+	}
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: s.ItemsOf(req.GetTask())}
+	f := s.FanOut(task)
+	if f == nil || f.Count == 0 {
+		return res, nil
+	}
+	limit := int(req.GetLimit())
+	if limit <= 0 {
+		limit = shownInstances
+	}
+	size := 0
+	for number := max(int(req.GetFrom()), f.From); number < f.From+f.Count && len(res.Instances) < limit; number++ {
+		i := f.First + number - f.From
+		m := s.instanceMessage(i)
+		if size += proto.Size(m) + len(s.entries[i].record); size > eventlog.MaxAnswerBytes && len(res.Instances) > 0 {
+			break
+		}
+		res.Instances = append(res.Instances, m)
+		if record := s.entries[i].record; record != "" {
+			res.Records[m.Index] = record
+		}
+		if claim := s.entries[i].claim; claim != 0 {
+			res.Claims[m.Index] = claim
+		}
+		res.Next = m.Index + 1
+	}
+	return res, nil
+}

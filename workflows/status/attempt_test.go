@@ -1,0 +1,60 @@
+package status
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// An attempt says which GPUs, NUMA node and container it had, also when another execution of the run has taken it over
+// from the one that began it. What another node has recorded had others.
+func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
+	t.Parallel()
+	numa := int32(1)
+	d := ending("a", v1.TaskFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
+	d.GPUs, d.NUMANode = []int32{0, 3}, &numa
+	for node, want := range map[string]string{"a": "[0 3] 1 3f2a9c0d1e4b", "b": "[] 0 3f2a9c0d1e4b"} {
+		d.Ended.Node = node
+		a := d.attempt(time.Unix(0, 0))
+		if got := fmt.Sprint(a.GetGpus(), a.GetNumaNode(), " ", a.GetContainer()); got != want || (a.NumaNode == nil) != (node == "b") {
+			t.Errorf("on node %s it had %s", node, got)
+		}
+	}
+}
+
+// Refusals are counted as long as they come in a row, an attempt of which nobody
+// heard is noted once, and the newest attempts are shown.
+func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	end := func(number int32, outcome string, unheard bool, state string) {
+		d := ending("a", state, &v1.ExecuteResponse{})
+		d.Number, d.Outcome, d.Unacknowledged = number, outcome, unheard
+		b.EndAttempt(0, d, time.Unix(int64(number), 0))
+	}
+	for _, step := range []struct {
+		outcome  string
+		refusals int32
+		avoid    string
+	}{{"refused", 1, "a"}, {"refused", 2, "a"}, {"system", 0, "a"}, {"refused", 1, "a"}, {"done", 0, ""}, {"", 0, ""}, {"moved", 0, "a"}} {
+		if end(0, step.outcome, step.outcome == "system", v1.AttemptMoved); b.Refusals(0) != step.refusals || b.AvoidedNode(0) != step.avoid {
+			t.Errorf("after %q: %d refusals, avoid %q; want %d, %q", step.outcome, b.Refusals(0), b.AvoidedNode(0), step.refusals, step.avoid)
+		}
+	}
+	end(0, v1.OutcomeSystem, true, v1.TaskLost)
+	end(3, v1.OutcomeSystem, true, v1.TaskLost)
+	if got := b.Unacknowledged(0); len(got) != 2 || got[0] != 0 || got[1] != 3 {
+		t.Errorf("nobody heard of %v", got)
+	}
+	before := b.taskMessage(0)
+	kept := len(before.GetAttempts())
+	for n := range int32(250) {
+		end(4+n, v1.OutcomeDone, false, v1.TaskFailed)
+	}
+	attempts := b.taskMessage(0).GetAttempts()
+	if len(attempts) != maxAttempts || attempts[0].GetAttempt() != 154 || attempts[maxAttempts-1].GetAttempt() != 253 || len(before.GetAttempts()) != kept {
+		t.Errorf("%d attempts, from %d on", len(attempts), attempts[0].GetAttempt())
+	}
+}

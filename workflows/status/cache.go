@@ -1,0 +1,33 @@
+package status
+
+import v1 "switchyard/proto/switchyard/v1"
+
+// SetCached shows the result of an earlier run as that of task i.
+func (s *Status) SetCached(i int, cached *v1.CachedResult) {
+	s.Extras(i).cachedFrom = cached.GetRunId()
+	s.change(i, func(e *entry) {
+		e.result, e.record = shownResult(cached.GetResponse()), cached.GetResponse().GetRecord()
+	})
+}
+
+// HasCacheKey reports whether the result of task i is kept for later runs.
+func (s *Status) HasCacheKey(i int) bool {
+	m := s.entries[i].extras
+	return m != nil && m.CacheKey != ""
+}
+
+// Notices are what the log of a dispatch is to say first. Of a batch the first instance of which there is
+// something to say stands for the others.
+func (s *Status) Notices(members []int) []string {
+	for _, i := range members {
+		m := s.entries[i].extras
+		if m == nil || m.Uncached == "" {
+			continue
+		}
+		if len(members) > 1 {
+			return []string{s.Name(i) + " " + m.Uncached}
+		}
+		return []string{m.Uncached}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/phrase"
+)
+
+// logChange logs what has happened to task i, which is shown as it was before. A dispatch of it may have ended with end,
+// and rec is what the core made of that.
+func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
+	e := &s.entries[i]
+	was := e.state
+	at := now
+	add := func(event, detail string, data ...eventlog.Fact) {
+		s.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
+	}
+	cause := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(rec.Reason, rec.Error)...)
+	if end != nil && s.logEnd(i, rec, end, now) {
+		return
+	}
+	if end != nil && end.GetState() != v1.AttemptMoved {
+		at = end.GetCompletedAt().AsTime()
+	}
+	switch {
+	case rec.State == v1.TaskQueued && rec.Retried && v1.IsTaskTerminal(was):
+		who := s.popSteeredBy(i)
+		add(v1.EventRetried, phrase.By("put back", cmp.Or(who, "hand")), eventlog.KeyBy.Of(who))
+		add(v1.EventQueued, "")
+	case rec.State == v1.TaskQueued && !rec.Backoff && rec.Claim != e.claim:
+		add(v1.EventQueued, "")
+	case rec.State == v1.TaskPending && v1.IsTaskTerminal(was):
+		add(v1.EventRetried, "waits again for what it depends on")
+	case rec.State == was: // something about it has changed, but not where it stands
+	case rec.State == v1.TaskAssigned && rec.Node == "": // a person, or another run, has it
+	case rec.State == v1.TaskAssigned:
+		add(v1.EventAssigned, e.why, e.place...)
+		e.place = nil
+	case rec.State == v1.TaskRunning:
+		if f := s.FanOut(i); f != nil {
+			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.Total), eventlog.KeyInstances.Of(int32(f.Total)))
+		}
+	case rec.State == v1.TaskCompleted: // its instances have, or a result was reused
+		detail, run := "", ""
+		if e.extras != nil && e.extras.cachedFrom != "" {
+			run = e.extras.cachedFrom
+			detail = "cached from " + run
+		}
+		add(v1.EventCompleted, detail, eventlog.KeyCachedFrom.Of(run))
+	case rec.State == v1.TaskSkipped:
+		add(v1.EventSkipped, phrase.Because(rec.Reason, rec.Error), cause...)
+	case rec.State == v1.TaskCancelled:
+		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
+	case rec.State == v1.TaskKilled:
+		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
+	case v1.IsTaskTerminal(rec.State): // nothing ran
+		add(v1.EventFailed, phrase.Because(rec.Reason, rec.Error), cause...)
+	}
+}
+
+// popSteeredBy returns who put task i back, cancelled or killed it, or "" if that is not known, and forgets it.
+func (s *Status) popSteeredBy(i int) (who string) {
+	if m := s.entries[i].extras; m != nil {
+		who, m.SteeredBy = m.SteeredBy, ""
+	}
+	return who
+}
+
+// logEnd logs how a dispatch of task i ended, and whether that is all there is
+// to tell.
+func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
+	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
+		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
+	}
+	if end.GetStartedAt() != nil {
+		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")
+	}
+	switch at := end.GetCompletedAt().AsTime(); {
+	case end.GetState() == v1.AttemptMoved:
+		if rec.State == v1.TaskQueued {
+			add(now, v1.EventReassigned, phrase.Because(end.GetReason(), end.GetError()), eventlog.CauseFacts(end.GetReason(), end.GetError())...)
+		}
+		return rec.State == v1.TaskQueued
+	case v1.IsTaskSuccess(rec.State):
+		stopped := ""
+		if rec.State == v1.TaskStopped {
+			stopped = rec.State
+		}
+		add(at, v1.EventCompleted, stopped, append(eventlog.AttemptFacts(end), eventlog.KeyState.Of(stopped))...)
+		return true
+	case rec.State == v1.TaskCancelled, rec.State == v1.TaskKilled:
+		return false
+	default:
+		detail := phrase.Because(end.GetReason(), end.GetError())
+		data := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(end.GetReason(), end.GetError())...)
+		if end.GetState() != v1.TaskFailed {
+			detail = phrase.Because(end.GetState(), end.GetError())
+			data = append(data, eventlog.KeyState.Of(end.GetState()))
+		}
+		add(at, v1.EventFailed, detail, data...)
+		if rec.State == v1.TaskDeadLetter {
+			add(at, v1.EventDeadLettered, "no retries are left", data...)
+		}
+		return !rec.Retried || v1.IsTaskTerminal(rec.State) || rec.Backoff
+	}
+}

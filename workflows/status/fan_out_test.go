@@ -1,0 +1,209 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// newFan is a board with one task that has fanned out, and its core.
+func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
+	def := &v1.Definition{Name: "fan", Tasks: map[string]*v1.TaskDefinition{
+		"each": {Type: "shell", Parallel: structpb.NewNumberValue(float64(count))},
+		"last": {Type: "shell", DependsOn: []string{"each"}},
+	}}
+	graph, err := dag.NewGraph(def, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, core := New("fan-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0)), dag.New(graph)
+	apply(b, core, core.Start(), 1)
+	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
+	return b, core
+}
+
+func apply(b *Status, core *dag.State, d dag.Decisions, second int64) {
+	b.AddInstances(core)
+	for _, i := range d.Changed {
+		b.Update(i, core.Task(i), time.Unix(second, 0))
+	}
+}
+
+// A watcher that takes in what it is told knows every instance that is shown, each
+// change of one is told once, and the counts are those of the core.
+func TestInstancesAreToldAsTheyChange(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.IntRange(1, 9).Draw(t, "instances")
+		b, core := newFan(t, count)
+		seen, told := map[int32]*v1.Instance{}, 0
+		var counts map[string]int32
+		since := int64(0)
+		look := func(bytes int32) bool {
+			res, err := b.Answer(&v1.StatusRequest{Since: since, MaxBytes: bytes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if each := res.GetRun().GetTasks()["each"]; each != nil {
+				counts = each.GetCounts()
+				for _, i := range each.GetInstances() {
+					seen[i.GetIndex()] = i
+					told++
+				}
+			}
+			since = res.GetRevision()
+			return res.GetMore()
+		}
+		for look(0) {
+		}
+		if told != count {
+			t.Fatalf("%d instances are told at first, want %d", told, count)
+		}
+		changes := 0
+		for step := range rapid.IntRange(0, 40).Draw(t, "steps") {
+			i := 2 + rapid.IntRange(0, count-1).Draw(t, "instance")
+			rec := core.Task(i)
+			var e dag.Event
+			switch rec.State {
+			case v1.TaskQueued:
+				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "n"}
+			case v1.TaskAssigned:
+				ended := dag.Ended{Task: i, Claim: rec.Claim, State: v1.TaskCompleted}
+				b.EndAttempt(i, AttemptEnd{Claim: rec.Claim, Node: "n", Ended: ended, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
+				e = ended
+			default:
+				continue
+			}
+			changes++
+			apply(b, core, core.Apply(e), int64(step+3))
+			if rapid.Bool().Draw(t, "look") {
+				look(rapid.Int32Range(0, 300).Draw(t, "bytes"))
+			}
+		}
+		for look(0) {
+		}
+		if told > count+changes {
+			t.Fatalf("%d instances were told for %d changes", told-count, changes)
+		}
+		want := map[string]int32{}
+		for i := 2; i < core.Len(); i++ {
+			want[core.Task(i).State]++
+			if m := b.instanceMessage(i); !proto.Equal(seen[m.GetIndex()], m) {
+				t.Fatalf("the watcher knows %v, the board %v", seen[m.GetIndex()], m)
+			}
+		}
+		if !maps.Equal(counts, want) {
+			t.Fatalf("counts %v, want %v", counts, want)
+		}
+	})
+}
+
+// Of many instances the status shows the first; a change of another one changes the
+// counts of the task, and pages show all.
+func TestManyInstancesOnTheBoard(t *testing.T) {
+	t.Parallel()
+	const count = shownInstances + 500
+	b, core := newFan(t, count)
+	shown, since, more := 0, int64(0), true
+	for more {
+		res, err := b.Answer(&v1.StatusRequest{Since: since})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown += len(res.GetRun().GetTasks()["each"].GetInstances())
+		since, more = res.GetRevision(), res.GetMore()
+	}
+	if shown != shownInstances {
+		t.Errorf("%d instances are shown", shown)
+	}
+	apply(b, core, core.Apply(dag.Placed{Task: 2 + count - 1, Claim: core.Task(2 + count - 1).Claim, Node: "n"}), 9)
+	res, err := b.Answer(&v1.StatusRequest{Since: since})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if each := res.GetRun().GetTasks()["each"]; len(each.GetInstances()) != 0 || each.GetCounts()["assigned"] != 1 || len(res.GetRun().GetTasks()) != 1 {
+		t.Errorf("news: %v", res)
+	}
+	for from, paged := int32(0), 0; ; {
+		page, err := b.Instances(&v1.InstancesRequest{Task: "each", From: from, Limit: 700})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.GetInstances()) == 0 {
+			if paged != count {
+				t.Errorf("%d instances in pages", paged)
+			}
+			break
+		}
+		for k, i := range page.GetInstances() {
+			if int(i.GetIndex()) != int(from)+k {
+				t.Fatalf("instance %d of the page from %d on is %d", k, from, i.GetIndex())
+			}
+		}
+		paged += len(page.GetInstances())
+		from = page.GetNext()
+	}
+	if whole := b.Whole().GetRun().GetTasks()["each"]; len(whole.GetInstances()) != count {
+		t.Errorf("%d instances at the end", len(whole.GetInstances()))
+	}
+}
+
+// What goes to the next execution and comes back is the same board, instances included.
+func TestCarryKeepsInstances(t *testing.T) {
+	t.Parallel()
+	b, core := newFan(t, 3)
+	b.SetItems(0, &v1.Items{Key: "items"})
+	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
+	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
+	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
+	b.EndAttempt(3, AttemptEnd{Claim: ended.Claim, Node: "n", Ended: ended, Response: res}, time.Unix(4, 0))
+	apply(b, core, core.Apply(ended), 5)
+	b.entries[4].checkpoint = &v1.Checkpoint{Data: []byte("half")}
+	b.SetHeld(4, true)
+	carry := b.RunState(core)
+
+	records := make([]dag.Record, core.Len())
+	for i := range records {
+		if task := carry.GetTasks()[core.Name(i)]; task != nil {
+			records[i] = RecordOf(task)
+		}
+	}
+	next := dag.Restore(b.graph, records, dag.WithExpansion(0, 0, 3, false))
+	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
+		t.Errorf("the core goes on with\n%v, want\n%v", c, a)
+	}
+	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, time.Unix(0, 0))
+	after.AddInstances(next)
+	for i := range next.Len() {
+		if task := carry.GetTasks()[next.Name(i)]; task != nil {
+			after.Restore(i, task, true)
+		}
+	}
+	for i := range next.Len() {
+		want := b.taskMessage(i)
+		want.Held = false // that is carried for the whole run
+		if got := after.taskMessage(i); !proto.Equal(got, want) {
+			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
+		}
+	}
+	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(carry.GetHeld()) != 1 || carry.GetHeld()[0] != "each[2]" {
+		t.Errorf("items %v, checkpoint %v, held %v", after.Items(0), after.Checkpoint(4), carry.GetHeld())
+	}
+}
+
+// A task that fans out over nothing has begun and ended at once.
+func TestFanOutOverNothingHasBegun(t *testing.T) {
+	t.Parallel()
+	b, core := newFan(t, 0)
+	if each := b.taskMessage(0); each.GetState() != v1.TaskCompleted || each.GetStartedAt() == nil || core.Task(0).State != v1.TaskCompleted {
+		t.Errorf("each: %v", each)
+	}
+}

@@ -1,0 +1,133 @@
+package status
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// RunState returns what the next execution needs of the status and of the core.
+func (s *Status) RunState(core *dag.State) *v1.RunCarry {
+	c := &v1.RunCarry{
+		CreatedAt: s.Run.CreatedAt,
+		Context:   s.Run.Context,
+		Revision:  s.Revision,
+		Tasks:     map[string]*v1.TaskCarry{},
+
+		SubmittedBy: s.Run.SubmittedBy,
+	}
+	for i := range s.entries {
+		e, rec := &s.entries[i], core.Task(i)
+		if s.IsHeld(i) {
+			c.Held = append(c.Held, s.Name(i))
+		}
+		if rec.State == v1.TaskPending && rec.Claim == 0 && (e.extras == nil || e.extras.ReadyAt.IsZero()) {
+			continue
+		}
+		c.Tasks[s.Name(i)] = s.taskState(i, rec)
+	}
+	return c
+}
+
+func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
+	e := &s.entries[i]
+	task := s.taskMessage(i)
+	task.State, task.Reason = rec.State, rec.Reason
+	if rec.State != v1.TaskAssigned || s.Suspended(i) != "" {
+		task.Error = rec.Error // else it is what an approval asks
+	}
+	task.Type, task.DependsOn, task.Held = "", nil, false // they are elsewhere
+	t := &v1.TaskCarry{
+		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
+		Unheard: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
+		Paused: s.Suspended(i), Left: s.LeftRecords(i),
+	}
+	if e.record != "" {
+		kept := e.result
+		task.Result = &v1.TaskResult{
+			ExitCode: kept.GetExitCode(), Signal: kept.GetSignal(), CpuSeconds: kept.GetCpuSeconds(),
+			PeakMemoryMb: kept.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
+		}
+	}
+	if f := s.FanOut(i); f != nil {
+		t.ExpandedAt = f.CreatedAt
+	}
+	if m := e.extras; m != nil && !m.ReadyAt.IsZero() {
+		t.ReadyAt = timestamppb.New(m.ReadyAt)
+	}
+	if f := rec.Failure; f.State != "" {
+		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
+		if rec.Doomed {
+			t.Doom = failure
+		} else {
+			t.Failure = failure
+		}
+	}
+	return t
+}
+
+// RecordOf returns what the core of the next execution knows of a task.
+func RecordOf(t *v1.TaskCarry) dag.Record {
+	task, f := t.GetTask(), t.GetFailure()
+	rec := dag.Record{
+		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
+		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
+		Backoff: t.GetBackoff(), Retried: t.GetRetried(),
+	}
+	if rec.State == v1.TaskAssigned {
+		rec.Reason, rec.Error = "", ""
+	}
+	if t.GetDoom() != nil {
+		rec.Doomed, f = true, t.GetDoom()
+	}
+	rec.Failure = dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
+	return rec
+}
+
+// Restore shows task i as the execution before did. Its instances, if it has any, have been added.
+func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
+	e, task := &s.entries[i], t.GetTask()
+	before := s.ShownState(i)
+	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
+	e.attempt, e.claim, e.record = task.GetAttempt(), t.GetClaim(), t.GetRecord()
+	if task.GetResult() != nil {
+		e.result = task.GetResult()
+	}
+	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
+	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
+	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
+	e.unacknowledged, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
+	e.checkpoint = t.GetCheckpoint()
+	if task.QueuedAt != nil {
+		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
+	}
+	if e.state == v1.TaskAssigned {
+		e.why, e.text = e.text, ""
+	}
+	if len(t.GetLeft()) > 0 {
+		s.Extras(i).left = t.GetLeft()
+	}
+	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil || t.GetPaused() != "" {
+		m := s.Extras(i)
+		m.cachedFrom, m.ChildRun, m.suspended = task.GetCachedFrom(), task.GetChildRun(), t.GetPaused()
+		if t.GetReadyAt() != nil {
+			m.ReadyAt = t.GetReadyAt().AsTime()
+		}
+	}
+	if e.group < 0 && instances {
+		s.SetItems(i, t.GetItems())
+	}
+	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
+		s.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
+	}
+	if f := s.FanOut(i); f != nil {
+		f.CreatedAt = t.GetExpandedAt()
+	}
+	if e.state == v1.TaskRunning && e.group < 0 && s.graph.FansOut(i) {
+		s.BusyFanOuts++
+	}
+	s.recount(i, before)
+}

@@ -1,0 +1,42 @@
+package status
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/proto/prototest"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// A task that is carried to the next execution is the same there, field by field.
+func TestCarriedTaskForgetsNoField(t *testing.T) {
+	t.Parallel()
+	carried := &v1.TaskCarry{}
+	prototest.Fill(carried)
+	task := carried.Task
+	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"
+	task.Count, task.Counts = nil, nil // instances are carried by themselves
+	b := newTestStatus(t, 1)
+	b.Restore(0, carried, false)
+	rec := RecordOf(carried)
+	rec.Doomed = false
+	again := b.taskState(0, rec)
+	// What the definition has, the gateway adds, or the instances have by themselves.
+	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at"); len(missing) > 0 {
+		t.Errorf("the task has no %v", missing)
+	}
+	// What the run adds for fan-outs, attempts and child runs, and for a task that has ended.
+	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "partial", "pace", "handed_over", "child_first", "doom"); len(missing) > 0 {
+		t.Errorf("its state has no %v", missing)
+	}
+	kept := proto.CloneOf(again.GetTask())
+	kept.Result = task.GetResult() // the record has the rest
+	for _, clear := range []*v1.Task{task, kept} {
+		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt = "", nil, false, nil, nil, nil
+		clear.QueuedAt.Nanos = 0
+	}
+	if !proto.Equal(task, kept) {
+		t.Errorf("%v\nbecomes\n%v", task, kept)
+	}
+}

@@ -1,0 +1,182 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
+	def := &v1.Definition{Name: "board", Tasks: map[string]*v1.TaskDefinition{}}
+	for i := range tasks {
+		def.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskDefinition{Type: "shell"}
+	}
+	graph, err := dag.NewGraph(def, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New("run-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0))
+}
+
+// watcher pages through answers and keeps what they say.
+type watcher struct {
+	since   int64
+	tasks   map[string]*v1.Task
+	told    map[string]int // how often each task came
+	context *structpb.Struct
+}
+
+func (w *watcher) ask(t *rapid.T, b *Status, maxBytes int32) (more bool) {
+	res, err := b.Answer(&v1.StatusRequest{Since: w.since, MaxBytes: maxBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.GetRevision() < w.since || res.GetMore() && res.GetRevision() == w.since {
+		t.Fatalf("an answer after revision %d goes to %d, more: %v", w.since, res.GetRevision(), res.GetMore())
+	}
+	for name, task := range res.GetRun().GetTasks() {
+		w.tasks[name] = task
+		w.told[name]++
+	}
+	if c := res.GetRun().GetContext(); c != nil {
+		w.context = c
+	}
+	w.since = res.GetRevision()
+	return res.GetMore()
+}
+
+// However changes and answers mix, a watcher is told every change and none twice.
+func TestAnswersTellEachChangeOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "tasks")
+		b := newTestStatus(t, n)
+		w := &watcher{tasks: map[string]*v1.Task{}, told: map[string]int{}}
+		limits := rapid.Int32Range(0, 400)
+		fresh := make([]bool, n) // changed since the watcher was told
+		for i := range fresh {
+			fresh[i] = true
+		}
+		check := func(maxBytes int32) bool {
+			before := w.told
+			w.told = map[string]int{}
+			more := w.ask(t, b, maxBytes)
+			for i := range n {
+				name := b.graph.Name(i)
+				if w.told[name] > 0 && !fresh[i] {
+					t.Fatalf("task %s was told again", name)
+				}
+				fresh[i] = fresh[i] && w.told[name] == 0
+				before[name] += w.told[name]
+			}
+			w.told = before
+			return more
+		}
+		steps := rapid.IntRange(0, 60).Draw(t, "steps")
+		for step := range steps {
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				check(limits.Draw(t, "bytes"))
+			case 1:
+				b.SetContext(&structpb.Struct{Fields: map[string]*structpb.Value{"step": structpb.NewNumberValue(float64(step))}})
+			default:
+				i := rapid.IntRange(0, n-1).Draw(t, "task")
+				b.SetWaitReason(i, strings.Repeat("x", step))
+				fresh[i] = true
+			}
+		}
+		for limit := limits.Draw(t, "bytes"); check(limit); {
+		}
+		for i := range n {
+			if name := b.graph.Name(i); !proto.Equal(w.tasks[name], b.taskMessage(i)) {
+				t.Fatalf("the watcher knows %v of task %s, the board %v", w.tasks[name], name, b.taskMessage(i))
+			}
+		}
+		if !proto.Equal(w.context, b.Run.Context) {
+			t.Fatalf("the watcher knows the context %v, the board %v", w.context, b.Run.Context)
+		}
+		if check(0) || len(w.tasks) != n {
+			t.Fatal("there is more when nothing has changed")
+		}
+	})
+}
+
+// ending is the end of a dispatch of the first task.
+func ending(node, state string, res *v1.ExecuteResponse) AttemptEnd {
+	return AttemptEnd{Claim: 1, Node: node, Ended: dag.Ended{Claim: 1, State: state}, Response: res, Outcome: v1.OutcomeDone}
+}
+
+// What an answer holds is not changed by what happens later.
+func TestAnswersStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	before, err := b.Answer(&v1.StatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := proto.CloneOf(before)
+	b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a"}, time.Unix(1, 0))
+	b.EndAttempt(0, ending("a", v1.TaskCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
+	b.Update(0, dag.Record{State: v1.TaskCompleted, Node: "a"}, time.Unix(2, 0))
+	b.SetContext(&structpb.Struct{})
+	if !proto.Equal(before, kept) {
+		t.Errorf("an answer has changed from %v to %v", kept, before)
+	}
+}
+
+// What goes to the next execution and comes back is the same board.
+func TestCarryKeepsTheBoard(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 3)
+	b.Update(0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
+	b.Update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
+	end := ending("a", v1.TaskFailed, failed)
+	end.Unacknowledged, end.Outcome = true, v1.OutcomeSystem
+	b.EndAttempt(0, end, time.Unix(2, 5))
+	records := []dag.Record{
+		{State: v1.TaskQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: v1.TaskFailed, Reason: "exit_code", Error: "exit code 3"}},
+		{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "a parent failed", ExitCode: -1},
+		{State: v1.TaskPending, ExitCode: -1},
+	}
+	for i, rec := range records {
+		b.Update(i, rec, time.Unix(3, 0))
+	}
+	b.SetRetryTime(0, time.Unix(4, 0), time.Unix(3, 0))
+
+	carry := b.RunState(dag.Restore(b.graph, records))
+	if len(carry.GetTasks()) != 2 {
+		t.Errorf("%d tasks go on, want those 2 that are not pending", len(carry.GetTasks()))
+	}
+	next := newTestStatus(t, 3)
+	for i := range records {
+		if task := carry.GetTasks()[b.graph.Name(i)]; task != nil {
+			next.Restore(i, task, false)
+			if got := RecordOf(task); got != records[i] {
+				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])
+			}
+		}
+		want := proto.CloneOf(b.taskMessage(i))
+		if _, record := next.Result(i); record != "" {
+			// All of the result is in the store.
+			want.Result.Stderr, want.Result.Output = "", nil
+			want.Result.StdoutTruncated, want.Result.StderrTruncated = true, true
+		}
+		if got := next.taskMessage(i); !proto.Equal(got, want) {
+			t.Errorf("task %d: %v, want %v", i, got, want)
+		}
+	}
+	e := next.entries[0]
+	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unacknowledged, []int32{0}) || e.avoid != "a" || e.queuedAt != b.entries[0].queuedAt {
+		t.Errorf("the first task goes on as %+v", e)
+	}
+}
