@@ -90,8 +90,10 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	e.enter(a.ID)
 	defer e.leave(a.ID, true)
 	spawned()
-	e.count(task, 1)
-	defer e.count(task, -1)
+	if step.lasts() {
+		e.count(task, 1)
+		defer e.count(task, -1)
+	}
 	if err := step.write(a); err != nil {
 		return executor.Result{}, err
 	}
@@ -100,6 +102,9 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	}
 	return step.Result, step.Err
 }
+
+// lasts reports whether a test can meet the step while it runs: one that does not wait is over before an observer acts.
+func (s Step) lasts() bool { return s.Block || s.Duration > 0 }
 
 // begin notes the call and finds its step.
 func (e *Executor) begin(task string, a executor.Attempt) (Step, <-chan struct{}) {
@@ -195,7 +200,8 @@ func (e *Executor) Calls() []Call {
 }
 
 // Await waits until condition is true of the calls so far and of the number of
-// running attempts by task, or ctx is done. The condition must not keep them.
+// running attempts by task, or ctx is done. Attempts whose step neither blocks nor
+// has a duration do not count as running. The condition must not keep its arguments.
 func (e *Executor) Await(ctx context.Context, condition func(calls []Call, running map[string]int) bool) error {
 	for {
 		e.mu.Lock()
@@ -212,7 +218,8 @@ func (e *Executor) Await(ctx context.Context, condition func(calls []Call, runni
 	}
 }
 
-// AwaitRunning waits until an attempt of the task runs, or ctx is done.
+// AwaitRunning waits until an attempt of the task runs whose step blocks or has a
+// duration, or ctx is done.
 func (e *Executor) AwaitRunning(ctx context.Context, task string) error {
 	return e.Await(ctx, func(_ []Call, running map[string]int) bool { return running[task] > 0 })
 }

@@ -82,6 +82,35 @@ func TestBlockAndRelease(t *testing.T) {
 	wait.Wait()
 }
 
+// A step that is over at once is not one that a test finds running.
+func TestAwaitRunningIgnoresStepsThatDoNotLast(t *testing.T) {
+	e := fake.New("shell", map[string][]fake.Step{"a": {{Stdout: "x"}, {Stdout: "x", Block: true}}})
+	for i, want := range []bool{false, true} {
+		var found bool
+		a := attempt("a")
+		a.Stdout = writer(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			found = e.AwaitRunning(ctx, "a") == nil
+		})
+		e.Release("a")
+		if _, err := e.Run(t.Context(), a, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		if found != want {
+			t.Errorf("step %d: found running %v, want %v", i, found, want)
+		}
+	}
+}
+
+// writer is called for each write.
+type writer func()
+
+func (w writer) Write(p []byte) (int, error) {
+	w()
+	return len(p), nil
+}
+
 func TestStop(t *testing.T) {
 	for name, test := range map[string]struct {
 		step fake.Step
