@@ -42,6 +42,11 @@ var arrows = []struct {
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.
 	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
+	{"activities/heartbeat", []string{"switchyard/"}, nil},
+	{"activities/results", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
+	{"activities/presence", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/heartbeat", "switchyard/workflows/names"}},
+	{"activities/taskrunner", []string{"switchyard/activities/orchestrator", "switchyard/activities/presence", "switchyard/activities/placement"}, nil},
+	{"activities/orchestrator", []string{"switchyard/activities/taskrunner", "switchyard/activities/presence", "switchyard/activities/executor"}, nil},
 	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
-	"switchyard/activities"
 	"switchyard/activities/metrics"
+	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
@@ -43,7 +43,7 @@ const (
 // registry.
 type fleet struct {
 	registry  *registry.Registry
-	placement *activities.Placement
+	placement *orchestrator.Placement
 	logger    *slog.Logger
 	poke      chan struct{}
 	reads     singleflight.Group // of entry
@@ -88,7 +88,7 @@ func (f *fleet) identify(ctx context.Context, s *store.Store) {
 	}
 }
 
-func newFleet(c client.Client, p *activities.Placement, logger *slog.Logger) *fleet {
+func newFleet(c client.Client, p *orchestrator.Placement, logger *slog.Logger) *fleet {
 	return &fleet{
 		registry: registry.New(c), placement: p, logger: logger,
 		poke:     make(chan struct{}, 1),

@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities"
+	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -170,7 +170,7 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 				server := &simulated{began: time.Now(), nodes: make([]simulatedNode, size)}
 				queue := placement.New(placement.Options{Epoch: "epoch"})
 				log := slog.New(slog.DiscardHandler)
-				f := newFleet(server, activities.NewPlacement(server, queue, activities.PlacementOptions{Logger: log}), log)
+				f := newFleet(server, orchestrator.NewPlacement(server, queue, orchestrator.PlacementOptions{Logger: log}), log)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { f.run(ctx) })

@@ -7,13 +7,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
-	"switchyard/activities"
+	"switchyard/activities/taskrunner"
 	"switchyard/workflows/names"
 )
 
 // serve starts a worker for each lane of the node.
 func (n *Node) serve() error {
-	service := &activities.Service{Client: n.cfg.Client, Node: n.attempts}
+	service := &taskrunner.Service{Client: n.cfg.Client, Node: n.attempts}
 	return errors.Join(
 		n.serveLane(names.ControlLane, worker.Options{
 			MaxConcurrentActivityExecutionSize: 8,

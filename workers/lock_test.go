@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/activities"
+	"switchyard/activities/orchestrator"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/lock"
@@ -37,7 +37,7 @@ func (y *yard) holders(t *testing.T) *holders {
 	h := &holders{yard: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
 	w := worker.New(y.conn.Client, h.queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(h.hold, workflow.RegisterOptions{Name: "holder"})
-	w.RegisterActivity(&activities.Locks{Client: y.conn})
+	w.RegisterActivity(&orchestrator.Locks{Client: y.conn})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
 	send := func(r *v1.LockRequest) error {
 		r.Lock = lock
-		return workflow.ExecuteLocalActivity(local, (*activities.Locks).Ask, &v1.LockRequests{Requests: []*v1.LockRequest{r}}).Get(ctx, nil)
+		return workflow.ExecuteLocalActivity(local, (*orchestrator.Locks).Ask, &v1.LockRequests{Requests: []*v1.LockRequest{r}}).Get(ctx, nil)
 	}
 	ask.Holder, ask.Execution = id, info.FirstRunID
 	if err := send(&v1.LockRequest{Acquire: ask}); err != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/worker"
 
-	"switchyard/activities"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/metrics"
+	"switchyard/activities/presence"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 )
@@ -54,7 +55,7 @@ type NodeConfig struct {
 	StateDir string
 	// Guard is called with the state of the node before the first attempt starts that would
 	// outlive this worker: from then on something outside of this process is to call
-	// activities.EndOverdue. nil: nothing does.
+	// taskrunner.EndOverdue. nil: nothing does.
 	Guard func(dir string)
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
@@ -127,8 +128,8 @@ type Node struct {
 	workspaces *workspace.Root
 	workers    []worker.Worker
 	gpuLane    bool // is served
-	presence   *activities.Presence
-	attempts   *activities.Node
+	presence   *presence.Presence
+	attempts   *taskrunner.Node
 	lock       *node.NameLock // nil: there is none on this machine
 	registered bool           // set once, before anything else uses the node
 	leaving    atomic.Bool
@@ -162,7 +163,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 			err = fmt.Errorf("start node %s: %w", cfg.Name, err)
 		}
 	}()
-	n.attempts = &activities.Node{
+	n.attempts = &taskrunner.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
 		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
@@ -173,7 +174,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	kept := &nodeStore{store: cfg.Store, log: cfg.Logger}
 	kept.read(ctx)
 	figures := snapshotter(cfg, ledger)
-	n.presence = activities.NewPresence(activities.PresenceOptions{
+	n.presence = presence.NewPresence(presence.PresenceOptions{
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
 			s := figures(ctx)
@@ -242,7 +243,7 @@ func (n *Node) Stop() {
 		n.attempts.BeginDrain(time.Now(), stopReason)
 		// Those that run on between two executions of their runs are about to be taken over.
 		ctx, cancel := context.WithTimeout(context.Background(), handoverPatience)
-		n.attempts.AwaitHandovers(ctx)
+		n.attempts.AwaitDetached(ctx)
 		cancel()
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"switchyard/activities"
+	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 	"switchyard/workflows/names"
@@ -46,7 +46,7 @@ func place(req *v1.ExecuteRequest) (id string, need node.Need) {
 	return req.GetRunId() + "/" + names.AttemptID(name, req.GetClaim()), need
 }
 
-var _ activities.Room = room{}
+var _ taskrunner.Room = room{}
 
 // running are the attempts on a ledger with what they hold, as a snapshot lists them.
 func running(l *node.Ledger) []*v1.RunningAttempt {

@@ -11,10 +11,11 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/activities"
 	"switchyard/activities/election"
 	"switchyard/activities/library"
+	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
+	"switchyard/activities/taskrunner"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
@@ -36,7 +37,7 @@ const (
 // it, and the worker that carries the runs.
 type term struct {
 	worker  worker.Worker
-	place   *activities.Placement
+	place   *orchestrator.Placement
 	fleet   *fleet
 	stuck   *stuckRuns
 	stopped atomic.Bool
@@ -49,14 +50,14 @@ type term struct {
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{}
 	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
-	t.place = activities.NewPlacement(cfg.Client, queue, activities.PlacementOptions{
+	t.place = orchestrator.NewPlacement(cfg.Client, queue, orchestrator.PlacementOptions{
 		SweepInterval: cfg.sweepInterval,
 		Valid:         func() bool { return !t.stopped.Load() && valid() },
 		Logger:        cfg.Logger,
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
-	control := &activities.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
+	control := &orchestrator.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
 		// An AwaitPlacement of each waiting run occupies one, and an AwaitRuns of each run that awaits others.
@@ -69,9 +70,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
-	locks := &activities.Locks{Client: cfg.Client}
-	lost := &activities.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
-	children := activities.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
+	locks := &orchestrator.Locks{Client: cfg.Client}
+	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
+	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,

@@ -12,6 +12,10 @@ import (
 // has spooled while the gateway was away arrives soon after that is back.
 const Arrival = 5 * time.Second
 
+// Tries is how often a value is read that the store cannot give although it answers otherwise; after that the value
+// counts as unreadable.
+const Tries = 3
+
 // Pause between two looks for a value that is on its way, doubling.
 const firstLook, lastLook = 50 * time.Millisecond, time.Second
 

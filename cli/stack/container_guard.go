@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"switchyard/activities"
 	"switchyard/activities/executor/container"
+	"switchyard/activities/taskrunner"
 )
 
 // guardName is argv[0] of the process that ends the containers of a dead or stopped
@@ -56,7 +56,7 @@ func guardContainers(ctx context.Context, containers *container.Executor, dir, n
 	var until time.Time // when a guard without a worker gives up
 	for {
 		call, cancel := context.WithTimeout(ctx, guardCall)
-		remaining, err := activities.EndOverdue(call, dir, node, containers)
+		remaining, err := taskrunner.EndOverdue(call, dir, node, containers)
 		cancel()
 		select {
 		case <-workerGone:

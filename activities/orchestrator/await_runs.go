@@ -1,0 +1,157 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+
+	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// A run is looked at again after an awaitShare-th of the time for which it has been awaited, so that its
+	// end is reported late by that share of it; long polls would take up the server's, which are few.
+	awaitShare                  = 20
+	shortestAwait, longestAwait = 500 * time.Millisecond, 15 * time.Second
+	// callTimeout bounds one question to the server.
+	callTimeout = 4 * time.Second
+	// looksPerSecond bounds how many runs one process looks at, for all that await some.
+	looksPerSecond = 100
+	// maxEnds is the most ends in one answer.
+	maxEnds = 100
+)
+
+// AwaitRuns returns the ends of runs when some have ended, in whichever execution, and nothing when the answer is not
+// wanted any more or the worker stops. A run that the server does not know has an end of which nothing is known.
+func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
+	ctx, stop := heartbeat.Keep(ctx, c.Client)
+	defer stop()
+	due := make([]time.Time, len(req.GetRuns()))
+	parents := make([]lineage, len(req.GetRuns()))
+	for {
+		res := &v1.AwaitRunsResponse{}
+		for i, run := range req.GetRuns() {
+			if time.Now().Before(due[i]) || len(res.GetEnds()) == maxEnds {
+				continue
+			}
+			if c.looks.Wait(ctx) != nil {
+				break
+			}
+			end, err := c.ended(ctx, run, &parents[i])
+			if err != nil {
+				activity.GetLogger(ctx).Debug("a run is looked at again", "run", run.GetWorkflowId(), "error", err)
+			}
+			if end != nil {
+				end.WorkflowId = run.GetWorkflowId()
+				res.Ends = append(res.Ends, end)
+			}
+			due[i] = time.Now().Add(min(max(time.Since(run.GetSince().AsTime())/awaitShare, shortestAwait), longestAwait))
+		}
+		if len(res.GetEnds()) > 0 || ctx.Err() != nil {
+			return res, nil
+		}
+		select {
+		case <-time.After(time.Until(slices.MinFunc(due, time.Time.Compare))):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ended returns how a run has ended, or nil while it is open.
+func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun, parent *lineage) (*v1.RunEnd, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if req.GetChild() != nil {
+		return c.parentEnd(ctx, req, parent)
+	}
+	open, err := c.open(ctx, req)
+	if open || err != nil {
+		return nil, err
+	}
+	return c.runEnd(ctx, req)
+}
+
+// open reports whether an execution of the run is open.
+func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
+	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	return isOf(info, req) && info.GetCloseTime() == nil, nil
+}
+
+// isOf reports whether an execution is one of the run. A server that does not report it has no older one open.
+func isOf(info *workflowpb.WorkflowExecutionInfo, req *v1.AwaitedRun) bool {
+	return req.GetFirst() == "" || info.GetFirstRunId() == req.GetFirst() || info.GetFirstRunId() == ""
+}
+
+// runEnd returns how a closed run has ended, from its last execution.
+func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
+	execution := req.GetFirst()
+	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
+	if err == nil && isOf(d.GetWorkflowExecutionInfo(), req) {
+		// The server may not know its first ones any more.
+		execution = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	}
+	for {
+		events := c.Client.GetWorkflowHistory(ctx, req.GetWorkflowId(), execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		event, err := events.Next()
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+			return &v1.RunEnd{Error: "the server does not know it any more"}, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the end of run %s: %w", req.GetWorkflowId(), err)
+		}
+		next := event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		if next == "" {
+			return endOf(event), nil
+		}
+		execution = next
+	}
+}
+
+// endOf reads the last event of a run.
+func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
+	kept := func(payloads *commonpb.Payloads) *v1.StatusResponse {
+		var status v1.StatusResponse
+		if converter.GetDefaultDataConverter().FromPayloads(payloads, &status) != nil {
+			return nil // what a workflow of another kind has left
+		}
+		return &status
+	}
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		status := kept(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		run := status.GetRun()
+		return &v1.RunEnd{Status: v1.RunEndCompleted, State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+		run := kept(failure.GetApplicationFailureInfo().GetDetails()).GetRun()
+		end := &v1.RunEnd{Status: v1.RunEndFailed, State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage()}
+		if end.State == v1.RunRejected {
+			end.Error = run.GetError()
+		}
+		return end
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return &v1.RunEnd{Status: v1.RunEndCancelled}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		return &v1.RunEnd{Status: v1.RunEndTerminated, Error: event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()}
+	default:
+		return &v1.RunEnd{Error: "it has ended as " + event.GetEventType().String()}
+	}
+}

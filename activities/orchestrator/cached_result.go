@@ -1,0 +1,86 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+// instanceKey is the key under which the result of a task, or of an instance, is
+// cached: instances share an expression, and so their item is a part of it, or
+// their number where there are no items.
+func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
+	_, index, ok := store.ParseInstanceName(cond.GetTask())
+	if !ok {
+		return key
+	}
+	if item != nil {
+		return key + "\n" + condition.Text(item)
+	}
+	return fmt.Sprintf("%s\n%d", key, index)
+}
+
+// cached looks for a result that is young enough. One that is too large to travel is
+// copied into the run that asks, so that it lives as long as that.
+func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
+	task, _, _ := store.ParseInstanceName(cond.GetTask())
+	var found v1.CachedResult
+	err := c.Store.GetMessage(ctx, store.CachedKey(workflow, task, key), &found)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, storeError{err}
+	case found.GetResponse().GetState() != v1.TaskCompleted:
+		return nil, nil
+	}
+	if ttl := cond.GetTtl().AsDuration(); ttl > 0 && time.Since(found.GetCompletedAt().AsTime()) > ttl {
+		return nil, nil
+	}
+	const room = results.MaxInline
+	if results.Fits(found.GetResponse(), room) {
+		return &found, nil
+	}
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(found.GetResponse())
+	if err != nil {
+		return nil, err
+	}
+	record := store.ReusedKey(home, store.Digest(value))
+	if err := c.Store.Put(ctx, record, value); err != nil {
+		return nil, storeError{err}
+	}
+	found.Response = results.Cut(found.GetResponse(), record, room)
+	return &found, nil
+}
+
+// SaveCached keeps a completed result for later runs, whole: it outlives the run
+// that it is of. The newest one under a key counts.
+func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) error {
+	res := req.GetResult().GetResponse()
+	if res.GetState() != v1.TaskCompleted {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the result of %s is %s; only completed ones are cached", req.GetTask(), res.GetState()), "not_completed", nil)
+	}
+	result := &v1.CachedResult{RunId: req.GetResult().GetRunId(), CompletedAt: req.GetResult().GetCompletedAt(), Response: proto.CloneOf(res)}
+	if key := res.GetRecord(); key != "" {
+		record, err := c.Store.AwaitResult(ctx, key, store.Arrival)
+		if errors.Is(err, store.ErrNotFound) {
+			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the result of %s is not in the store", req.GetTask()), "not_found", err)
+		}
+		if err != nil {
+			return err
+		}
+		result.Response.Result, result.Response.Record = record.GetResult(), ""
+	}
+	task, _, _ := store.ParseInstanceName(req.GetTask())
+	return c.Store.PutMessage(ctx, store.CachedKey(req.GetWorkflow(), task, req.GetKey()), result)
+}

@@ -1,0 +1,215 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/library"
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxChildDepth is how many runs a run may be inside of. A workflow that starts itself ends there.
+	maxChildDepth = 10
+	// maxChildBytes is what the input of a child run may take, encoded; Temporal takes 2 MB.
+	maxChildBytes = 1_600_000
+)
+
+// Children has the activities for the child workflows of a run. It is safe for concurrent use.
+type Children struct {
+	Client  client.Client
+	Library *library.Library
+	Store   *store.Store
+	// Defaults are what runs are given that do not say otherwise.
+	Defaults definition.RunDefaults
+
+	looks *rate.Limiter
+}
+
+// NewChildren returns the activities for child workflows.
+func NewChildren(c client.Client, library *library.Library, store *store.Store, defaults definition.RunDefaults) *Children {
+	return &Children{Client: c, Library: library, Store: store, Defaults: defaults, looks: rate.NewLimiter(looksPerSecond, looksPerSecond)}
+}
+
+// Prepare returns what child workflows are to be started with: runs checked as those that are submitted, and parts,
+// by reference where the input is large. The answer for a child that there cannot be says why. An error means that the
+// same request may be answered later.
+func (c *Children) Prepare(ctx context.Context, req *v1.PrepareRequest) (*v1.PrepareResponse, error) {
+	res := &v1.PrepareResponse{}
+	for _, child := range req.GetChildren() {
+		prepared, err := c.prepare(ctx, child)
+		if refusal, ok := errors.AsType[*refusal](err); ok {
+			prepared, err = &v1.PreparedChild{Error: refusal.Error()}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		res.Children = append(res.Children, prepared)
+	}
+	return res, nil
+}
+
+func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.PreparedChild, error) {
+	prepared := &v1.PreparedChild{Id: req.GetId(), Input: req.GetInput()}
+	if req.GetRun() != nil {
+		var err error
+		if prepared, err = c.childRun(ctx, req.GetRun()); err != nil {
+			return nil, err
+		}
+	}
+	text, err := protojson.Marshal(prepared.GetInput())
+	if err != nil {
+		return nil, refused(fmt.Errorf("the input of %s is no JSON: %w", prepared.GetId(), err))
+	}
+	if len(text) <= definition.MaxInlineInput {
+		return prepared, nil
+	}
+	home := names.Home(req.GetInput().GetPart().GetRunId(), req.GetInput().GetPart().GetChain())
+	if req.GetRun() != nil {
+		home = names.Home(req.GetRun().GetRunId(), req.GetRun().GetChain())
+	}
+	prepared.Input, err = saveInput(ctx, c.Store, home, prepared.GetInput())
+	return prepared, err
+}
+
+// saveInput stores the input of a workflow under a home and returns it by reference.
+func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInput) (*v1.RunInput, error) {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(in)
+	if err != nil {
+		return nil, refused(fmt.Errorf("encode the input of a run of %s: %w", home, err))
+	}
+	key := store.InputKey(home, store.Digest(data))
+	if err := st.PutMessage(ctx, key, in); err != nil {
+		return nil, err
+	}
+	return &v1.RunInput{Stored: key, Generation: in.GetGeneration()}, nil
+}
+
+// SaveInput stores what a run was started with, for the next execution of its workflow, and returns it by reference.
+func (c *Control) SaveInput(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+	return saveInput(ctx, c.Store, home, in)
+}
+
+// LoadInput returns the input of a workflow that was stored, packed when it is large.
+func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, error) {
+	var in v1.RunInput
+	if err := load(ctx, c.Store, key, &in); err != nil {
+		return nil, err
+	}
+	return &in, definition.Pack(&in)
+}
+
+// childRun returns the run that a task is to start.
+func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.PreparedChild, error) {
+	if req.GetDepth() > maxChildDepth {
+		return nil, refused(fmt.Errorf("runs are nested more than %d deep", maxChildDepth))
+	}
+	var spec v1.RunSpec
+	text, err := protojson.Marshal(req.GetSpec())
+	if err == nil {
+		err = protojson.Unmarshal(text, &spec)
+	}
+	if err != nil {
+		return nil, refused(fmt.Errorf("the spec is no RunSpec: %w", err))
+	}
+	def, err := c.definition(ctx, &spec)
+	if err != nil {
+		return nil, err
+	}
+	c.Defaults.FillDefinition(def)
+	in := &v1.RunInput{
+		Definition: def, Options: c.Defaults.FillOptions(req.GetOptions()), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
+		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(),
+	}
+	if in.Input, err = definition.Input(def, spec.GetInput()); err != nil {
+		return nil, refused(fmt.Errorf("input of workflow %s: %w", def.GetName(), err))
+	}
+	if in.References, err = definition.References(def); err != nil {
+		return nil, refused(fmt.Errorf("workflow %s: %w", def.GetName(), err))
+	}
+	packed := proto.CloneOf(in)
+	if err := definition.Pack(packed); err != nil {
+		return nil, refused(fmt.Errorf("workflow %s: %w", def.GetName(), err))
+	}
+	if text, err := protojson.Marshal(packed); err != nil || len(text) > maxChildBytes {
+		return nil, refused(errors.Join(fmt.Errorf("definition and input of workflow %s take %d bytes; a run may take %d", def.GetName(), len(text), maxChildBytes), err))
+	}
+	key := fmt.Sprintf("child\x00%s\x00%d\x00%s\x00%d", names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetClaim())
+	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
+}
+
+// definition is the one that a spec holds or names.
+func (c *Children) definition(ctx context.Context, spec *v1.RunSpec) (*v1.Definition, error) {
+	if spec.GetDefinition() != nil {
+		def, err := definition.FromStruct(spec.GetDefinition())
+		if err != nil {
+			return nil, refused(fmt.Errorf("the definition of the child run: %w", err))
+		}
+		return def, nil
+	}
+	stored, err := c.Library.Get(ctx, spec.GetWorkflow())
+	if errors.Is(err, library.ErrUnknown) {
+		return nil, refused(fmt.Errorf("no definition is stored under the name %s", strconv.Quote(spec.GetWorkflow())))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return stored.Definition, nil
+}
+
+// refusal is why there cannot be a child run, now or later.
+type refusal struct{ error }
+
+func refused(err error) error { return &refusal{err} }
+
+// Ends returns what completed child runs have left, as the answers of attempts: the context of a run is its output. What
+// is too large to travel is stored as the result record. A run whose status is gone for good has an answer that says so.
+func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.ChildRunEndsResponse, error) {
+	res := &v1.ChildRunEndsResponse{}
+	for _, child := range req.GetChildren() {
+		answer, err := c.end(ctx, child)
+		if gone, ok := errors.AsType[*temporal.ApplicationError](err); ok && gone.NonRetryable() {
+			answer, err = &v1.ExecuteResponse{
+				State: v1.TaskFailed, Reason: v1.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
+				Error: fmt.Sprintf("run %s completed, but what it has left cannot be read: %s", child.GetChild(), gone.Message()),
+			}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		res.Answers = append(res.Answers, answer)
+	}
+	return res, nil
+}
+
+func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.ExecuteResponse, error) {
+	var status v1.StatusResponse
+	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetChild(), req.GetChildChain()), req.GetChildGeneration()), &status); err != nil {
+		return nil, err
+	}
+	run := status.GetRun()
+	res := &v1.ExecuteResponse{
+		State: v1.TaskCompleted, Result: &v1.TaskResult{Output: run.GetContext()},
+		StartedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
+	}
+	if results.Fits(res, int(req.GetInlineLimit())) {
+		return res, nil
+	}
+	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetAttempt())
+	if err := c.Store.PutMessage(ctx, key, res); err != nil {
+		return nil, err
+	}
+	return results.Cut(res, key, int(req.GetInlineLimit())), nil
+}

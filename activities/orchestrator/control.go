@@ -1,0 +1,132 @@
+package orchestrator
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/activities/metrics"
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxReopenedBytes is the largest state of a run that has ended which Reopen returns by itself: as JSON it takes
+	// about twice as much, and more of it goes through the store.
+	maxReopenedBytes = definition.MaxAnswerBytes / 2
+	// carryPartBytes is the size of a stored part of a RunCarry, which is read back in base64.
+	carryPartBytes = definition.MaxAnswerBytes * 3 / 4
+)
+
+// Control has the local activities of the control process that need the store.
+// It is safe for concurrent use, and must not be copied.
+type Control struct {
+	Store     *store.Store
+	Evaluator *condition.Evaluator
+	Placement *Placement
+	// Metrics counts the runs and tasks that have ended; nil: they are not counted.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
+
+	lists results.ListCache
+}
+
+// SaveStatus stores the final status of a run with the events that are not stored
+// yet, and has the placement queue forget the run.
+func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) error {
+	run := status.GetRun()
+	c.Placement.Forget(run.GetId())
+	if err := c.SaveEvents(ctx, events); err != nil {
+		return err
+	}
+	if err := c.Store.PutMessage(ctx, store.StatusKey(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
+		return err
+	}
+	c.count(run)
+	return nil
+}
+
+// count counts a run that has ended with its tasks. A task that has fanned out
+// counts as its instances.
+func (c *Control) count(run *v1.Run) {
+	c.Metrics.RunEnded(run.GetName(), run.GetState())
+	for _, task := range run.GetTasks() {
+		if task.Count == nil {
+			c.Metrics.TasksEnded(task.GetType(), task.GetState(), 1)
+		}
+		for state, n := range task.GetCounts() {
+			c.Metrics.TasksEnded(task.GetType(), state, int(n))
+		}
+	}
+}
+
+// ProbeStore returns nil when the store takes and gives values of a run.
+func (c *Control) ProbeStore(ctx context.Context, home string) error {
+	return c.Store.Probe(ctx, home)
+}
+
+// SaveEvents stores a part of a run's events.
+func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) error {
+	if len(req.GetEvents()) == 0 {
+		return nil
+	}
+	key := store.EventsKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetPart())
+	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
+}
+
+// SaveCarry stores the tasks and the context of the state that an execution leaves, in parts,
+// and returns the state with the keys of the parts instead. The same state gives the same
+// parts, and no other execution has their keys: a process that was suspended in the middle may
+// continue at any time.
+func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, execution string, carry *v1.RunCarry) (*v1.RunCarry, error) {
+	kept := &v1.RunCarry{}
+	carry.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if name := field.Name(); name != "tasks" && name != "context" {
+			kept.ProtoReflect().Set(field, value)
+		}
+		return true
+	})
+	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
+	flush := func() error {
+		key := store.CarryKey(home, generation, execution, int32(len(kept.GetStored())))
+		kept.Stored = append(kept.Stored, key)
+		err := c.Store.PutMessage(ctx, key, part)
+		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0
+		return err
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(carry.GetTasks())) {
+		task := carry.GetTasks()[name]
+		part.Tasks[name] = task
+		if size += proto.Size(task) + len(name); size >= carryPartBytes {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return kept, flush()
+}
+
+// LoadCarry returns a part that SaveCarry has stored, packed: all parts together go into
+// one workflow task, and as JSON the state of 10,000 tasks is more than that may hold.
+func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
+	var part v1.RunCarry
+	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {
+		return nil, err
+	}
+	packed, err := definition.PackMessage(&part)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RunCarry{Packed: packed}, nil
+}

@@ -1,0 +1,237 @@
+package orchestrator
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/metrics"
+	"switchyard/activities/placement"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
+)
+
+func newControl(t *testing.T) *Control {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	logger := slog.New(slog.DiscardHandler)
+	return &Control{
+		Store: s, Evaluator: condition.NewEvaluator(), Logger: logger,
+		Placement: NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: logger}),
+	}
+}
+
+// A large state goes through the store in parts, and all of it comes back.
+func TestCarryThroughTheStore(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	carry := &v1.RunCarry{
+		Context:      &structpb.Struct{Fields: map[string]*structpb.Value{"k": structpb.NewStringValue(strings.Repeat("c", 200<<10))}},
+		FirstFailure: "t1", Cancelled: true, Revision: 77, EventParts: 3, Tasks: map[string]*v1.TaskCarry{},
+	}
+	for i := range 100 {
+		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Claim: int32(i), Task: &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 20<<10)}}}
+	}
+	kept, err := c.SaveCarry(t.Context(), "r-1", 2, "e-1", carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.GetStored()) < 5 || proto.Size(kept) > 1<<10 || !kept.GetCancelled() || kept.GetRevision() != 77 || kept.GetFirstFailure() != "t1" {
+		t.Errorf("kept: %v", kept)
+	}
+	got := proto.CloneOf(kept)
+	got.Stored = nil
+	for _, key := range kept.GetStored() {
+		part, _ := loadCarry(t, c, key)
+		if size := proto.Size(part); size > 300<<10 {
+			t.Errorf("a part of %d bytes", size)
+		}
+		proto.Merge(got, part)
+	}
+	if !proto.Equal(got, carry) {
+		t.Error("what comes back is not what was saved")
+	}
+}
+
+// loadCarry returns a stored part of a state, and what it takes in a history.
+func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size int) {
+	t.Helper()
+	answer, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := protojson.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part = &v1.RunCarry{}
+	if err := definition.UnpackMessage(answer.GetPacked(), part); err != nil {
+		t.Fatal(err)
+	}
+	return part, len(text)
+}
+
+// The state of a run of 10,000 tasks comes back in one workflow task, of which
+// Temporal takes 4 MB.
+func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	carry := &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}
+	at := func(i int) *timestamppb.Timestamp {
+		return timestamppb.New(time.Unix(1, 0).Add(time.Duration(i*i) * 977 * time.Nanosecond))
+	}
+	for i := range 10_000 {
+		carry.Tasks[fmt.Sprintf("task-%05d", i)] = &v1.TaskCarry{Claim: 1, Task: &v1.Task{
+			State: "completed", Node: "node-1", Result: &v1.TaskResult{Stdout: "1\n"}, AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i),
+			Attempts: []*v1.Attempt{{Claim: 1, Node: "node-1", State: "completed", AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i)}},
+		}}
+	}
+	kept, err := c.SaveCarry(t.Context(), "r-1", 0, "e-1", carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, key := range kept.GetStored() {
+		_, bytes := loadCarry(t, c, key)
+		size += bytes
+	}
+	if size > 2<<20 {
+		t.Errorf("%d parts take %d bytes", len(kept.GetStored()), size)
+	}
+}
+
+// The store has the final status of a run, and its last events.
+func TestSaveStatus(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	m, err := metrics.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Metrics = m
+	for name, bytes := range map[string]int{"small": 1000, "large": 300 << 10} {
+		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
+			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", bytes)}},
+			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
+		events := &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
+		if err := c.SaveStatus(t.Context(), status, events); err != nil {
+			t.Fatal(err)
+		}
+		var stored v1.StatusResponse
+		if err := c.Store.GetMessage(t.Context(), store.StatusKey(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
+			t.Errorf("%s: the store has something else, error %v", name, err)
+		}
+		var part v1.EventPart
+		if err := c.Store.GetMessage(t.Context(), store.EventsKey(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
+			t.Errorf("%s: events %v, error %v", name, &part, err)
+		}
+	}
+	scrape := httptest.NewRecorder()
+	m.Handler().ServeHTTP(scrape, httptest.NewRequest("GET", metrics.Path, nil))
+	for _, want := range []string{`switchyard_runs_total{state="failed",workflow="ci"} 2`, `switchyard_tasks_total{state="failed",type=""} 2`, `switchyard_tasks_total{state="dead_letter",type=""} 2`} {
+		if !strings.Contains(scrape.Body.String(), want) {
+			t.Errorf("a scrape does not say %s", want)
+		}
+	}
+}
+
+// No field of a state is forgotten on its way through the store, and the same state gives the
+// same parts.
+func TestCarryKeepsEveryField(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	carry := &v1.RunCarry{}
+	fill(carry.ProtoReflect(), 3)
+	carry.Stored, carry.Packed = nil, nil // what SaveCarry and LoadCarry make of it
+	for i := range 1000 {
+		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
+	}
+	var parts [][]byte
+	for round := range 3 {
+		kept, err := c.SaveCarry(t.Context(), "r-1", 0, "e-1", carry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := proto.CloneOf(kept)
+		got.Stored = nil
+		for i, key := range kept.GetStored() {
+			part, _ := loadCarry(t, c, key)
+			proto.Merge(got, part)
+			value, err := c.Store.Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 0 {
+				parts = append(parts, value)
+			} else if !bytes.Equal(value, parts[i]) {
+				t.Errorf("part %d is another one than before", i)
+			}
+		}
+		if !proto.Equal(got, carry) {
+			t.Error("what comes back is not what was saved")
+		}
+	}
+}
+
+// fill sets every field of a message, and of those in it down to a depth.
+func fill(m protoreflect.Message, depth int) {
+	one := func(field protoreflect.FieldDescriptor, fresh func() protoreflect.Value) protoreflect.Value {
+		switch field.Kind() {
+		case protoreflect.MessageKind:
+			v := fresh()
+			if depth > 0 {
+				fill(v.Message(), depth-1)
+			}
+			return v
+		case protoreflect.StringKind:
+			return protoreflect.ValueOfString(string(field.Name()))
+		case protoreflect.BytesKind:
+			return protoreflect.ValueOfBytes([]byte(field.Name()))
+		case protoreflect.BoolKind:
+			return protoreflect.ValueOfBool(true)
+		case protoreflect.Int32Kind:
+			return protoreflect.ValueOfInt32(int32(field.Number()))
+		case protoreflect.Int64Kind:
+			return protoreflect.ValueOfInt64(int64(field.Number()))
+		case protoreflect.DoubleKind:
+			return protoreflect.ValueOfFloat64(0.5)
+		case protoreflect.EnumKind:
+			return protoreflect.ValueOfEnum(0)
+		}
+		panic("a field of kind " + field.Kind().String())
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		switch {
+		case field.IsMap():
+			values := m.Mutable(field).Map()
+			values.Set(one(field.MapKey(), nil).MapKey(), one(field.MapValue(), values.NewValue))
+		case field.IsList():
+			list := m.Mutable(field).List()
+			list.Append(one(field, list.NewElement))
+		case field.ContainingOneof() == nil || !m.Has(field) && m.WhichOneof(field.ContainingOneof()) == nil:
+			m.Set(field, one(field, func() protoreflect.Value { return m.NewField(field) }))
+		}
+	}
+}

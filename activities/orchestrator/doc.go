@@ -1,0 +1,20 @@
+// Package orchestrator has the activities of the control process: what a run does outside of its workflow code.
+//
+//	Control      conditions, and what a run reads from the store and writes there
+//	Placement    the placement queue: Place, AwaitPlacement, Explain
+//	Children     child workflows: Prepare, ChildRunEnds, AwaitRuns, LoadWorkflow
+//	Locks        what runs and locks ask each other
+//
+// A broken system is an error, which Temporal retries; what is wrong with a request is part of the answer.
+//
+// # Placement
+//
+// The answer of Place to a run is repeated until the run has acknowledged it by number; AwaitPlacement reports what is
+// new to the newest execution of the run that waits:
+//
+//	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
+//	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
+//
+// It imports proto, workflows/names, workflows/condition, workflows/definition, the Temporal SDK, and of activities the
+// leaves heartbeat and results, and placement, store, library and metrics.
+package orchestrator

@@ -1,0 +1,232 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// evaluateBudget is how long one call of Evaluate takes; what it did not
+	// reach is asked again.
+	evaluateBudget = time.Second
+	// conditionBudget bounds the expressions of one question, which their cost limit
+	// does too.
+	conditionBudget = 500 * time.Millisecond
+	// maxRenderedBytes is the largest object that Evaluate renders, as JSON.
+	maxRenderedBytes = definition.MaxAnswerBytes - 4<<10
+	// maxKeyBytes is the longest key of a cached result; it is a part of the history.
+	maxKeyBytes = 16 << 10
+)
+
+// Kinds of questions, as v1.Condition has them.
+const (
+	kindCount    = "count"
+	kindItems    = "items"
+	kindCache    = "cache"
+	kindRetry    = "retry"
+	kindTemplate = "template"
+)
+
+// Evaluate answers conditions and the other questions about expressions, in order,
+// for as long as its time budget lasts; at least one is answered. An expression
+// that cannot be evaluated is an answer, and so is a result that is not in the
+// store, or is there and cannot be read. While the store is away the other questions have
+// no answer, and the response says why.
+func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
+	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
+	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
+	res := &v1.EvaluateResponse{}
+	size := 0
+	for _, cond := range req.GetConditions() {
+		if len(res.GetAnswers()) > 0 && time.Now().After(deadline) {
+			break
+		}
+		began := time.Now()
+		answer, err := c.question(ctx, &view, req, cond, patience)
+		if errors.Is(err, store.ErrNotFound) {
+			// Waiting for what is missing is no evaluation, and is done once for all.
+			deadline, patience = deadline.Add(time.Since(began)), 0
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if away, ok := errors.AsType[awayError](err); ok {
+			res.Away = away.Error()
+			break
+		}
+		if err != nil {
+			_, broken := errors.AsType[storeError](err)
+			answer = &v1.ConditionAnswer{Error: err.Error(), Broken: broken}
+		}
+		answer.Task = cond.GetTask()
+		if size += jsonSize(answer); size > definition.MaxAnswerBytes && len(res.GetAnswers()) > 0 {
+			break // the others are asked again
+		}
+		res.Answers = append(res.Answers, answer)
+	}
+	return res, nil
+}
+
+// jsonSize returns how many bytes a message takes as JSON, as histories have it.
+func jsonSize(m proto.Message) int {
+	text, err := protojson.Marshal(m)
+	if err != nil { // of text that is no UTF-8
+		return math.MaxInt32
+	}
+	return len(text)
+}
+
+// storeError is that of a store, not of an expression.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// awayError is that of a store that answers nothing, as opposed to one that cannot give a value.
+type awayError struct{ error }
+
+func (e awayError) Unwrap() error { return e.error }
+
+// storePause is the time between two tries.
+const storePause = 100 * time.Millisecond
+
+// insist calls f until it succeeds or fails for good. A store that does not answer a probe
+// either gives an awayError.
+func (c *Control) insist(ctx context.Context, run string, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		broken, ok := errors.AsType[storeError](err)
+		if !ok || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
+			return err
+		}
+		if c.Store.Probe(ctx, run) != nil {
+			return awayError{broken}
+		}
+		if try == store.Tries {
+			return err
+		}
+		select {
+		case <-time.After(storePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// question answers one question.
+func (c *Control) question(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (answer *v1.ConditionAnswer, err error) {
+	err = c.insist(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), func() error {
+		item, err := c.see(ctx, view, req, cond, patience)
+		if err == nil {
+			answer, err = c.answer(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), cond, item, *view)
+		}
+		return err
+	})
+	return answer, err
+}
+
+// see puts the ancestors that a question reads into the view, whole, the input of
+// the task, and the attempt that the question is about; it returns the item of an
+// instance. A result that is missing may be on its way, and is waited for.
+func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (item *structpb.Value, err error) {
+	for _, task := range cond.GetReferences() {
+		if view.Parents[task] != nil || req.GetParents()[task] == nil {
+			continue
+		}
+		parent, err := results.ResolveView(ctx, c.Store, task, req.GetParents()[task], patience)
+		if err != nil {
+			return nil, storeError{err}
+		}
+		view.Parents[task] = parent
+	}
+	view.Attempt = cond.GetAttempt()
+	if key := view.Attempt.GetRecord(); key != "" {
+		record, err := c.Store.AwaitResult(ctx, key, patience)
+		if err != nil {
+			return nil, storeError{fmt.Errorf("read the result of the attempt, which its node may keep in another store: %w", err)}
+		}
+		view.Attempt = &v1.AttemptView{
+			Number: view.Attempt.GetNumber(), State: view.Attempt.GetState(), Reason: view.Attempt.GetReason(), Result: record.GetResult(),
+		}
+	}
+	if item, err = c.item(ctx, cond); err != nil {
+		return nil, storeError{fmt.Errorf("read the items of %s: %w", cond.GetTask(), err)}
+	}
+	view.Input = cond.GetInput()
+	if _, taken := view.Input.GetFields()["item"]; item != nil && !taken {
+		view.Input = &structpb.Struct{Fields: maps.Clone(view.Input.GetFields())}
+		if view.Input.Fields == nil {
+			view.Input.Fields = map[string]*structpb.Value{}
+		}
+		view.Input.Fields["item"] = item
+	}
+	return item, nil
+}
+
+// item is the one that an instance is for; nil: there is none.
+func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value, error) {
+	_, index, ok := store.ParseInstanceName(cond.GetTask())
+	if !ok || cond.GetItem() != nil || cond.GetItems() == "" {
+		return cond.GetItem(), nil
+	}
+	items, err := c.lists.Read(ctx, c.Store, cond.GetItems())
+	if err != nil || index >= len(items) {
+		return nil, err
+	}
+	return items[index], nil
+}
+
+// answer answers one question of a view. What it stores goes to home.
+func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
+	limited, cancel := context.WithTimeout(ctx, conditionBudget)
+	defer cancel()
+	answer = &v1.ConditionAnswer{}
+	switch kind := cond.GetKind(); kind {
+	case "":
+		answer.Value, err = c.Evaluator.Evaluate(limited, cond.GetExpression(), view)
+	case kindRetry:
+		answer.Value, err = c.Evaluator.Retry(limited, cond.GetExpression(), view)
+	case kindCount:
+		var count int
+		count, err = c.Evaluator.Count(limited, cond.GetExpression(), view)
+		answer.Count = int32(count)
+	case kindItems:
+		list, problem := c.Evaluator.Items(limited, cond.GetExpression(), view)
+		if problem != nil {
+			return nil, problem
+		}
+		answer.Count = int32(len(list.GetValues()))
+		answer.Items, err = c.keepList(ctx, home, list, false)
+	case kindTemplate:
+		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
+		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {
+			return nil, fmt.Errorf("spec has %d bytes with its templates replaced; at most %d may be", size, maxRenderedBytes)
+		}
+	case kindCache:
+		if answer.Text, err = c.Evaluator.Key(limited, cond.GetExpression(), view); err != nil {
+			return nil, err
+		}
+		answer.Text = instanceKey(cond, item, answer.GetText())
+		if len(answer.GetText()) > maxKeyBytes {
+			return nil, fmt.Errorf("the key of the cached result has %d bytes; at most %d may be", len(answer.GetText()), maxKeyBytes)
+		}
+		answer.Cached, err = c.cached(ctx, home, view.Workflow.GetName(), cond, answer.GetText())
+	default:
+		return nil, fmt.Errorf("there are no expressions of kind %q", kind)
+	}
+	return answer, err
+}

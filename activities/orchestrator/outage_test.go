@@ -1,0 +1,107 @@
+package orchestrator
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// takeAway makes the store of c unreachable until the function that it returns is called.
+func takeAway(t *testing.T, c *Control) (bringBack func()) {
+	t.Helper()
+	here := c.Store.Location()
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(here, here+"-away")
+	return func() { move(here+"-away", here) }
+}
+
+// A result that is there and cannot be read fails the questions that read it. A store
+// that is away fails none.
+func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	parents := map[string]*v1.ParentView{}
+	for _, task := range []string{"good", "torn", "refused"} {
+		parents[task] = &v1.ParentView{State: "completed", Record: store.ResultKey("r-1", 0, task, 0)}
+		if err := c.Store.PutMessage(t.Context(), parents[task].GetRecord(), &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "yes"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Store.Put(t.Context(), parents["torn"].GetRecord(), []byte{0xff, 0xff}); err != nil {
+		t.Fatal(err)
+	}
+	refused := filepath.Join(c.Store.Location(), parents["refused"].GetRecord())
+	if err := errors.Join(os.Remove(refused), os.Mkdir(refused, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	req := &v1.EvaluateRequest{Parents: parents, Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1"}}
+	for _, task := range []string{"torn", "good", "refused"} {
+		req.Conditions = append(req.Conditions, &v1.Condition{
+			Task: "after-" + task, Expression: "parent." + task + ".stdout == 'yes'", References: []string{task},
+		})
+	}
+
+	bringBack := takeAway(t, c)
+	res, err := c.Evaluate(t.Context(), req)
+	if err != nil || len(res.GetAnswers()) != 0 || !strings.Contains(res.GetAway(), "the folder is away") {
+		t.Errorf("while the store is away: %v, %v", res, err)
+	}
+	bringBack()
+
+	res, err = c.Evaluate(t.Context(), req)
+	if err != nil || len(res.GetAnswers()) != 3 || res.GetAway() != "" {
+		t.Fatalf("when it is back: %v, %v", res, err)
+	}
+	for i, wants := range []string{"read the result of torn", "", "read the result of refused"} {
+		a := res.GetAnswers()[i]
+		if (a.GetError() == "") != (wants == "") || !strings.Contains(a.GetError(), wants) || a.GetBroken() != (wants != "") || a.GetValue() != (wants == "") {
+			t.Errorf("answer %v", a)
+		}
+	}
+}
+
+// What a child run has left is waited for while the store is away, and only then.
+func TestChildRunEndsWaitForStore(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	children := NewChildren(nil, nil, c.Store, definition.RunDefaults{})
+	req := &v1.ChildRunEndsRequest{Children: []*v1.ChildRunEndRequest{
+		{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000},
+		{Child: "torn-1", RunId: "r-1", Task: "torn", InlineLimit: 1000},
+	}}
+	if err := c.Store.PutMessage(t.Context(), store.StatusKey("child-1", 0), &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Store.Put(t.Context(), store.StatusKey("torn-1", 0), []byte{0xff, 0xff}); err != nil {
+		t.Fatal(err)
+	}
+	bringBack := takeAway(t, c)
+	_, err := children.Ends(t.Context(), req)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.NonRetryable() {
+		t.Errorf("while the store is away: %v", err)
+	}
+	bringBack()
+	res, err := children.Ends(t.Context(), req)
+	if err != nil || len(res.GetAnswers()) != 2 {
+		t.Fatalf("when it is back: %v, %v", res, err)
+	}
+	if state := res.GetAnswers()[0].GetState(); state != "completed" {
+		t.Errorf("the child run ends as %s", state)
+	}
+	if torn := res.GetAnswers()[1]; torn.GetState() != "failed" || !strings.Contains(torn.GetError(), "cannot be read") {
+		t.Errorf("a status that cannot be read: %v", torn)
+	}
+}

@@ -1,0 +1,209 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxCollectedBytes is how large the outputs of the instances of a task may be
+	// together, so that they are kept for its children; it is that of one output.
+	maxCollectedBytes = 8 << 20
+	// collectReads is how many records are read at once.
+	collectReads = 16
+)
+
+// Collect puts the outputs of the instances of a task into one list, null where an
+// instance did not complete. The list is in the answer when it is small, in the
+// store when it is not, and absent when every instance completed and left nothing.
+// Where it would be too large, or a result is missing or cannot be read, the answer says
+// so; a store that is away is an error.
+func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanOutView, error) {
+	var view *v1.FanOutView
+	var values []*structpb.Value
+	var plain bool
+	err := c.insist(ctx, names.Home(req.GetRunId(), req.GetChain()), func() (err error) {
+		view = &v1.FanOutView{}
+		values, plain, err = c.collect(ctx, req, view)
+		return err
+	})
+	if away, ok := errors.AsType[awayError](err); ok {
+		return nil, away
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		view.Error = err.Error()
+		return view, nil
+	}
+	if plain {
+		return view, nil
+	}
+	view.Outputs, err = c.keepList(ctx, names.Home(req.GetRunId(), req.GetChain()), &structpb.ListValue{Values: values}, req.GetStored())
+	return view, err
+}
+
+// collect returns the outputs, and whether all of them are there and empty, and
+// counts the instances.
+func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView) (values []*structpb.Value, plain bool, err error) {
+	if len(req.GetParts()) > 0 {
+		return c.collectParts(ctx, req, view)
+	}
+	s := collection{control: c, task: req.GetTask(), values: make([]*structpb.Value, len(req.GetItems())), room: maxCollectedBytes, patient: time.Now().Add(store.Arrival)}
+	view.Count, plain = int32(len(req.GetItems())), true
+	records := map[string][]int{} // positions, by key of the record
+	for i, item := range req.GetItems() {
+		switch {
+		case item.GetMissing():
+			view.Failed++
+			plain = false
+			err = s.put(i, structpb.NewNullValue())
+		case item.GetRecord() != "":
+			view.Completed++
+			key, _, _ := strings.Cut(item.GetRecord(), "#") // those of a batch are in one record
+			records[key] = append(records[key], i)
+		default:
+			view.Completed++
+			plain = plain && len(item.GetOutput().GetFields()) == 0
+			err = s.put(i, outputValue(item.GetOutput()))
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	if err := s.read(ctx, req, records); err != nil {
+		return nil, false, err
+	}
+	for _, positions := range records {
+		plain = plain && !slices.ContainsFunc(positions, func(i int) bool { return len(s.values[i].GetStructValue().GetFields()) > 0 })
+	}
+	return s.values, plain, nil
+}
+
+// collection is the list while it is put together. put is safe for concurrent use.
+type collection struct {
+	control *Control
+	task    string
+	patient time.Time // until when missing records are waited for
+
+	mu     sync.Mutex
+	values []*structpb.Value
+	room   int
+}
+
+// put sets an output.
+func (s *collection) put(i int, output *structpb.Value) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.room -= proto.Size(output); s.room < 0 {
+		return tooLarge(s.task)
+	}
+	s.values[i] = output
+	return nil
+}
+
+// outputValue is the output of an instance that completed, whether it left one or not.
+func outputValue(output *structpb.Struct) *structpb.Value {
+	if output == nil {
+		output = &structpb.Struct{}
+	}
+	return structpb.NewStructValue(output)
+}
+
+func tooLarge(task string) error {
+	return fmt.Errorf("the outputs of the instances of %s are larger than %d MiB together", task, maxCollectedBytes>>20)
+}
+
+// read puts the outputs that are in records, several records at once.
+func (s *collection) read(ctx context.Context, req *v1.CollectRequest, records map[string][]int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	keys := make(chan string)
+	var readers sync.WaitGroup
+	for range min(collectReads, len(records)) {
+		readers.Go(func() {
+			for key := range keys {
+				if err := s.readRecord(ctx, req, key, records[key]); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for key := range records {
+		if ctx.Err() == nil {
+			keys <- key
+		}
+	}
+	close(keys)
+	readers.Wait()
+	return context.Cause(ctx)
+}
+
+// readRecord puts the outputs of one record: that of an instance, or of a batch.
+func (s *collection) readRecord(ctx context.Context, req *v1.CollectRequest, key string, positions []int) error {
+	var record v1.ExecuteResponse
+	if err := s.control.Store.AwaitMessage(ctx, key, &record, time.Until(s.patient)); err != nil {
+		return storeError{fmt.Errorf("read the output of %s, which its node may keep in another store: %w", s.name(req, positions[0]), err)}
+	}
+	members := map[string]*structpb.Struct{}
+	for _, m := range record.GetBatch() {
+		members[store.MemberReference(key, m.GetIndex())] = m.GetResult().GetOutput()
+	}
+	for _, i := range positions {
+		reference := req.GetItems()[i].GetRecord()
+		output, ok := members[reference]
+		switch {
+		case reference == key:
+			output = record.GetResult().GetOutput()
+		case !ok:
+			return storeError{fmt.Errorf("read the output of %s: %w", s.name(req, i), store.ErrNotFound)}
+		}
+		if err := s.put(i, outputValue(output)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is that of an instance, by its position in the list.
+func (s *collection) name(req *v1.CollectRequest, position int) string {
+	return fmt.Sprintf("%s[%d]", s.task, int(req.GetFrom())+position)
+}
+
+// collectParts puts the lists of parts into one.
+func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView) (values []*structpb.Value, plain bool, err error) {
+	plain = true
+	room := maxCollectedBytes
+	for _, part := range req.GetParts() {
+		view.Count += part.GetCount()
+		list := condition.EmptyOutputs(int(part.GetCount()))
+		if part.GetKey() != "" {
+			plain = false
+			stored, err := c.Store.AwaitItems(ctx, part.GetKey(), store.Arrival)
+			if err != nil {
+				return nil, false, storeError{fmt.Errorf("read the outputs of %s from instance %d on: %w", req.GetTask(), int(req.GetFrom())+len(values), err)}
+			}
+			list = results.ListOf(stored)
+		}
+		if room -= proto.Size(list); room < 0 {
+			return nil, false, tooLarge(req.GetTask())
+		}
+		values = append(values, list.GetValues()...)
+	}
+	return values, plain, nil
+}

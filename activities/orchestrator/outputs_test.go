@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+// outputsOf is the list of an answer of Collect, wherever it is.
+func outputsOf(t *testing.T, c *Control, view *v1.FanOutView) []any {
+	t.Helper()
+	whole, err := results.ResolveView(t.Context(), c.Store, "each", &v1.ParentView{FanOut: view}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := whole.GetFanOut().GetOutputs().GetList()
+	if list == nil {
+		list = condition.EmptyOutputs(int(view.GetCount()))
+	}
+	return list.AsSlice()
+}
+
+func collect(t *testing.T, c *Control, req *v1.CollectRequest) *v1.FanOutView {
+	t.Helper()
+	req.RunId, req.Task = "r-1", "each"
+	view, err := c.Collect(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+func TestCollect(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	alone, batch := store.ResultKey("r-1", 0, "each[2]", 0), store.BatchKey("r-1", 0, "each[3-5]", 0, 0)
+	for key, res := range map[string]*v1.ExecuteResponse{
+		alone: {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"n": 2})}},
+		batch: {State: "completed", Batch: []*v1.MemberResult{
+			{Index: 3, Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"n": 3})}}, {Index: 4, State: "failed"}, {Index: 5},
+		}},
+	} {
+		if err := c.Store.PutMessage(t.Context(), key, res); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{
+		{Output: objectOf(t, map[string]any{"n": 0})}, {}, {Record: alone}, {Record: store.MemberReference(batch, 3)}, {Missing: true}, {Record: store.MemberReference(batch, 5)},
+	}})
+	n := func(i int) any { return map[string]any{"n": float64(i)} }
+	if diff := cmp.Diff([]any{n(0), map[string]any{}, n(2), n(3), nil, map[string]any{}}, outputsOf(t, c, view)); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+	if view.GetCount() != 6 || view.GetCompleted() != 5 || view.GetFailed() != 1 || view.GetError() != "" || view.GetOutputs().GetKey() != "" {
+		t.Errorf("view %v", view)
+	}
+	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{}, {Record: store.MemberReference(batch, 5)}}}); view.GetOutputs() != nil || view.GetCount() != 2 || view.GetError() != "" {
+		t.Errorf("of instances that left nothing: %v", view)
+	}
+	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{}, {Missing: true}}}); len(view.GetOutputs().GetList().GetValues()) != 2 {
+		t.Errorf("of one that did not complete: %v", view)
+	}
+}
+
+// Lists of parts become one list, in the store when it is large.
+func TestCollectParts(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	part := func(from, count int) *v1.CollectPart {
+		req := &v1.CollectRequest{From: int32(from)}
+		for i := range count {
+			req.Items = append(req.Items, &v1.CollectItem{Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
+		}
+		view := collect(t, c, req)
+		if view.GetOutputs().GetKey() == "" {
+			t.Fatalf("a small list: %v", view)
+		}
+		return &v1.CollectPart{Key: view.GetOutputs().GetKey(), Count: view.GetCount()}
+	}
+	view := collect(t, c, &v1.CollectRequest{Parts: []*v1.CollectPart{part(0, 500), {Count: 3}, part(503, 700)}})
+	got := outputsOf(t, c, view)
+	if view.GetCount() != 1203 || view.GetOutputs().GetKey() == "" || len(got) != 1203 {
+		t.Fatalf("%d outputs, view %v", len(got), view)
+	}
+	for i, output := range got {
+		number, _ := output.(map[string]any)["number"].(string)
+		if want := fmt.Sprintf("instance %d", i); number != want && (i < 500 || i >= 503) {
+			t.Fatalf("output %d is %v", i, output)
+		}
+	}
+	if view := collect(t, c, &v1.CollectRequest{Parts: []*v1.CollectPart{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
+		t.Errorf("of parts that left nothing: %v", view)
+	}
+}
+
+// What cannot be put together is said to whoever reads it; the task has ended
+// as it has.
+func TestCollectRefuses(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
+	req := &v1.CollectRequest{}
+	for range 9 {
+		req.Items = append(req.Items, &v1.CollectItem{Output: large})
+	}
+	if view := collect(t, c, req); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "outputs of the instances of each are larger than 8 MiB") {
+		t.Errorf("too large: %.200v", view)
+	}
+	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{}, {Record: store.ResultKey("r-1", 0, "each[11]", 0)}}}); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
+		t.Errorf("missing: %v", view)
+	}
+	if err := c.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{Record: store.ResultKey("r-1", 0, "each[0]", 0)}}}); err == nil {
+		t.Errorf("with a store that is closed: %v", view)
+	}
+}

@@ -1,0 +1,178 @@
+package orchestrator
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/placement"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Only the newest AwaitPlacement of the newest execution receives news: an older
+// one would take them along to where they are never read.
+func TestNewsGoToTheNewestWaiter(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	attend := func(execution string) *waiter {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.queue.Request("r", []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
+		return p.replaceWaiter("r", execution)
+	}
+	told := func(w *waiter) bool {
+		_, current := p.newsFor(w, "r")
+		return current
+	}
+	woken := func(w *waiter) bool {
+		select {
+		case <-w.news:
+			return true
+		default:
+			return false
+		}
+	}
+	placed := attend("first")
+	first := p.await("r", "first")
+	if told(placed) || !woken(placed) || !told(first) || woken(first) {
+		t.Error("the first AwaitPlacement does not take over from Place")
+	}
+	again := p.await("r", "first")
+	if told(first) || !woken(first) || !told(again) {
+		t.Error("a repeated AwaitPlacement does not take over")
+	}
+	attend("second")
+	if told(again) || !woken(again) {
+		t.Error("an AwaitPlacement goes on when its execution is over")
+	}
+	if told(p.await("r", "first")) {
+		t.Error("an execution that is over is told news")
+	}
+	second := p.await("r", "second")
+	if !told(second) {
+		t.Error("the new execution is not told")
+	}
+
+	// News wake it, and a run that is forgotten has none.
+	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
+	if !woken(second) {
+		t.Error("the waiter sleeps on")
+	}
+	if res, current := p.newsFor(second, "r"); !current || len(res.GetAssigned()) != 1 || res.GetEpoch() != "e" {
+		t.Errorf("told %v", res)
+	}
+	p.Forget("r")
+	if res, current := p.newsFor(second, "r"); current || !res.GetResync() || len(p.waiters) != 0 {
+		t.Errorf("after the end: %v, current: %v", res, current)
+	}
+}
+
+// TestExplainSeveral answers about the first of several tasks, as far as one answer holds.
+func TestExplainSeveral(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	var nodes []placement.Node
+	for i := range 500 {
+		nodes = append(nodes, placement.Node{Snapshot: &v1.NodeSnapshot{Name: fmt.Sprintf("node-%03d", i), Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4}})
+	}
+	p.SetNodes(nodes)
+	ask := &v1.ExplainRequest{RunId: "r-1"}
+	for i := range 40 {
+		ask.More = append(ask.More, &v1.TaskRequest{Task: fmt.Sprintf("t%d", i), Type: "shell"})
+	}
+	asked := 0
+	for calls := 0; asked < 40; calls++ {
+		res, err := p.Explain(t.Context(), &v1.ExplainRequest{RunId: "r-1", More: ask.GetMore()[asked:]})
+		if err != nil || len(res.GetMore()) == 0 || calls > 40 {
+			t.Fatalf("call %d after %d tasks: %v", calls, asked, err)
+		}
+		if size := proto.Size(res); size > 2*maxExplained {
+			t.Errorf("an answer has %d bytes", size)
+		}
+		for _, one := range res.GetMore() {
+			if len(one.GetNodes()) != 500 {
+				t.Errorf("%d nodes", len(one.GetNodes()))
+			}
+		}
+		if asked == 0 && len(res.GetMore()) == 40 {
+			t.Error("the answer is not cut")
+		}
+		asked += len(res.GetMore())
+	}
+}
+
+// A workflow task that fails after Place takes the answer with it: its next
+// attempt, which names what the run has acknowledged, is repeated.
+func TestLostAnswersAreToldAgain(t *testing.T) {
+	t.Parallel()
+	node := placement.Node{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	ask := func(req *v1.PlaceRequest, want ...string) *v1.PlaceResponse {
+		t.Helper()
+		req.RunId = "r"
+		res, err := p.answer("x", req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range res.GetAssigned() {
+			got = append(got, a.GetTask())
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("told of %v, want %v", got, want)
+		}
+		return res
+	}
+	first := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}, {Task: "u", Claim: 1, Type: "shell"}}})
+	p.SetNodes([]placement.Node{node})
+	done := []*v1.ClaimRef{{Task: "s", Claim: 1}}
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u") // lost
+	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u")
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: again.GetNumber()})
+
+	// A run that knows of another queue has acknowledged nothing of this one; what it has given back is not reported.
+	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Heard: again.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Epoch: "other", Heard: more.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Heard: again.GetNumber()})
+	p.Forget("r")
+	if len(p.reported) > 0 {
+		t.Error("a run that is forgotten is remembered")
+	}
+}
+
+// A run that was reset asks for the claims from the reset point on again, which the terminated execution has released.
+// What that one still says is dropped.
+func TestResetRunIsPlacedAnew(t *testing.T) {
+	t.Parallel()
+	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
+	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 1,
+		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
+	place := func(chain string, req *v1.PlaceRequest) int {
+		t.Helper()
+		req.RunId, req.Chain, req.Epoch = "r", chain, "e"
+		res, err := p.answer(chain, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(res.GetAssigned())
+	}
+	ask := func(claim int32) *v1.PlaceRequest {
+		return &v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: claim, Type: "shell"}}}
+	}
+	place("first", ask(1))
+	place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1, Outcome: "done"}}})
+	if place("first", ask(1)) != 0 || place("first", ask(2)) != 1 {
+		t.Fatal("an execution is given a place for a claim that it has released, or none for a new one")
+	}
+	if place("reset", ask(1)) != 1 {
+		t.Error("the reset run is given no place, or the terminated execution holds it still")
+	}
+	if place("first", ask(3)) != 0 || place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1}}}) != 0 || place("reset", ask(1)) != 1 {
+		t.Error("the terminated execution is still answered")
+	}
+}

@@ -1,0 +1,17 @@
+package orchestrator
+
+import (
+	"context"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// LoadProgress returns what had ended of a batch when its node was lost: a record
+// that the last heartbeat names.
+func (c *Control) LoadProgress(ctx context.Context, key string) (*v1.ExecuteResponse, error) {
+	var res v1.ExecuteResponse
+	if err := load(ctx, c.Store, key, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}

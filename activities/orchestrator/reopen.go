@@ -1,0 +1,120 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Reopen returns the state from which a run that has ended continues: what its
+// status was at the end of the generation before. A large one is stored in parts,
+// which LoadCarry returns. Where something had not ended when the run was ended
+// from outside, it counts as cancelled.
+func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
+	var status v1.StatusResponse
+	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
+		return nil, err
+	}
+	run := status.GetRun()
+	carry := &v1.RunCarry{
+		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Context: run.GetContext(), Revision: status.GetRevision(),
+		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
+	}
+	for name, task := range run.GetTasks() {
+		for _, one := range task.GetInstances() {
+			instance := names.InstanceName(name, int(one.GetIndex()))
+			carry.Tasks[instance] = carried(&status, instance, instanceTask(one))
+			carry.Tasks[instance].Left = left(req, instance, carry.Tasks[instance].GetTask())
+		}
+		var expanded *timestamppb.Timestamp
+		if len(task.GetInstances()) > 0 {
+			expanded = task.GetInstances()[0].GetCreatedAt()
+		}
+		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
+		carry.Tasks[name] = carried(&status, name, task)
+		carry.Tasks[name].ExpandedAt = expanded
+		carry.Tasks[name].Left = left(req, name, task)
+	}
+	for name, items := range status.GetItems() {
+		if t := carry.GetTasks()[name]; t != nil {
+			t.Items = items
+		}
+	}
+	for _, part := range status.GetParts() {
+		t := carry.GetTasks()[part.GetTask()]
+		t.Parts = append(t.Parts, part)
+	}
+	if proto.Size(carry) <= maxReopenedBytes {
+		return carry, nil
+	}
+	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)
+}
+
+// carried returns what is kept of a task of a run that has ended.
+func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
+	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name]}
+	if r := task.GetResult(); r != nil && t.Record != "" {
+		r.Stdout, r.Stderr, r.Output, r.ContextUpdate = "", "", nil, nil
+		r.StdoutTruncated, r.StderrTruncated = true, true
+	}
+	return t
+}
+
+// left returns the keys of the records that lost attempts of a task may have left, in this
+// generation and those before: a node that was cut off may have stored one since.
+func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
+	home := names.Home(req.GetRunId(), req.GetChain())
+	if of, ok := names.ParseFanOutID(req.GetRunId()); ok {
+		home = names.Home(of.Run, of.Chain)
+	}
+	var lost []int32
+	if task.GetState() == v1.TaskLost {
+		lost = append(lost, task.GetAttempt())
+	}
+	for _, a := range task.GetAttempts() {
+		if a.GetState() == v1.TaskLost && task.GetState() != v1.TaskCompleted && !slices.Contains(lost, a.GetAttempt()) {
+			lost = append(lost, a.GetAttempt())
+		}
+	}
+	for generation := range req.GetGeneration() {
+		for _, attempt := range lost {
+			keys = append(keys, store.ResultKey(home, generation, name, attempt))
+		}
+	}
+	return keys
+}
+
+// instanceTask is an instance in the form of a task.
+func instanceTask(i *v1.Instance) *v1.Task {
+	t := &v1.Task{
+		State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
+		Result: i.GetResult(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(), CompletedAt: i.GetCompletedAt(),
+		ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+		QueuedAt: i.GetQueuedAt(), CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(),
+	}
+	if t.GetCompletedAt() == nil {
+		t.State = v1.TaskCancelled
+	}
+	return t
+}
+
+// load reads a message from the store. That it is not there, or cannot be read, is for good.
+func load(ctx context.Context, s *store.Store, key string, m proto.Message) error {
+	err := s.AwaitMessage(ctx, key, m, store.Arrival)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not in the store", key), "not_found", err)
+	case errors.Is(err, store.ErrUnreadable):
+		return temporal.NewNonRetryableApplicationError(err.Error(), "unreadable", err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// endedRun is the final status of a run with a task of a large result in the store,
+// and many others.
+func endedRun(id string, generation int32, others int) *v1.StatusResponse {
+	s := &v1.StatusResponse{
+		Revision: 55, TaskCount: int32(others + 1), Claims: map[string]int32{"big": 7}, Records: map[string]string{"big": "key"},
+		Run: &v1.Run{
+			Id: id, State: "failed", Generation: generation, CreatedAt: timestamppb.Now(), Context: &structpb.Struct{},
+			Tasks: map[string]*v1.Task{"big": {
+				State: "completed", Type: "shell", DependsOn: []string{"t0"}, Node: "n",
+				Result: &v1.TaskResult{ExitCode: 3, Stdout: "the end of it", Output: &structpb.Struct{}}, Attempts: []*v1.Attempt{{Claim: 7}},
+			}},
+		},
+	}
+	for i := range others {
+		s.Run.Tasks[fmt.Sprintf("t%d", i)] = &v1.Task{State: "dead_letter", Error: strings.Repeat("e", 100), Result: &v1.TaskResult{}}
+	}
+	return s
+}
+
+// What a run ended with comes back, in the answer or in stored parts, without what
+// its definition and its records say.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	for name, others := range map[string]int{"small": 3, "large": 4000} {
+		id := name + "-1"
+		status := endedRun(id, 2, others)
+		if err := c.SaveStatus(t.Context(), status, nil); err != nil {
+			t.Fatal(err)
+		}
+		carry, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: id, Generation: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(carry.GetStored()) > 0) != (name == "large") || proto.Size(carry) > maxReopenedBytes || carry.GetRevision() != 55 || carry.GetCancelled() {
+			t.Errorf("%s: %d parts, %d bytes, revision %d", name, len(carry.GetStored()), proto.Size(carry), carry.GetRevision())
+		}
+		for _, key := range carry.GetStored() {
+			part, _ := loadCarry(t, c, key)
+			proto.Merge(carry, part)
+		}
+		big := carry.GetTasks()["big"]
+		want := &v1.TaskCarry{Claim: 7, Record: "key", Task: &v1.Task{
+			State: "completed", Node: "n", Result: &v1.TaskResult{ExitCode: 3, StdoutTruncated: true, StderrTruncated: true}, Attempts: []*v1.Attempt{{Claim: 7}},
+		}}
+		if len(carry.GetTasks()) != others+1 || !proto.Equal(big, want) || !proto.Equal(carry.GetCreatedAt(), status.GetRun().GetCreatedAt()) {
+			t.Errorf("%s: %d tasks, big is %v, want %v", name, len(carry.GetTasks()), big, want)
+		}
+	}
+	_, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: "small-1", Generation: 2})
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
+		t.Errorf("the status of generation 1 is missing: %v", err)
+	}
+}

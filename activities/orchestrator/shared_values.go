@@ -1,0 +1,29 @@
+package orchestrator
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// SaveShared stores an object that many requests of a run carry by reference, such
+// as its context, and returns its key. Version distinguishes its states.
+func (c *Control) SaveShared(ctx context.Context, home string, generation int32, what string, version int64, object *structpb.Struct) (string, error) {
+	key := store.SharedKey(home, generation, what, version)
+	return key, c.Store.PutMessage(ctx, key, object)
+}
+
+// SaveAncestors stores what the ancestors of a task have left, which requests of a run carry by reference, and returns
+// its key.
+func (c *Control) SaveAncestors(ctx context.Context, home string, all *v1.Ancestors) (string, error) {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	key := store.AncestorsKey(home, store.Digest(data))
+	return key, c.Store.PutMessage(ctx, key, all)
+}

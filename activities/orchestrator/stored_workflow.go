@@ -1,0 +1,64 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// Types of the errors of LoadWorkflow that no other call would change.
+const (
+	unknownWorkflowError = "UnknownWorkflow"
+	badInputError        = "BadInput"
+)
+
+// LoadWorkflow returns what a run is to be started with that was started with the name of a stored workflow: its
+// definition as it is stored now and the input with its defaults, by reference to where the run keeps what it stores
+// when they are large.
+func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+	name := in.GetWorkflow()
+	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
+		return nil, final(badInputError, fmt.Errorf("the run was started with a definition and with the name of a workflow, %s; give one of them", strconv.Quote(name)))
+	}
+	stored, err := c.Library.Get(ctx, name)
+	if errors.Is(err, library.ErrUnknown) {
+		return nil, final(unknownWorkflowError, fmt.Errorf("no workflow is stored under the name %s; `workflows list` shows those that are, `workflows put FILE` stores one", strconv.Quote(name)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A newer version may have come since it was stored, and with it new rules.
+	def, err := definition.Complete(stored.Definition)
+	if err != nil {
+		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
+	}
+	c.Defaults.FillDefinition(def)
+	whole := &v1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch()}
+	if whole.Input, err = definition.Input(def, in.GetInput()); err != nil {
+		return nil, final(badInputError, fmt.Errorf("input of workflow %s: %w", name, err))
+	}
+	if whole.References, err = definition.References(def); err != nil {
+		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
+	}
+	text, err := protojson.Marshal(whole)
+	if err != nil {
+		return nil, final(badInputError, fmt.Errorf("the input of workflow %s is no JSON: %w", name, err))
+	}
+	if len(text) > definition.MaxAnswerBytes {
+		return saveInput(ctx, c.Store, home, whole)
+	}
+	return whole, nil
+}
+
+// final is an error that another call would not change.
+func final(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}

@@ -1,0 +1,88 @@
+package results
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// maxLists and maxListBytes bound the stored lists that a node keeps in memory.
+	maxLists     = 16
+	maxListBytes = 64 << 20
+)
+
+// ListCache are the stored lists that a node has read of late: each instance of a
+// fanned-out task needs one item of the same list, and what is stored under a key
+// never changes. The zero value is ready. Safe for concurrent use.
+type ListCache struct {
+	mu    sync.Mutex
+	kept  []*keptList // the one that was used last is the last
+	bytes int
+}
+
+type keptList struct {
+	key   string
+	items []*structpb.Value
+	size  int
+}
+
+// Read returns the items under a key. They must not be changed.
+func (l *ListCache) Read(ctx context.Context, s *store.Store, key string) ([]*structpb.Value, error) {
+	if items, ok := l.find(key); ok {
+		return items, nil
+	}
+	list, err := s.AwaitItems(ctx, key, store.Arrival)
+	if err != nil {
+		return nil, err
+	}
+	l.keep(&keptList{key: key, items: list.GetItems(), size: proto.Size(list)})
+	return list.GetItems(), nil
+}
+
+func (l *ListCache) find(key string) ([]*structpb.Value, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, k := range l.kept {
+		if k.key == key {
+			l.kept = append(slices.Delete(l.kept, i, i+1), k)
+			return k.items, true
+		}
+	}
+	return nil, false
+}
+
+func (l *ListCache) keep(k *keptList) {
+	if k.size > maxListBytes {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.ContainsFunc(l.kept, func(other *keptList) bool { return other.key == k.key }) {
+		return // another caller has read it meanwhile
+	}
+	l.kept = append(l.kept, k)
+	for l.bytes += k.size; l.bytes > maxListBytes || len(l.kept) > maxLists; {
+		l.bytes -= l.kept[0].size
+		l.kept = slices.Delete(l.kept, 0, 1)
+	}
+}
+
+// All returns the list that Items stand for. It must not be changed.
+func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) ([]*structpb.Value, error) {
+	if items.GetKey() == "" {
+		return items.GetList().GetValues(), nil
+	}
+	return l.Read(ctx, s, items.GetKey())
+}
+
+// ListOf returns a stored list as a value.
+func ListOf(list *v1.ItemList) *structpb.ListValue {
+	return &structpb.ListValue{Values: list.GetItems()}
+}

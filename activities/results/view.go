@@ -1,0 +1,39 @@
+package results
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// ResolveView returns an ancestor as expressions see it, with what the store holds
+// of it: its result, or the outputs of its instances. What is missing may be on its
+// way, and is waited for; the error is store.ErrNotFound then.
+func ResolveView(ctx context.Context, s *store.Store, task string, view *v1.ParentView, patience time.Duration) (*v1.ParentView, error) {
+	record, outputs := view.GetRecord(), view.GetFanOut().GetOutputs().GetKey()
+	if record == "" && outputs == "" {
+		return view, nil
+	}
+	whole := &v1.ParentView{State: view.GetState(), Result: view.GetResult(), FanOut: view.GetFanOut()}
+	if record != "" {
+		res, err := s.AwaitResult(ctx, record, patience)
+		if err != nil {
+			return nil, fmt.Errorf("read the result of %s, which its node may keep in another store: %w", task, err)
+		}
+		whole.Result = res.GetResult()
+	}
+	if outputs != "" {
+		list, err := s.AwaitItems(ctx, outputs, patience)
+		if err != nil {
+			return nil, fmt.Errorf("read the outputs of the instances of %s: %w", task, err)
+		}
+		whole.FanOut = &v1.FanOutView{
+			Count: view.GetFanOut().GetCount(), Completed: view.GetFanOut().GetCompleted(), Failed: view.GetFanOut().GetFailed(),
+			Outputs: &v1.Items{List: ListOf(list)},
+		}
+	}
+	return whole, nil
+}

@@ -1,0 +1,112 @@
+package taskrunner
+
+import (
+	"context"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
+)
+
+// firstBeat is how long after its start an attempt that lasts shows that it has
+// started. Shorter ones end without a beat: their end says more.
+const firstBeat = 200 * time.Millisecond
+
+// beats reports to the server that an attempt is alive, learns from it when the attempt
+// is not wanted any more, renews its lease, and ends the attempt when the lease is
+// lost or when it has not started in time.
+func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
+	next := a.takenUp.Add(a.terms.beat)
+	timer := time.NewTimer(a.untilNext(next))
+	defer timer.Stop()
+	spawns := a.spawns
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-stopping:
+			a.stop(drained{"the node stops"})
+			stopping = nil
+		case <-spawns:
+			next = executor.Now().Add(firstBeat)
+			spawns = nil
+		case <-a.news:
+			next = executor.Now()
+		case <-timer.C:
+		}
+		now := executor.Now()
+		if a.lease.Lost() {
+			a.stop(errLeaseLost)
+			return
+		}
+		if a.waiting() && now >= executor.Instant(a.startBy.Load()) {
+			// An attempt that hangs beats no more, so that the server moves it.
+			a.stop(errNotStarted)
+			return
+		}
+		if now >= next {
+			next = now.Add(a.interval())
+			switch err := a.beat(ctx); err {
+			case nil:
+			case heartbeat.ErrCancelled:
+				a.stop(err)
+			case heartbeat.ErrGone:
+				a.stop(err)
+				return
+			case errDetached:
+				next = executor.Never // whoever reattaches it makes it beat again
+			default:
+				next = executor.Now().Add(a.terms.again)
+			}
+		}
+		timer.Reset(a.untilNext(next))
+	}
+}
+
+// beatNow makes the attempt beat at once.
+func (a *attempt) beatNow() {
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// untilNext is how long nothing needs to be done for an attempt that beats next.
+func (a *attempt) untilNext(next executor.Instant) time.Duration {
+	if a.waiting() {
+		next = min(next, executor.Instant(a.startBy.Load()))
+	}
+	return max(min(next, a.lease.StopAt()).Sub(executor.Now()), 0)
+}
+
+// interval is the time to the next beat. While the server is about to learn that the
+// attempt was left, it is asked often whether it has.
+func (a *attempt) interval() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left == nil {
+		return a.terms.again
+	}
+	return a.terms.beat
+}
+
+// beat sends a heartbeat, and renews the lease when it is acknowledged. The errors
+// are those of heartbeat.Send, errDetached and errAdopted.
+func (a *attempt) beat(ctx context.Context) error {
+	a.mu.Lock()
+	token, attended, released := a.token, a.attended, a.released
+	a.mu.Unlock()
+	if released {
+		return errDetached
+	}
+	sent := executor.Now()
+	err := heartbeat.Send(ctx, a.node.Client, a.terms.answer, token, a.progress.Load())
+	switch err {
+	case nil, heartbeat.ErrCancelled:
+		a.lease.Renew(sent)
+		a.recordHeartbeat(sent)
+	case heartbeat.ErrGone:
+		return a.gone(attended)
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+)
+
+// waitingRoom has no room until the test makes some, and ignores what it must not.
+func waitingRoom() (testRoom, chan<- struct{}) {
+	open := make(chan struct{})
+	return func(ctx context.Context) error {
+		select {
+		case <-open:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}, open
+}
+
+func (b *bench) live() int {
+	b.attempts.mu.Lock()
+	defer b.attempts.mu.Unlock()
+	return len(b.attempts.live)
+}
+
+// A node that drains hands back what waits and what comes, and lets what runs finish.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	running := b.start(t.Context(), request("a"))
+	b.runs("a")
+	var open chan<- struct{}
+	b.Room, open = waitingRoom()
+	waiting := b.start(t.Context(), request("b"))
+	eventually(t, "both are there", func() bool { return b.live() == 2 })
+
+	b.BeginDrain(time.Time{}, "")
+	res := waiting.answer()
+	want(t, res, "moved", "draining")
+	if res.GetError() != "node n is draining" {
+		t.Errorf("says %q", res.GetError())
+	}
+	b.BeginDrain(time.Time{}, "new disks")
+	res = b.start(t.Context(), request("c")).answer()
+	want(t, res, "moved", "draining")
+	if res.GetError() != "node n is draining: new disks" {
+		t.Errorf("says %q", res.GetError())
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("enough"))
+	defer cancel()
+	if err := b.AwaitIdle(ctx); err == nil || err.Error() != "enough" {
+		t.Errorf("idle with a task that runs: %v", err)
+	}
+	idle := make(chan error, 2)
+	for range cap(idle) {
+		go func() { idle <- b.AwaitIdle(t.Context()) }()
+	}
+	b.fake.Release("a")
+	want(t, running.answer(), "completed", "")
+	for range cap(idle) {
+		if err := <-idle; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := b.AwaitIdle(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	b.EndDrain()
+	b.EndDrain()
+	close(open)
+	want(t, b.start(t.Context(), request("d")).answer(), "completed", "")
+	if n := len(b.fake.Calls()); n != 2 {
+		t.Errorf("%d attempts ran, want those of a and d", n)
+	}
+}
+
+func TestDrainDeadline(t *testing.T) {
+	t.Parallel()
+	for name, deadlines := range map[string][]time.Duration{
+		"now":    {-time.Second},
+		"soon":   {50 * time.Millisecond},
+		"sooner": {time.Hour, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, blocking())
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			for _, d := range deadlines {
+				b.BeginDrain(time.Now().Add(d), "")
+			}
+			res := e.answer()
+			want(t, res, "moved", "draining")
+			if res.GetStartedAt() == nil {
+				t.Error("it does not say that it ran")
+			}
+		})
+	}
+	t.Run("taken back", func(t *testing.T) {
+		t.Parallel()
+		for name, back := range map[string]func(*bench){
+			"by its end":     func(b *bench) { b.EndDrain() },
+			"by a later":     func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "") },
+			"by one without": func(b *bench) { b.BeginDrain(time.Time{}, "") },
+		} {
+			b := newBench(t, map[string][]fake.Step{"a": {{Duration: 100 * time.Millisecond}}})
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.BeginDrain(time.Now().Add(time.Minute), "")
+			timer := b.attempts.deadline
+			back(b)
+			timer.Reset(0) // it was about to
+			if res := e.answer(); res.GetState() != "completed" {
+				t.Errorf("%s: got %v", name, res)
+			}
+			b.EndDrain()
+		}
+	})
+}
+
+// A worker that stops ends everything, and nothing of that counts.
+func TestWorkerStop(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	e := b.start(t.Context(), request("a"))
+	b.runs("a")
+	close(b.stopping)
+	res := e.answer()
+	want(t, res, "moved", "draining")
+	if res.GetError() != "the node stops" {
+		t.Errorf("says %q", res.GetError())
+	}
+}
+
+// A drain that comes at any moment of many attempts leaves each either completed
+// or handed back, and none that runs meanwhile without being waited for.
+func TestDrainRace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for range 20 {
+		var all []*execution
+		for range 20 {
+			all = append(all, b.start(t.Context(), request("a")))
+		}
+		b.BeginDrain(time.Time{}, "")
+		if err := b.AwaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := len(b.fake.Calls())
+		for _, e := range all {
+			if res := e.answer(); res.GetState() != "completed" && res.GetReason() != "draining" {
+				t.Errorf("got %v", res)
+			}
+		}
+		if after := len(b.fake.Calls()); after != before {
+			t.Errorf("%d attempts started while the node drained", after-before)
+		}
+		b.EndDrain()
+	}
+}

@@ -1,0 +1,319 @@
+package taskrunner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/logs"
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxBatchAnswer bounds what the answer of a batch holds of streams and outputs, and
+	// the whole of it: a batch whose members have so much to say ends early.
+	maxBatchAnswer = 512 << 10
+	// maxMemberRecord is the largest result, in bytes, that lies in the record of its
+	// batch, and maxBatchRecord that of the record; others have a record of their own.
+	maxMemberRecord = 16 << 10
+	maxBatchRecord  = 4 << 20
+	// maxBatchBeat is the largest list of results that a heartbeat carries; of a larger one it
+	// names the record.
+	maxBatchBeat = 16 << 10
+)
+
+// batch gathers how the members of a batch have ended, in their order. What is added
+// is read at the same time.
+type batch struct {
+	node  *Node
+	req   *v1.ExecuteRequest
+	key   string // of its record
+	limit int    // bytes of streams and output that travel of a member
+	began time.Time
+
+	// saved is how many members the record has; it is the checkpointer's.
+	saved int
+
+	mu sync.Mutex
+	// travel is what the answer says, record what the batch's record does.
+	travel, record         []*v1.MemberResult
+	travelSize, recordSize int
+	// refers says that travel refers to the record, without which it is not whole.
+	refers bool
+}
+
+func (n *Node) newBatch(a *attempt) *batch {
+	size := len(a.members)
+	return &batch{
+		node: n, req: a.req, key: batchKey(a.req), limit: min(int(a.req.GetInlineLimit()), maxBatchAnswer/size), began: a.takenUpAt.AsTime(),
+		travel: make([]*v1.MemberResult, 0, size), record: make([]*v1.MemberResult, 0, size),
+	}
+}
+
+// batchName names a batch by its first and its last instance.
+func batchName(req *v1.ExecuteRequest) string {
+	first, last := req.GetIndex(), req.GetIndex()
+	for _, m := range req.GetBatch() {
+		first, last = min(first, m.GetIndex()), max(last, m.GetIndex())
+	}
+	return store.BatchName(req.GetTask(), int(first), int(last))
+}
+
+// batchKey is the key of the record of a batch; empty: the request is none.
+func batchKey(req *v1.ExecuteRequest) string {
+	if len(req.GetBatch()) == 0 {
+		return ""
+	}
+	return store.BatchKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
+}
+
+// runBatch runs the members of a batch, but for those that were answered before, one
+// after the other in one workspace and one process tree. It continues when a member fails.
+// What ends the batch as a whole ends the member that runs; those that have not started
+// are not in the answer. In the answer's state "completed" says that all had their turn.
+func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
+	b := n.newBatch(a)
+	w := &work{
+		node: n, attempt: a, inputs: s, gpus: n.gpus(a),
+		log: logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
+	}
+	defer w.close()
+	s.writeNotices(w.log)
+	w.checkpointer = a.startCheckpointer(ctx, w.log, b)
+	end, err := w.runMembers(ctx, exec, b, before)
+	w.checkpointer.stop()
+
+	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer done()
+	w.closeLog(cleanup)
+	if err != nil && b.ended() == 0 {
+		return nil, err
+	}
+	if err != nil {
+		n.Logger.Warn("a batch has ended early", "run", a.req.GetRunId(), "task", a.req.GetTask(), "error", err)
+	}
+	return b.report(cleanup, a, end), nil
+}
+
+// runMembers runs the members and returns the state with which the row has ended.
+func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
+	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
+	w.run = exec.Run
+	if batcher, ok := exec.(executor.Batcher); ok {
+		row, err := batcher.Batch(w.id(&members[0]), w.attempt.lease)
+		if err != nil {
+			return done, err
+		}
+		defer func() {
+			if err := row.Close(); err != nil {
+				w.node.Logger.Warn("something of a batch is left", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+			}
+		}()
+		w.run = row.Run
+	}
+	for i := range members {
+		m := &members[i]
+		if earlier, ok := before[m.index]; ok {
+			if err := b.add(ctx, m, earlier.cut(b.limit), true); err != nil {
+				return done, err
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return stopped(ctx, nil), nil
+		}
+		if !w.node.attempts.start(w.attempt) {
+			return moved(v1.ReasonDraining, fmt.Sprintf("node %s is draining", w.node.Name)), nil
+		}
+		if b.full() {
+			return done, nil
+		}
+		w.log.Begin(m.name, m.attempt)
+		res, err := w.prepare(ctx, m)
+		if err == nil && res == nil {
+			res, err = w.do(ctx, m)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return stopped(ctx, nil), nil
+		case err != nil:
+			// The node is at fault, and would be again: the others go elsewhere.
+			res := &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSystem, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
+			w.started = time.Time{}
+			return done, b.add(ctx, m, w.timed(res), false)
+		case res.GetState() == v1.AttemptMoved:
+			return res, nil
+		}
+		if err := b.add(ctx, m, w.timed(res), false); err != nil {
+			return done, err
+		}
+		if res.GetState() == v1.TaskCancelled {
+			return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: res.GetReason()}, nil
+		}
+	}
+	return done, nil
+}
+
+// ended is how many members have ended.
+func (b *batch) ended() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.travel)
+}
+
+// full says that the answer can take no more.
+func (b *batch) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.travelSize > maxBatchAnswer
+}
+
+// add takes in how a member has ended. What is too large to travel goes to the record
+// of the batch, or if it is too large for that, to a record of its own; kept says that
+// it lies somewhere already.
+func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kept bool) error {
+	r := b.result(m, res)
+	if kept || results.Fits(res, b.limit) {
+		b.append(r, r, false)
+		return nil
+	}
+	b.mu.Lock()
+	inside := b.recordSize + proto.Size(r)
+	b.mu.Unlock()
+	if inside <= maxBatchRecord && proto.Size(r) <= maxMemberRecord {
+		b.append(b.result(m, results.Cut(res, store.MemberReference(b.key, m.index), b.limit)), r, true)
+		return nil
+	}
+	key := store.ResultKey(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer cancel()
+	var first *v1.ExecuteResponse
+	err := b.node.insist(ctx, func() (err error) {
+		first, err = b.node.putRecord(ctx, key, res)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store the result of %s: %w", m.name, err)
+	}
+	r = b.result(m, results.Cut(first, key, b.limit))
+	b.append(r, r, false)
+	return nil
+}
+
+func (b *batch) append(travel, record *v1.MemberResult, refers bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.travel, b.record = append(b.travel, travel), append(b.record, record)
+	b.travelSize += proto.Size(travel)
+	b.recordSize += proto.Size(record)
+	b.refers = b.refers || refers
+}
+
+// result is the answer of a member as that of a batch has it: nothing but times when
+// it has completed without leaving anything.
+func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
+	r := &v1.MemberResult{Index: m.index, StartedMs: -1}
+	if at := res.GetStartedAt(); at != nil {
+		r.StartedMs = int32(max(at.AsTime().Sub(b.began).Milliseconds(), 0))
+		r.TookMs = int32(res.GetCompletedAt().AsTime().Sub(at.AsTime()).Milliseconds())
+	}
+	result := res.GetResult()
+	if res.GetState() == v1.TaskCompleted && res.GetRecord() == "" && result.GetStdout() == "" && result.GetStderr() == "" &&
+		len(result.GetOutput().GetFields()) == 0 && len(result.GetContextUpdate().GetFields()) == 0 && result.GetContainer() == "" {
+		return r
+	}
+	r.State, r.Reason, r.Error, r.Result, r.Record = res.GetState(), res.GetReason(), res.GetError(), result, res.GetRecord()
+	r.Checkpoint = res.GetCheckpoint()
+	return r
+}
+
+// save stores the record of the first members.
+func (b *batch) save(ctx context.Context, ended int) error {
+	b.mu.Lock()
+	record := &v1.ExecuteResponse{Node: b.node.Name, AssignedAt: timestamppb.New(b.began), Batch: b.record[:ended:ended]}
+	b.mu.Unlock()
+	return b.node.Store.PutMessage(ctx, b.key, record)
+}
+
+// saveIfNew brings the record up to date while the batch runs, and returns how many
+// members it has, unless it could not be stored.
+func (b *batch) saveIfNew(ctx context.Context) (ended int, ok bool) {
+	ended = b.ended()
+	if ended == b.saved {
+		return ended, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	if err := b.save(ctx, ended); err != nil {
+		b.node.Logger.Debug("the progress of a batch was not stored", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+		return 0, false
+	}
+	b.saved = ended
+	return ended, true
+}
+
+// putProgress puts into a heartbeat how the first members have ended, which the record says, too.
+func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
+	b.mu.Lock()
+	travel := b.travel[:ended:ended]
+	b.mu.Unlock()
+	p.Ended, p.Batch, p.Record = int32(ended), nil, b.key
+	if proto.Size(&v1.ExecuteProgress{Batch: travel}) <= maxBatchBeat {
+		p.Batch, p.Record = travel, ""
+	}
+}
+
+// report is the answer of a batch whose row has ended as end says. What an earlier
+// attempt has completed meanwhile counts before what this one has.
+func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
+	a.stamp(end)
+	earlier, err := b.node.priorResults(ctx, b.req, a.members)
+	if err != nil {
+		b.node.Logger.Warn("earlier results could not be looked for", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+	}
+	byIndex := make(map[int32]*member, len(earlier))
+	for i := range a.members {
+		byIndex[a.members[i].index] = &a.members[i]
+	}
+	for i, r := range b.travel {
+		if e, ok := earlier[r.GetIndex()]; ok {
+			b.travel[i] = b.result(byIndex[r.GetIndex()], e.cut(b.limit))
+			b.record[i] = b.travel[i]
+		}
+	}
+	if a.lease.Over() {
+		// This process was held up since the end; the tasks may be running elsewhere. The next dispatch finds the record.
+		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+		if err := b.save(ctx, len(b.record)); err != nil {
+			b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+		}
+		return moved(v1.ReasonLeaseLost, errLeaseLost.Error())
+	}
+	end.Batch = b.travel
+	if len(b.travel) == 0 {
+		return end
+	}
+	if !b.refers {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+	}
+	if err := b.save(ctx, len(b.record)); err != nil {
+		b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
+		// What would be read from the record is done again.
+		own := b.key + "#"
+		end.Batch = slices.DeleteFunc(slices.Clone(b.travel), func(r *v1.MemberResult) bool { return strings.HasPrefix(r.GetRecord(), own) })
+	}
+	return end
+}

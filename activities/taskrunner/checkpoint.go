@@ -1,0 +1,213 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxInlineCheckpoint is the largest checkpoint, in bytes, that travels in payloads.
+	maxInlineCheckpoint = 4 << 10
+	// savePause is the shortest time between two writes of the record of a batch.
+	savePause = 50 * time.Millisecond
+)
+
+// checkpointer keeps, while an attempt runs, what must not be lost with its node: the
+// checkpoint of the member that runs and, of a batch, how its members have ended. It
+// stores what is large and has the next heartbeat report it.
+//
+// A checkpoint that cannot be used, because it is too large or no plain file, is
+// announced in the task's log, and the one before stays: losing it costs time only,
+// so that it fails nothing.
+type checkpointer struct {
+	a     *attempt
+	log   *logs.Writer
+	batch *batch // nil: the attempt is none
+	end   context.CancelFunc
+	done  chan struct{}
+
+	mu sync.Mutex
+	// ws and member are what runs now; ws is nil while nothing does.
+	ws         *workspace.Workspace
+	member     *member
+	seen       workspace.CheckpointState
+	checkpoint *v1.Checkpoint
+	// told is how many members of the batch the heartbeats have reported.
+	told int
+}
+
+// startCheckpointer starts a checkpointer, whose stop must be called.
+func (a *attempt) startCheckpointer(ctx context.Context, log *logs.Writer, b *batch) *checkpointer {
+	k := &checkpointer{a: a, log: log, batch: b, done: make(chan struct{})}
+	// A cancelled attempt ends with its checkpointer at work.
+	ctx, k.end = context.WithCancel(context.WithoutCancel(ctx))
+	go k.run(ctx)
+	return k
+}
+
+// run looks for news soon at first, as often as the attempt beats in the end. The record
+// of a batch it keeps up to date in shorter steps: whoever is given the members when
+// this process is no more finds there what needs not be done again.
+func (k *checkpointer) run(ctx context.Context) {
+	defer close(k.done)
+	pause := firstBeat
+	publish := executor.Now().Add(pause)
+	save := executor.Never
+	if k.batch != nil {
+		save = executor.Now().Add(savePause)
+	}
+	timer := time.NewTimer(min(publish, save).Sub(executor.Now()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		began := executor.Now()
+		if began >= publish {
+			k.publish(ctx)
+			pause = min(2*pause, max(k.a.terms.beat, firstBeat))
+			publish = executor.Now().Add(pause)
+		} else if k.batch != nil {
+			k.batch.saveIfNew(ctx)
+		}
+		if k.batch != nil { // a large record is not written all of the time
+			save = executor.Now().Add(max(savePause, 20*executor.Now().Sub(began)))
+		}
+		timer.Reset(max(min(publish, save).Sub(executor.Now()), 0))
+	}
+}
+
+func (k *checkpointer) stop() {
+	k.end()
+	<-k.done
+}
+
+// watch begins with a member, whose process is about to start in its workspace.
+func (k *checkpointer) watch(ws *workspace.Workspace, m *member) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ws, k.member, k.checkpoint, k.seen = ws, m, m.checkpoint, workspace.CheckpointState{}
+	if m.checkpoint != nil {
+		_, k.seen, _ = ws.Checkpoint(k.seen) // the file has just been written
+	}
+}
+
+// final ends the watch over a member of which nothing runs any more, and returns its
+// checkpoint if it is wanted.
+func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
+	if wanted {
+		k.poll(ctx)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	checkpoint := k.checkpoint
+	k.ws, k.checkpoint = nil, nil
+	if !wanted {
+		return nil
+	}
+	return checkpoint
+}
+
+// publish has the next heartbeat report what is new.
+func (k *checkpointer) publish(ctx context.Context) {
+	changed := k.poll(ctx)
+	ended := k.told
+	if k.batch != nil {
+		if saved, ok := k.batch.saveIfNew(ctx); ok && saved > k.told {
+			ended, changed = saved, true
+		}
+	}
+	if !changed {
+		return
+	}
+	k.mu.Lock()
+	checkpoint := k.checkpoint
+	k.mu.Unlock()
+	if k.batch != nil && ended != k.batch.ended() {
+		checkpoint = nil // it is that of a later member
+	}
+	k.a.advance(func(p *v1.ExecuteProgress) {
+		if ended > k.told {
+			k.batch.putProgress(p, ended)
+		}
+		p.Checkpoint = checkpoint
+	})
+	k.told = ended
+	select {
+	case k.a.news <- struct{}{}:
+	default:
+	}
+}
+
+// poll publishes the checkpoint if it is another one than before.
+func (k *checkpointer) poll(ctx context.Context) (changed bool) {
+	k.mu.Lock()
+	if k.ws == nil {
+		k.mu.Unlock()
+		return false
+	}
+	m := k.member
+	data, state, err := k.ws.Checkpoint(k.seen)
+	k.seen = state
+	k.mu.Unlock()
+	if err != nil {
+		k.log.Notice("the checkpoint is not kept: " + err.Error())
+		return false
+	}
+	if data == nil {
+		return false
+	}
+	kept, err := k.a.node.saveCheckpoint(ctx, k.a.req, m, data)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.member != m {
+		return false
+	}
+	if err != nil {
+		k.a.node.Logger.Warn("a checkpoint was not stored", "run", k.a.req.GetRunId(), "task", m.name, "error", err)
+		k.seen = workspace.CheckpointState{} // the next look tries again
+		return false
+	}
+	k.checkpoint = kept
+	return true
+}
+
+// saveCheckpoint makes a checkpoint ready to travel.
+func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member, data []byte) (*v1.Checkpoint, error) {
+	if len(data) <= maxInlineCheckpoint {
+		return &v1.Checkpoint{Data: data}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	key := store.CheckpointKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
+	return &v1.Checkpoint{Key: key}, n.Store.Put(ctx, key, data)
+}
+
+// loadCheckpoint is what a member finds in its file at the start; nil: nothing. One
+// that is lost costs time only: the member begins at its start.
+func (n *Node) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member) ([]byte, error) {
+	switch {
+	case m.checkpoint == nil:
+		return nil, nil
+	case m.checkpoint.GetKey() == "":
+		return append([]byte{}, m.checkpoint.GetData()...), nil
+	}
+	data, err := n.Store.Await(ctx, m.checkpoint.GetKey(), store.Arrival)
+	if errors.Is(err, store.ErrNotFound) {
+		n.Logger.Warn("a checkpoint is lost", "run", req.GetRunId(), "task", m.name, "error", err)
+		m.checkpoint = nil
+		return nil, nil
+	}
+	return data, err
+}

@@ -1,0 +1,257 @@
+package taskrunner
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// detach detaches an attempt of a task, and returns how many of it the node has refused.
+func (b *bench) detach(task string, lease time.Duration) (refused int) {
+	b.t.Helper()
+	res, err := b.Detach(b.t.Context(), &v1.DetachRequest{
+		RunId: "r-1", Attempts: []*v1.ClaimRef{{Task: task, Claim: 1}}, Lease: durationpb.New(lease),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(res.GetOthers())
+}
+
+// leave detaches an attempt that runs for an activity, of which the server then knows the end.
+func (b *bench) leave(e *execution, task, token string) {
+	b.t.Helper()
+	if n := b.detach(task, time.Hour); n != 0 {
+		b.t.Fatalf("%d attempts are not detached", n)
+	}
+	want(b.t, e.answer(), "detached", "")
+	b.server.close(token)
+}
+
+// adoption is a request for an attempt that the node has.
+func adoption(req *v1.ExecuteRequest) *v1.ExecuteRequest {
+	req = proto.CloneOf(req)
+	req.Adopt, req.Spec = true, nil
+	return req
+}
+
+func (b *bench) lease() *executor.Lease { return b.fake.Calls()[0].Attempt.Lease }
+
+// An attempt continues from one activity to the next, under a lease that is long when
+// the server knows that the first has left it, and ends as if nothing had been.
+func TestDetachAndAdopt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "once\n", Block: true, Output: "n=1"}}})
+	b.heartbeat = 15 * time.Second
+	first := b.startAs(t.Context(), "one", request("a"))
+	b.runs("a")
+	b.leave(first, "a", "one")
+	eventually(t, "the lease is a long one", func() bool { return b.lease().KillAt().Sub(executor.Now()) > 50*time.Minute })
+	if n := b.detach("a", time.Hour); n != 0 {
+		t.Error("a second Detach is refused")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if b.AwaitIdle(ctx) == nil {
+		t.Error("the node is idle with a detached attempt")
+	}
+	second := b.startAs(t.Context(), "two", adoption(request("a")))
+	eventually(t, "the next activity beats", func() bool { return b.server.hears() == "two" })
+	if beats := b.server.heard(); !beats[len(beats)-1].GetSpawned() {
+		t.Error("it does not say that the process runs")
+	}
+	b.leave(second, "a", "two")
+	third := b.startAs(t.Context(), "three", adoption(request("a")))
+	b.fake.Release("a")
+	res := third.answer()
+	want(t, res, "completed", "")
+	if len(b.fake.Calls()) != 1 || res.GetResult().GetStdout() != "once\n" || res.GetStartedAt() == nil || b.live() != 0 {
+		t.Errorf("%d executions, %d are left, answer %v", len(b.fake.Calls()), b.live(), res)
+	}
+}
+
+// What ends unattended keeps its answer, also one that is no success.
+func TestEndWhileDetached(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, Result: executor.Result{ExitCode: 3}}}})
+	first := b.startAs(t.Context(), "one", request("a"))
+	b.runs("a")
+	b.leave(first, "a", "one")
+	b.fake.Release("a")
+	eventually(t, "it has ended", func() bool { return b.detach("a", time.Hour) == 1 })
+	if b.live() != 1 {
+		t.Error("the node has forgotten it")
+	}
+	done, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	waited := make(chan struct{})
+	go func() { b.AwaitDetached(done); close(waited) }()
+	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "failed", "exit_code")
+	<-waited
+	if done.Err() != nil || b.live() != 0 {
+		t.Errorf("%d are left", b.live())
+	}
+}
+
+// Where it is not certain that the server has the answer of the first activity, the lease
+// stays short: the server may give the task to another node.
+func TestDetachedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 10 * time.Second
+	first := b.startAs(t.Context(), "one", request("a"))
+	b.runs("a")
+	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	b.detach("a", time.Hour)
+	want(t, first.answer(), "detached", "")
+	b.AwaitEnds(t.Context())
+	if !b.lease().Lost() {
+		t.Error("it ended before its lease was lost")
+	}
+	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "moved", "lease_lost")
+}
+
+// The long lease is over some time.
+func TestNobodyAdopts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 10 * time.Second
+	first := b.startAs(t.Context(), "one", request("a"))
+	b.runs("a")
+	left := executor.Now()
+	b.detach("a", 12*time.Second)
+	first.answer()
+	b.server.close("one")
+	eventually(t, "it is forgotten", func() bool { return b.live() == 0 })
+	if took := executor.Now().Sub(left); took < 8*time.Second || !b.lease().Lost() {
+		t.Errorf("it was ended after %v", took)
+	}
+	res := b.startAs(t.Context(), "two", adoption(request("a"))).answer()
+	want(t, res, "lost", "node_lost")
+}
+
+// What waits for its start does not start before it is reattached.
+func TestDetachedBeforeItsStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.heartbeat = 15 * time.Second
+	var open chan<- struct{}
+	b.Room, open = waitingRoom()
+	first := b.startAs(t.Context(), "one", request("a"))
+	eventually(t, "it is there", func() bool { return b.live() == 1 })
+	b.server.close("one") // or what it says last would do for a second
+	b.leave(first, "a", "one")
+	close(open)
+	time.Sleep(50 * time.Millisecond) // it would have started; where it is slow, the test sees less
+	if n := len(b.fake.Calls()); n != 0 {
+		t.Errorf("%d executions", n)
+	}
+	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "completed", "")
+}
+
+func TestStopOfDetached(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stop          func(b *bench, req *v1.ExecuteRequest)
+		state, reason string
+	}{
+		"by its run":       {func(_ *bench, req *v1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
+		"by a drain":       {func(b *bench, _ *v1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
+		"by its worker":    {func(b *bench, _ *v1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
+		"once adopted too": {func(*bench, *v1.ExecuteRequest) {}, "cancelled", "cancelled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, blocking())
+			first := b.startAs(t.Context(), "one", request("a"))
+			b.runs("a")
+			b.leave(first, "a", "one")
+			req := adoption(request("a"))
+			test.stop(b, req)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			e := b.startAs(ctx, "two", req)
+			if name == "once adopted too" {
+				eventually(t, "it is adopted", func() bool { return b.server.hears() == "two" })
+				cancel()
+			}
+			want(t, e.answer(), test.state, test.reason)
+		})
+	}
+}
+
+// The end of the first activity's context, which comes with its answer, ends nothing.
+func TestDetachedOutlivesItsActivity(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	ctx, cancel := context.WithCancel(t.Context())
+	first := b.startAs(ctx, "one", request("a"))
+	b.runs("a")
+	b.leave(first, "a", "one")
+	cancel()
+	second := b.startAs(t.Context(), "two", adoption(request("a")))
+	b.fake.Release("a")
+	want(t, second.answer(), "completed", "")
+}
+
+// An attempt that is not there is lost, unless it has left its record.
+func TestOrphan(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	want(t, b.start(t.Context(), adoption(request("a"))).answer(), "lost", "node_lost")
+	if b.detach("a", time.Hour) != 1 {
+		t.Error("it is detached although it is not there")
+	}
+	record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "kept"}}
+	if err := b.Store.PutMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), record); err != nil {
+		t.Fatal(err)
+	}
+	res := b.start(t.Context(), adoption(request("a"))).answer()
+	want(t, res, "completed", "")
+	if res.GetResult().GetStdout() != "kept" || len(b.fake.Calls()) != 0 {
+		t.Errorf("answer %v", res)
+	}
+
+	// Of a batch those that have ended count.
+	req := batchOf(0, 1, 2)
+	record = &v1.ExecuteResponse{Node: "n", Batch: []*v1.MemberResult{{Index: 0}, {Index: 1, State: "failed"}}}
+	if err := b.Store.PutMessage(t.Context(), batchKey(req), record); err != nil {
+		t.Fatal(err)
+	}
+	res = b.start(t.Context(), adoption(req)).answer()
+	want(t, res, "lost", "node_lost")
+	if len(res.GetBatch()) != 1 || res.GetBatch()[0].GetIndex() != 0 {
+		t.Errorf("answer %v", res)
+	}
+}
+
+// broken is an executor with a fault.
+type broken struct{ executor.Executor }
+
+func (broken) Run(context.Context, executor.Attempt, func()) (executor.Result, error) {
+	panic("a fault")
+}
+
+func TestFaultEndsOneAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.Executors["shell"] = broken{}
+	e := b.start(t.Context(), request("a"))
+	select {
+	case <-e.done:
+	case <-time.After(patience):
+		t.Fatal("no answer comes")
+	}
+	if e.err == nil || !strings.Contains(e.err.Error(), "a fault") || b.live() != 0 {
+		t.Errorf("answer %v, error %v", e.res, e.err)
+	}
+}

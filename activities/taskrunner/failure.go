@@ -1,0 +1,59 @@
+package taskrunner
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxFailureDetails bounds the encoded answer of a failure, in bytes. Temporal drops the details of a failure of more
+	// than 2 MB (limit.blobSize.error), which leaves room for the message.
+	maxFailureDetails = 1900 << 10
+	// maxFailureMessage bounds the message of a failure, in bytes. The answer holds the whole text.
+	maxFailureMessage = 2 << 10
+)
+
+// activityEnd returns the end of an activity that waited for an attempt, given the attempt's answer, or the fault of the
+// node. Temporal shows an activity as failed if it returns an error, so the answer of an attempt that failed, or of a
+// batch in which an instance did, travels in the details of one. It is benign: it counts in no metric of the node's faults.
+func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
+	message, failed := failureMessage(res)
+	if err != nil || !failed {
+		return res, err
+	}
+	details, err := converter.GetDefaultDataConverter().ToPayload(res)
+	if err != nil || len(details.GetData()) > maxFailureDetails {
+		return res, nil // refused by the worker's converter, with a reason
+	}
+	message = strings.ToValidUTF8(message[:min(len(message), maxFailureMessage)], "")
+	return nil, temporal.NewApplicationErrorWithOptions(message, names.AttemptFailedError, temporal.ApplicationErrorOptions{
+		NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{converter.NewRawValue(details)},
+	})
+}
+
+// failureMessage returns what a person reads of an attempt that failed, and reports whether it did.
+func failureMessage(res *v1.ExecuteResponse) (message string, failed bool) {
+	if v1.IsRetryableEnd(res.GetState()) {
+		return cmp.Or(res.GetError(), res.GetReason(), res.GetState()), true
+	}
+	count := 0
+	for _, m := range res.GetBatch() {
+		if !v1.IsRetryableEnd(m.GetState()) {
+			continue
+		}
+		if count++; count == 1 {
+			message = fmt.Sprintf("instance %d: %s", m.GetIndex(), cmp.Or(m.GetError(), m.GetReason(), m.GetState()))
+		}
+	}
+	if count > 1 {
+		message = fmt.Sprintf("%d instances failed; the first, %s", count, message)
+	}
+	return message, count > 0
+}

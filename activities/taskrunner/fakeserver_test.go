@@ -1,0 +1,198 @@
+package taskrunner
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// patience is how long a test waits for something that will happen.
+const patience = 2 * time.Minute
+
+var errAway = serviceerror.NewUnavailable("the server is away")
+
+// server is what attempts know of Temporal: it answers heartbeats as the test says.
+type server struct {
+	client.Client // of which nothing else is used
+
+	mu     sync.Mutex
+	answer func(n int, p *v1.ExecuteProgress) error // of the n-th beat, from 0
+	beats  []*v1.ExecuteProgress
+	// closed are the tokens of activities that it has the answers of, and newest the last
+	// token that it has received.
+	closed map[string]bool
+	newest string
+	// answers are those of activities that were answered from outside, busy how often that fails.
+	answers map[string]*v1.ExecuteResponse
+	busy    int
+}
+
+func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed[string(token)] {
+		return serviceerror.NewNotFound("no such activity")
+	}
+	s.newest = string(token)
+	p := details[0].(*v1.ExecuteProgress)
+	s.beats = append(s.beats, p)
+	if s.answer == nil {
+		return nil
+	}
+	return s.answer(len(s.beats)-1, p)
+}
+
+// say sets what the next beats are answered.
+func (s *server) say(answer func(n int, p *v1.ExecuteProgress) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// close has the server know the activity of a token no more.
+func (s *server) close(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.closed = map[string]bool{}
+	}
+	s.closed[token] = true
+}
+
+// hears is the last token that the server has received.
+func (s *server) hears() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+// heard returns the beats so far.
+func (s *server) heard() []*v1.ExecuteProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*v1.ExecuteProgress(nil), s.beats...)
+}
+
+// room is a Room that is what the test says.
+type testRoom func(ctx context.Context) error
+
+func (r testRoom) Acquire(ctx context.Context, _ *v1.ExecuteRequest) (func(), error) {
+	if err := r(ctx); err != nil {
+		return nil, err
+	}
+	return func() {}, nil
+}
+
+func (r testRoom) Restore(*v1.ExecuteRequest) (func(), error) { return func() {}, nil }
+
+// bench is a node with a fake server and a fake executor.
+type bench struct {
+	*Node
+	t      *testing.T
+	server *server
+	fake   *fake.Executor
+	// heartbeat is the heartbeat time-out of the attempts.
+	heartbeat time.Duration
+	stopping  chan struct{}
+}
+
+func newBench(t *testing.T, script map[string][]fake.Step) *bench {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, server: &server{}, fake: fake.New("shell", script), heartbeat: time.Hour, stopping: make(chan struct{})}
+	b.Node = &Node{
+		Name: "n", Client: b.server, Store: s, Room: testRoom(func(context.Context) error { return nil }),
+		Executors: map[string]executor.Executor{"shell": b.fake}, Workspaces: workspace.NewRoot(t.TempDir(), ""),
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func request(task string) *v1.ExecuteRequest {
+	return &v1.ExecuteRequest{RunId: "r-1", Workflow: "r", Task: task, Type: "shell", Claim: 1, Spec: &structpb.Struct{}, InlineLimit: 1000}
+}
+
+// execution is a call of Execute that has not returned.
+type execution struct {
+	b    *bench
+	done chan struct{}
+	res  *v1.ExecuteResponse
+	err  error
+}
+
+func (b *bench) start(ctx context.Context, req *v1.ExecuteRequest) *execution {
+	return b.startAs(ctx, "token", req)
+}
+
+// startAs starts an activity that has a token.
+func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteRequest) *execution {
+	e := &execution{b: b, done: make(chan struct{})}
+	d := delivery{token: []byte(token), queue: "node:n:cpu", heartbeat: b.heartbeat, stopping: b.stopping}
+	go func() {
+		defer close(e.done)
+		e.res, e.err = b.executeFrom(ctx, d, req)
+	}()
+	return e
+}
+
+// answer waits for the end of an execution, which must be no error.
+func (e *execution) answer() *v1.ExecuteResponse {
+	e.b.t.Helper()
+	select {
+	case <-e.done:
+	case <-time.After(patience):
+		e.b.t.Fatal("no answer comes")
+	}
+	if e.err != nil {
+		e.b.t.Fatal(e.err)
+	}
+	return e.res
+}
+
+// runs waits until an attempt of the task runs.
+func (b *bench) runs(task string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	if err := b.fake.AwaitRunning(ctx, task); err != nil {
+		b.t.Fatalf("%s does not run: %v", task, err)
+	}
+}
+
+// want compares the outcome of an attempt.
+func want(t *testing.T, res *v1.ExecuteResponse, state, reason string) {
+	t.Helper()
+	if res.GetState() != state || res.GetReason() != reason {
+		t.Errorf("got %v, want %s %s", res, state, reason)
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package taskrunner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+// inputs are what the task of a request is given, whole: what did not travel with the
+// request was read from the store. All members of the request share it.
+type inputs struct {
+	input *workspace.Input
+	// items are those of the stored list; nil: the members have their own, or there are none.
+	items []*structpb.Value
+	// view is what templates see, but for the input of an instance; nil without templates.
+	view *condition.View
+	// notices are what the log is to say first, a line each.
+	notices []string
+}
+
+// writeNotices writes the notices into a log.
+func (g *inputs) writeNotices(log *logs.Writer) {
+	for _, text := range g.notices {
+		log.Notice(text)
+	}
+}
+
+// awaitInputs is gather with patience: while the store is away, which fails no task, it
+// waits. The error is final, or that of ctx.
+func (n *Node) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
+	err = n.insist(ctx, func() (err error) {
+		s, err = n.gatherInputs(ctx, req)
+		return err
+	})
+	return s, err
+}
+
+// gatherInputs reads what a request refers to.
+func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*inputs, error) {
+	g := &inputs{notices: slices.Clone(req.GetNotices())}
+	if key := req.GetAncestors(); key != "" {
+		var all v1.Ancestors
+		if err := n.Store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
+			return nil, fmt.Errorf("read what the ancestors of %s have left: %w", req.GetTask(), err)
+		}
+		req.Parents, req.Views = all.GetParents(), all.GetViews()
+	}
+	for _, p := range req.GetParents() {
+		if why := p.GetFanOut().GetError(); why != "" {
+			g.notices = append(g.notices, fmt.Sprintf("%s is null in $SWITCHYARD_INPUT: %s", p.GetTask(), why))
+		}
+	}
+	parents, err := n.parentOutputs(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("read the outputs of the parents of %s: %w", req.GetTask(), err)
+	}
+	shared, err := n.shared(ctx, req.GetContext())
+	if err != nil {
+		return nil, fmt.Errorf("read the context for %s: %w", req.GetTask(), err)
+	}
+	inputs, err := n.shared(ctx, req.GetRunInput())
+	if err != nil {
+		return nil, fmt.Errorf("read the input of the run for %s: %w", req.GetTask(), err)
+	}
+	if g.input, err = workspace.NewInput(req.GetInput(), parents, shared, inputs); err != nil {
+		return nil, fmt.Errorf("input of %s: %w", req.GetTask(), err)
+	}
+	if key := req.GetItems(); key != "" {
+		if g.items, err = n.lists.Read(ctx, n.Store, key); err != nil {
+			return nil, fmt.Errorf("read the items of %s: %w", req.GetTask(), err)
+		}
+	}
+	if req.GetTemplates() {
+		g.view = &condition.View{
+			Parents:  make(map[string]*v1.ParentView, len(req.GetViews())),
+			Workflow: &v1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
+		}
+		for task, view := range req.GetViews() {
+			if g.view.Parents[task], err = results.ResolveView(ctx, n.Store, task, view, store.Arrival); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// parentOutputs are the outputs of the parents as the task finds them: an object, or
+// of a parent that fanned out a list of them, or null where they are not to be had,
+// because they are too large together: each task that depends on them would have them
+// in memory and in a file of its own.
+func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
+	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
+	for _, p := range req.GetParents() {
+		output := p.GetOutput()
+		switch {
+		case p.GetFanOut() != nil:
+			list, err := n.fanOutputs(ctx, p.GetFanOut())
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
+			}
+			outputs[p.GetTask()] = list
+			continue
+		case p.GetRecord() != "":
+			record, err := n.Store.AwaitResult(ctx, p.GetRecord(), store.Arrival)
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
+			}
+			output = record.GetResult().GetOutput()
+		}
+		if output == nil {
+			output = &structpb.Struct{}
+		}
+		outputs[p.GetTask()] = structpb.NewStructValue(output)
+	}
+	return outputs, nil
+}
+
+// fanOutputs are the outputs of the instances of a parent. They must not be changed.
+func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
+	switch {
+	case view.GetError() != "":
+		return structpb.NewNullValue(), nil
+	case view.GetOutputs() == nil:
+		return structpb.NewListValue(condition.EmptyOutputs(int(view.GetCount()))), nil
+	}
+	items, err := n.lists.All(ctx, n.Store, view.GetOutputs())
+	return structpb.NewListValue(&structpb.ListValue{Values: items}), err
+}
+
+// shared is an object that came with a request or lies in the store; nil: there is none.
+func (n *Node) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
+	if s.GetKey() == "" {
+		return s.GetValue(), nil
+	}
+	var value structpb.Struct
+	if err := n.Store.AwaitMessage(ctx, s.GetKey(), &value, store.Arrival); err != nil {
+		return nil, err
+	}
+	return &value, nil
+}
+
+// item is the one that a member is for; nil: there is none.
+func (g *inputs) item(m *member) *structpb.Value {
+	if m.item == nil && 0 <= m.index && int(m.index) < len(g.items) {
+		return g.items[m.index]
+	}
+	return m.item
+}

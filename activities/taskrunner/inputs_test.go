@@ -1,0 +1,33 @@
+package taskrunner
+
+import (
+	"slices"
+	"testing"
+
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// A parent whose outputs are too large together is null in the input, and the log says why.
+func TestOutputsThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kept.Close() })
+	n := &Node{Store: kept}
+	g, err := n.gatherInputs(t.Context(), &v1.ExecuteRequest{
+		Task: "after", Notices: []string{"first"},
+		Parents: []*v1.ParentOutput{
+			{Task: "each", FanOut: &v1.FanOutView{Count: 3, Completed: 3, Error: "they are larger than 8 MiB together"}},
+			{Task: "small", FanOut: &v1.FanOutView{Count: 1, Completed: 1}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"first", "each is null in $SWITCHYARD_INPUT: they are larger than 8 MiB together"}; !slices.Equal(g.notices, want) {
+		t.Errorf("notices %q, want %q", g.notices, want)
+	}
+}

@@ -1,0 +1,164 @@
+package taskrunner
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// ownShell runs attempts under ids of its own: tests that run side by side use the same ids, and an Executor ends what
+// has outlived the attempt of an id wherever it runs.
+type ownShell struct {
+	*shell.Executor
+	suffix string
+}
+
+func (s ownShell) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	a.ID += s.suffix
+	return s.Executor.Run(ctx, a, spawned)
+}
+
+func (s ownShell) Batch(id string, lease *executor.Lease) (executor.Batch, error) {
+	return s.Executor.Batch(id+s.suffix, lease)
+}
+
+// withShell lets the node run real programs.
+func (b *bench) withShell() *bench {
+	b.t.Helper()
+	e, err := shell.New(shell.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	b.Executors["shell"] = ownShell{e, "@" + b.t.Name()}
+	b.BaseDir = b.t.TempDir()
+	return b
+}
+
+func object(t *testing.T, text string) *structpb.Struct {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		t.Fatal(err)
+	}
+	s, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func list(t *testing.T, text string) *structpb.ListValue {
+	t.Helper()
+	return object(t, `{"list":`+text+`}`).GetFields()["list"].GetListValue()
+}
+
+func command(t *testing.T, line string) *structpb.Struct {
+	t.Helper()
+	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue(line)}}
+}
+
+// An instance sees its item, its number and, in one file, all that it is given, wherever
+// that was kept.
+func TestWhatAnInstanceIsGiven(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil).withShell()
+	keep := func(name string, put func(key string) error) string {
+		key := "runs/r-1/given/" + name
+		if err := put(key); err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	large := keep("context", func(key string) error {
+		return b.Store.PutMessage(t.Context(), key, object(t, `{"channel":"beta"}`))
+	})
+	outputs := keep("outputs", func(key string) error {
+		return b.Store.PutMessage(t.Context(), key, &v1.ItemList{Items: list(t, `[{"a":1},null]`).GetValues()})
+	})
+	record := keep("record", func(key string) error {
+		return b.Store.PutMessage(t.Context(), key, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
+			{Index: 3, Result: &v1.TaskResult{Output: object(t, `{"deep":true}`)}}, {Index: 4},
+		}})
+	})
+	req := request("a")
+	req.Spec = command(t, `cat "$SWITCHYARD_INPUT"; printf %s "$SWITCHYARD_ITEM/$SWITCHYARD_INDEX/$SWITCHYARD_COUNT/$SWITCHYARD_TASK_ID" >&2`)
+	req.Index, req.Count, req.Item = new(int32(2)), 5, structpb.NewListValue(list(t, `["x",1]`))
+	req.Input = object(t, `{"own":1}`)
+	req.Context, req.RunInput = &v1.Shared{Key: large}, &v1.Shared{Value: object(t, `{"who":"me"}`)}
+	req.Parents = []*v1.ParentOutput{
+		{Task: "plain", Output: object(t, `{"x":1}`)}, {Task: "quiet"}, {Task: "kept", Record: record + "#3"},
+		{Task: "wide", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: outputs}}},
+		{Task: "empty", FanOut: &v1.FanOutView{Count: 2}},
+		{Task: "small", FanOut: &v1.FanOutView{Count: 1, Outputs: &v1.Items{List: list(t, `[{"b":2}]`)}}},
+		{Task: "huge", FanOut: &v1.FanOutView{Count: 2, Error: "larger than 8 MiB together"}},
+	}
+	res := b.start(t.Context(), req).answer()
+	want(t, res, "completed", "")
+	var got any
+	if err := json.Unmarshal([]byte(res.GetResult().GetStdout()), &got); err != nil {
+		t.Fatalf("%v in %v", err, res)
+	}
+	wanted := object(t, `{"own":1,"item":["x",1],"index":2,"count":5,"context":{"channel":"beta"},"inputs":{"who":"me"},
+		"plain":{"x":1},"quiet":{},"kept":{"deep":true},"wide":[{"a":1},null],"empty":[{},{}],"small":[{"b":2}],"huge":null}`).AsMap()
+	if diff := cmp.Diff(any(wanted), got); diff != "" {
+		t.Errorf("the input (-want +got):\n%s", diff)
+	}
+	if got := res.GetResult().GetStderr(); got != `["x",1]/2/5/r-1/a[2]` {
+		t.Errorf("the environment says %s", got)
+	}
+	if key := store.ResultKey("r-1", 0, "a[2]", 0); b.Store.GetMessage(t.Context(), key, &v1.ExecuteResponse{}) != nil {
+		t.Errorf("there is no record %s", key)
+	}
+}
+
+// Expressions in spec and env are replaced, for each member of a batch by itself.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil).withShell()
+	if err := b.Store.PutMessage(t.Context(), "runs/r-1/given/record", &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "far"}}); err != nil {
+		t.Fatal(err)
+	}
+	req := batchOf(0, 1, 2)
+	req.Templates = true
+	req.Input = object(t, `{"base":10}`)
+	req.Context, req.RunInput = &v1.Shared{Value: object(t, `{"channel":"beta"}`)}, &v1.Shared{Value: object(t, `{"who":"me"}`)}
+	req.Views = map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r-1/given/record"}}
+	req.Spec = object(t, `{"command":["sh","-c","echo $0 $V $W","${{ input.item.n + input.base }}"]}`)
+	req.Env = map[string]string{"V": "${{ parent.p.stdout }}-${{ workflow.context.channel }}", "W": "${{ workflow.input.who }} ${{ workflow.runId }}"}
+	for i, m := range req.Batch {
+		m.Item = structpb.NewStructValue(object(t, []string{`{"n":1}`, `{"m":1}`, `{"n":3}`}[i]))
+	}
+	res := b.start(t.Context(), req).answer()
+	wantEnds(t, res.GetBatch(), "0 completed", "1 failed expression", "2 completed")
+	for i, out := range map[int]string{0: "11 far-beta me r-1\n", 2: "13 far-beta me r-1\n"} {
+		if got := res.GetBatch()[i].GetResult().GetStdout(); got != out {
+			t.Errorf("member %d printed %q, want %q", i, got, out)
+		}
+	}
+	if r := res.GetBatch()[1]; !strings.Contains(r.GetError(), "spec.command[3]") || !strings.Contains(r.GetError(), "input.item.n + input.base") || r.GetStartedMs() != -1 || r.GetResult().GetExitCode() != -1 {
+		t.Errorf("the error is %v", r)
+	}
+	one := request("a")
+	one.Templates, one.Env = true, map[string]string{"V": "${{ nonsense }}"}
+	one.Spec = command(t, "touch "+b.BaseDir+"/ran")
+	res = b.start(t.Context(), one).answer()
+	want(t, res, "failed", "expression")
+	if _, err := os.Stat(b.BaseDir + "/ran"); err == nil || res.GetNode() != "n" || res.GetStartedAt() != nil {
+		t.Errorf("it has run: %v", res)
+	}
+}

@@ -1,0 +1,138 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/heartbeat"
+	"switchyard/activities/registry"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// Pause between two looks at the node of a lost attempt, doubling.
+	firstAnswerPause, lastAnswerPause = 200 * time.Millisecond, 2 * time.Second
+	// rejoinPatience is how long a node may be offline that did not leave in order, and still come back with an answer:
+	// after an outage of the server its timers end in the same moment as the nodes reach it again.
+	rejoinPatience = 8 * time.Second
+	// answerTries is how often in a row the store may fail before the activity returns that it is away.
+	answerTries = 5
+)
+
+// LostAttempts has the activity AwaitAnswer. It is safe for concurrent use.
+type LostAttempts struct {
+	Client client.Client
+	Store  *store.Store
+	// Node returns what the registry holds of a node, at most about a second old.
+	Node func(ctx context.Context, name string) (*registry.Entry, error)
+}
+
+// AwaitAnswer returns what an attempt whose heartbeats or lease have ended has recorded, in the form of the answer of
+// Execute, or "lost" if nothing more is to be expected of its node. It waits for as long as the node lists the
+// attempt, which keeps its place there until its end is recorded, or has records on their way to the store.
+func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerRequest) (*v1.ExecuteResponse, error) {
+	ctx, stop := heartbeat.Keep(ctx, l.Client)
+	defer stop()
+	req := await.GetAttempt()
+	debtor := debtor{req: req, retried: await.GetRetried()}
+	members := endedMembersOf(req)
+	failures := 0
+	for pause := firstAnswerPause; ; pause = min(2*pause, lastAnswerPause) {
+		entry, entryErr := l.Node(ctx, req.GetNode())
+		owes := debtor.owes(entry, entryErr, time.Now())
+		found, err := findPriorResults(ctx, l.Store, req, members)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, store.ErrUnreadable):
+			found = nil
+		case err != nil:
+			if failures++; failures == answerTries {
+				return nil, temporal.NewNonRetryableApplicationError(err.Error(), "store", err)
+			}
+			owes = true
+		}
+		lost := &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: "the node was lost while the task ran", Node: req.GetNode()}
+		if res := withPriorResults(lost, req, members, found); res.GetState() != v1.TaskLost || !owes {
+			return res, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// debtor is a node that may owe the answer of an attempt.
+type debtor struct {
+	req *v1.ExecuteRequest
+	// retried: a node that is silent is not waited for any longer than it would be between two of its snapshots.
+	retried bool
+	// first is the snapshot at the first look; nil before.
+	first *v1.NodeSnapshot
+	// silentSince is when the node was first seen silent; zero while it is not.
+	silentSince time.Time
+}
+
+// owes reports whether the node may still record an answer, given its entry or why that could not be read.
+func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
+	switch unknown := errors.Is(err, registry.ErrUnknown); {
+	case err != nil && !unknown:
+		return true
+	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
+		return false // it has waited for its attempts
+	case unknown || e.Record.GetState() == v1.NodeOffline:
+		return d.comesBack(e, now)
+	case d.isNews(e.Snapshot):
+		d.silentSince = time.Time{}
+		return d.lists(e.Snapshot) || e.Snapshot.GetSpooled() > 0 // the record may be among the values that wait for the gateway
+	case d.retried:
+		return d.comesBack(e, now)
+	}
+	d.silentSince = time.Time{}
+	return true
+}
+
+// isNews reports whether a snapshot was taken after the first look, and with that after the attempt was lost.
+func (d *debtor) isNews(s *v1.NodeSnapshot) bool {
+	if s == nil { // it has registered and has not beaten yet
+		return false
+	}
+	if d.first == nil {
+		d.first = s
+	}
+	return s.GetIncarnation() != d.first.GetIncarnation() || s.GetSequence() > d.first.GetSequence()
+}
+
+// comesBack reports whether a silent node may come back in the time that it is given.
+func (d *debtor) comesBack(e *registry.Entry, now time.Time) bool {
+	if d.silentSince.IsZero() {
+		d.silentSince = now
+	}
+	patience := rejoinPatience
+	if d.retried {
+		patience = 0
+		if e != nil {
+			patience = e.StaleAfter() / 2
+		}
+	}
+	return now.Sub(d.silentSince) < patience
+}
+
+// lists reports whether the attempt holds a place on its node.
+func (d *debtor) lists(s *v1.NodeSnapshot) bool {
+	name := d.req.GetTask()
+	if d.req.Index != nil {
+		name = names.InstanceName(name, int(d.req.GetIndex()))
+	}
+	return slices.ContainsFunc(s.GetRunning(), func(a *v1.RunningAttempt) bool {
+		return a.GetRunId() == d.req.GetRunId() && a.GetTask() == name && a.GetClaim() == d.req.GetClaim()
+	})
+}

@@ -1,0 +1,45 @@
+package taskrunner
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// member is what one process is started for: a task, or an instance of one that
+// is fanned out, alone or as a part of a batch.
+type member struct {
+	// name is that of the task or of the instance, such as "each[3]".
+	name string
+	// index is the number of the instance; -1: it is none.
+	index          int32
+	attempt, claim int32
+	unacknowledged []int32
+	left           []string // keys of records that attempts of generations before may have left
+	item           *structpb.Value
+	checkpoint     *v1.Checkpoint
+}
+
+// membersOf are the members of a request, in its order.
+func membersOf(req *v1.ExecuteRequest) []member {
+	if len(req.GetBatch()) == 0 {
+		m := member{
+			name: req.GetTask(), index: -1, attempt: req.GetAttempt(), claim: req.GetClaim(),
+			unacknowledged: req.GetUnheard(), left: req.GetLeft(), item: req.GetItem(), checkpoint: req.GetCheckpoint(),
+		}
+		if req.Index != nil {
+			m.index = req.GetIndex()
+			m.name = names.InstanceName(req.GetTask(), int(m.index))
+		}
+		return []member{m}
+	}
+	members := make([]member, len(req.GetBatch()))
+	for i, m := range req.GetBatch() {
+		members[i] = member{
+			name: names.InstanceName(req.GetTask(), int(m.GetIndex())), index: m.GetIndex(), attempt: m.GetAttempt(), claim: m.GetClaim(),
+			unacknowledged: m.GetUnheard(), left: m.GetLeft(), item: m.GetItem(), checkpoint: m.GetCheckpoint(),
+		}
+	}
+	return members
+}

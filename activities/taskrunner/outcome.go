@@ -1,0 +1,141 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Causes for which an attempt is stopped.
+var (
+	errTimeout    = errors.New("timeout")
+	errLeaseLost  = errors.New("the server did not answer for too long")
+	errNotStarted = errors.New("the attempt did not start in time")
+)
+
+// drained is the cause for which a node that drains, or stops, ends an attempt.
+type drained struct{ why string }
+
+func (d drained) Error() string { return d.why }
+
+// moved hands an attempt back: the task is to be placed again, and nothing counts
+// of what may have run of it.
+func moved(reason, text string) *v1.ExecuteResponse {
+	return &v1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}
+}
+
+// stopped is the answer of an attempt that ended because ctx did.
+func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
+	cause := context.Cause(ctx)
+	switch cause {
+	case errTimeout:
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonTimeout, Error: "the attempt took longer than its timeout", Result: result}
+	case errLeaseLost:
+		return moved(v1.ReasonLeaseLost, cause.Error())
+	case errNotStarted:
+		return moved(v1.ReasonNotStarted, cause.Error())
+	}
+	if d, ok := errors.AsType[drained](cause); ok {
+		return moved(v1.ReasonDraining, d.why)
+	}
+	return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
+}
+
+// interpret says what the end of a program means for its task. An error is a
+// fault of the node.
+func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
+	if start := executor.AsStartError(err); start != nil {
+		reason := v1.ReasonStartFailed
+		if start.BadSpec {
+			reason = v1.ReasonBadSpec
+		}
+		return &v1.ExecuteResponse{
+			State: v1.TaskFailed, Reason: reason, Error: start.Error(),
+			Result: &v1.TaskResult{ExitCode: int32(start.ExitCode)},
+		}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &v1.TaskResult{
+		ExitCode:     int32(r.ExitCode),
+		Signal:       r.Signal,
+		CpuSeconds:   r.CPUTime.Seconds(),
+		PeakMemoryMb: float64(r.PeakMemory) / (1 << 20),
+		ImageDigest:  r.Image,
+		Container:    r.Container,
+	}
+	switch {
+	case r.Stopped:
+		return stopped(ctx, result), nil
+	case r.OOMKilled:
+		return &v1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
+	case r.Signal != "":
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
+	case r.ExitCode != 0:
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
+	}
+	return &v1.ExecuteResponse{State: v1.TaskCompleted, Result: result}, nil
+}
+
+// collectStreams puts the ends of the streams into the result.
+func collectStreams(r *v1.TaskResult, log *logs.Writer) {
+	r.Stdout, r.StdoutTruncated = log.Tail("stdout")
+	r.Stderr, r.StderrTruncated = log.Tail("stderr")
+}
+
+// collectFiles puts what the task wrote for the run into the answer. Only a task
+// that completed adds to the context. Files that cannot be read as what they
+// should be fail a task that had completed.
+func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
+	output, err := ws.Output()
+	if err == nil {
+		res.Result.Output = output
+	}
+	if res.State != v1.TaskCompleted {
+		return
+	}
+	var update *structpb.Struct
+	if err == nil {
+		update, err = ws.ContextUpdate()
+	}
+	if err != nil {
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonOutput, err.Error()
+		return
+	}
+	if len(update.GetFields()) > 0 {
+		res.Result.ContextUpdate = update
+	}
+}
+
+// maxErrorTail bounds, in characters, what of a task's own last words goes into its error.
+const maxErrorTail = 500
+
+// explain adds the end of what a failed task wrote to standard error: the last line first,
+// which lists show alone, and below what came before it.
+func explain(res *v1.ExecuteResponse) {
+	if res.State != v1.TaskFailed || res.Reason != v1.ReasonExitCode && res.Reason != v1.ReasonSignal {
+		return
+	}
+	text := strings.TrimSpace(res.GetResult().GetStderr())
+	if runes := []rune(text); len(runes) > maxErrorTail {
+		text = "..." + string(runes[len(runes)-maxErrorTail:])
+	}
+	end := strings.LastIndexByte(text, '\n') + 1
+	line, before := strings.TrimSpace(text[end:]), strings.TrimSpace(text[:end])
+	if line == "" {
+		return
+	}
+	res.Error += ": " + line
+	if before != "" {
+		res.Error += "\nstandard error before that:\n" + before
+	}
+}

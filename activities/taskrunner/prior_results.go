@@ -1,0 +1,143 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Pause between two tries to read records, doubling.
+const firstReadPause, lastReadPause = 100 * time.Millisecond, 2 * time.Second
+
+// priorResult is what an earlier attempt that was never reported has left: it has completed.
+type priorResult struct {
+	res *v1.ExecuteResponse
+	// reference is to the record that says so.
+	reference string
+}
+
+// cut returns what of the answer may travel. It names the record even if that is all, because the
+// record names the attempt that ran.
+func (a priorResult) cut(limit int) *v1.ExecuteResponse {
+	res := results.Cut(a.res, a.reference, limit)
+	if res == a.res {
+		res = proto.CloneOf(res)
+	}
+	res.Record = a.reference
+	return res
+}
+
+// priorResults is findAnswers in the store of the node.
+func (n *Node) priorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+	return findPriorResults(ctx, n.Store, req, members)
+}
+
+// findPriorResults looks which of the members of a request have completed in one of the
+// attempts that ended without a report. A recorded failure is no answer.
+func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+	var found map[int32]priorResult
+	missing := map[int32]bool{} // instances that a batch may have completed
+	for i := range members {
+		m := &members[i]
+		if len(m.unacknowledged) == 0 && len(m.left) == 0 {
+			continue
+		}
+		a, err := recordedResult(ctx, s, req, m)
+		switch {
+		case err != nil:
+			return nil, err
+		case a.res == nil:
+			missing[m.index] = m.index >= 0
+			continue
+		case found == nil:
+			found = map[int32]priorResult{}
+		}
+		found[m.index] = a
+	}
+	return batchResults(ctx, s, req, missing, found)
+}
+
+// recordedResult looks into the records of the attempts of a member that ran alone.
+func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *member) (priorResult, error) {
+	keys := slices.Clone(m.left)
+	for _, attempt := range m.unacknowledged {
+		keys = append(keys, store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
+	}
+	for _, key := range keys {
+		var record v1.ExecuteResponse
+		switch err := s.GetMessage(ctx, key, &record); {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return priorResult{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
+		case record.GetState() == v1.TaskCompleted:
+			return priorResult{&record, key}, nil
+		}
+	}
+	return priorResult{}, nil
+}
+
+// batchResults adds to found what the records of batches say of missing instances.
+func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]priorResult) (map[int32]priorResult, error) {
+	if len(missing) == 0 || missing[-1] {
+		return found, nil
+	}
+	own := batchKey(req)
+	for key, err := range s.Keys(ctx, store.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
+		if err != nil {
+			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
+		}
+		if first, last, ok := store.ParseBatchKey(key); !ok || key == own && !req.GetAdopt() || !anyWithin(missing, int32(first), int32(last)) {
+			continue
+		}
+		var record v1.ExecuteResponse
+		if err := s.GetMessage(ctx, key, &record); err != nil {
+			return nil, fmt.Errorf("look for the results of a batch of %s: %w", req.GetTask(), err)
+		}
+		for _, r := range record.GetBatch() {
+			if !missing[r.GetIndex()] || r.GetState() != "" && r.GetState() != v1.TaskCompleted {
+				continue
+			}
+			if found == nil {
+				found = map[int32]priorResult{}
+			}
+			found[r.GetIndex()] = priorResult{store.MemberAnswer(&record, r), store.MemberReference(key, r.GetIndex())}
+			delete(missing, r.GetIndex())
+		}
+	}
+	return found, nil
+}
+
+func anyWithin(indices map[int32]bool, first, last int32) bool {
+	for i := range indices {
+		if first <= i && i <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitPriorResults is answers with patience: while the store is away it is not known
+// whether the task must run at all. The error is that of ctx.
+func (n *Node) awaitPriorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
+		found, err := n.priorResults(ctx, req, members)
+		if err == nil {
+			return found, nil
+		}
+		n.Logger.Debug("records could not be read", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,436 @@
+package taskrunner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/heartbeat"
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// What a worker finds of attempts that an earlier one has left, it decides by an
+// acknowledged heartbeat with the token that it finds in the recovery file:
+//
+//	recovery file ──┬─ the server wants it ──▶ it is on the ledger, and an attempt as any other
+//	                ├─ it does not ──────────▶ ended; recorded, if it had completed by itself
+//	                └─ no answer ────────────▶ asked again until its lease is over, then ended
+//	no recovery file ────────────────────────▶ ended
+//
+// None of this waits for the engine: the heartbeats of an attempt that is wanted continue
+// while it is away.
+
+const (
+	// recoverPatience bounds how long the start of a node waits for an answer of the
+	// server or of an executor. Both are asked on.
+	recoverPatience = 3 * time.Second
+	// recoverPause is the time between two questions to an executor that has not answered.
+	recoverPause = time.Second
+	// survivorsTimeout bounds one such question, and what is done to end one survivor.
+	survivorsTimeout = 10 * time.Second
+	// adoptedBeat is the longest time between two beats of a reattached attempt: what the
+	// server pushes goes to the worker that has taken it up.
+	adoptedBeat = time.Second
+	// completeTimeout bounds one answer to the server.
+	completeTimeout = 5 * time.Second
+)
+
+// recovery is what a node does about the attempts that earlier workers have left.
+type recovery struct {
+	node *Node
+	ctx  context.Context // ends when the node stops
+	// finds are those of each executor, by task type.
+	finds map[string]*finds
+	left  []*orphan // what has a recovery file
+	work  sync.WaitGroup
+}
+
+// finds are the attempts that an executor has found.
+type finds struct {
+	exec executor.Survivor
+	done chan struct{} // closed when byID is set
+	byID map[string]executor.Leftover
+}
+
+// Recover continues with the attempts that earlier workers of the node have left, where the
+// executors are Survivors. The node is the only one of its name. When it returns, what
+// may be wanted has its place, and no executor is asked to start anything before it has
+// said what is left of it. end gives up what is still being looked for, and returns when
+// what had to be reported to the server has been, or when its context ends.
+func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &recovery{node: n, ctx: own, finds: map[string]*finds{}}
+	end = func(ctx context.Context) {
+		cancel()
+		idle := make(chan struct{})
+		go func() { r.work.Wait(); close(idle) }()
+		await(ctx, idle)
+	}
+	if n.StateDir == "" {
+		return end
+	}
+	n.recovery.Store(r)
+	left, err := n.orphans()
+	if err != nil {
+		n.Logger.Warn("attempts that an earlier worker has left are not gone on with", "error", err)
+	}
+	r.left = left
+	r.answerClaims()
+	var workspaces []string
+	for _, l := range left {
+		workspaces = append(workspaces, l.state.Workspace)
+	}
+	if err := n.lasting().Sweep(workspaces); err != nil {
+		n.Logger.Warn("a private directory that an earlier worker has left was not removed", "error", err)
+	}
+	for taskType := range n.Executors {
+		if s := n.survivor(taskType); s != nil {
+			r.finds[taskType] = &finds{exec: s, done: make(chan struct{})}
+		}
+	}
+	patience, stop := context.WithTimeout(ctx, recoverPatience)
+	defer stop()
+	var asked sync.WaitGroup
+	for _, l := range left {
+		decided := make(chan struct{})
+		release, err := n.Room.Restore(l.req)
+		if err != nil {
+			n.Logger.Warn("an attempt that an earlier worker has left has no place", "attempt", l.state.ID, "error", err)
+			release = func() {}
+		}
+		l.release = release
+		r.work.Go(func() { r.decide(l, sync.OnceFunc(func() { close(decided) })) })
+		asked.Go(func() { await(patience, decided) })
+	}
+	for _, taskType := range slices.Sorted(maps.Keys(r.finds)) {
+		f, answered := r.finds[taskType], make(chan struct{})
+		r.work.Go(func() { r.scan(taskType, f, sync.OnceFunc(func() { close(answered) })) })
+		asked.Go(func() { await(patience, answered) })
+	}
+	asked.Wait()
+	return end
+}
+
+// recovering reports whether an executor has not yet said what is left of earlier attempts.
+func (n *Node) recovering(taskType string) bool {
+	r := n.recovery.Load()
+	if r == nil || r.finds[taskType] == nil {
+		return false
+	}
+	select {
+	case <-r.finds[taskType].done:
+		return false
+	default:
+		return true
+	}
+}
+
+// scan asks an executor what it has, until it says so, and ends what no file describes.
+// answered is called after the first time.
+func (r *recovery) scan(taskType string, f *finds, answered func()) {
+	n := r.node
+	level := slog.LevelDebug // it may be one that this machine does not have
+	if r.expects(taskType) {
+		level = slog.LevelWarn
+	}
+	var found []executor.Leftover
+	for quiet := false; ; quiet = true {
+		ctx, cancel := context.WithTimeout(r.ctx, survivorsTimeout)
+		var err error
+		found, err = f.exec.Survivors(ctx, n.Name)
+		cancel()
+		if err == nil {
+			break
+		}
+		answered()
+		if !quiet {
+			n.Logger.Log(r.ctx, level, "it is not known yet what an earlier worker has left", "type", taskType, "error", err)
+		}
+		if !r.pause(recoverPause) {
+			return
+		}
+	}
+	f.byID = map[string]executor.Leftover{}
+	var unknown []executor.Leftover
+	for _, l := range found {
+		switch {
+		case l.Identity.Fleet != n.Fleet:
+			// It is that of another node of this name.
+		case r.knows(l.ID):
+			f.byID[l.ID] = l
+		default:
+			unknown = append(unknown, l)
+		}
+	}
+	close(f.done)
+	answered()
+	for _, l := range unknown {
+		n.Logger.Info("what an earlier worker has left is ended: nobody knows what it is for", "attempt", l.ID)
+		r.remove(f.exec, l)
+	}
+}
+
+// expects reports whether an earlier worker has left attempts of a type.
+func (r *recovery) expects(taskType string) bool {
+	return slices.ContainsFunc(r.left, func(l *orphan) bool { return l.req.GetType() == taskType })
+}
+
+// knows reports whether an attempt has a recovery file.
+func (r *recovery) knows(id string) bool {
+	return slices.ContainsFunc(r.left, func(l *orphan) bool { return l.state.ID == id })
+}
+
+// pause waits; false: the node stops.
+func (r *recovery) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// decide asks the server whether it wants an attempt, and does what follows from that.
+func (r *recovery) decide(l *orphan, decided func()) {
+	defer decided()
+	n := r.node
+	exec := n.survivor(l.req.GetType())
+	if exec == nil { // this worker was started without the executor
+		l.release()
+		return
+	}
+	members := membersOf(l.req)
+	ws, err := n.lasting().Open(l.state.Workspace, l.state.TempDir)
+	if err != nil {
+		n.Logger.Warn("an attempt that an earlier worker has left has lost its directory", "attempt", l.state.ID, "error", err)
+		r.discard(l, exec, nil)
+		return
+	}
+	progress := &v1.ExecuteProgress{
+		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
+	}
+	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.BeatInterval, adoptedBeat), adoptedBeat))
+	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)
+	for {
+		sent := executor.Now()
+		switch err := heartbeat.Send(r.ctx, n.Client, t.answer, l.state.Token, progress); {
+		case err == nil, err == heartbeat.ErrCancelled:
+			r.reattach(l, exec, ws, t, progress, sent, decided)
+			return
+		case err == heartbeat.ErrGone && time.Now().Before(l.state.AloneUntil):
+			// The activity has left it, and another one is on its way.
+			r.reattach(l, exec, ws, t, progress, 0, decided)
+			return
+		case err == heartbeat.ErrGone || lease.Lost():
+			n.Logger.Info("what an earlier worker has left is ended: it is not wanted any more", "attempt", l.state.ID)
+			r.discard(l, exec, ws)
+			return
+		}
+		if !r.pause(t.again) {
+			l.release()
+			return
+		}
+	}
+}
+
+// stampOf is nil for the zero time.
+func stampOf(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+// reattach makes what an earlier worker has left an attempt of this one, whose newest beat
+// was sent at an instant, or which has been left by its activity (0), and answers the
+// activity when it is over.
+func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Workspace, t terms, progress *v1.ExecuteProgress, sent executor.Instant, decided func()) {
+	n := r.node
+	d := delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}
+	a := n.newAttempt(d, l.req)
+	left := a.first
+	a.terms, a.takenUpAt, a.recoveryFile = t, stampOf(l.state.TakenUpAt), l.recoveryFile
+	a.members[0].checkpoint = nil // what it has left is read anew
+	a.progress.Store(progress)
+	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return r.await(ctx, a, l, exec, ws) }
+	begin := sent
+	if sent == 0 {
+		a.left, a.released = nil, true
+		a.leftAt, a.alone = executor.Now(), time.Until(l.state.AloneUntil)
+		begin = a.leftAt.Add(a.alone - t.kill)
+	} else {
+		a.recordHeartbeat(sent)
+	}
+	a.lease = executor.NewLease(begin, t.stop, t.kill)
+	own := n.begin(context.WithoutCancel(r.ctx), a, d.stopping)
+	n.attempts.start(a)
+	n.Logger.Info("an attempt that an earlier worker has left is gone on with", "attempt", l.state.ID)
+	decided()
+	if sent == 0 {
+		a.runToEnd(own)
+		return
+	}
+	r.work.Go(func() { a.runToEnd(own) })
+	res, err := a.awaitEnd(context.WithoutCancel(r.ctx), left)
+	n.complete(a, l.state.Token, res, err)
+}
+
+// await waits for the end of a reattached attempt.
+func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec executor.Survivor, ws *workspace.Workspace) (*v1.ExecuteResponse, error) {
+	n, f := r.node, r.finds[l.req.GetType()]
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		// Nothing can be ended without the executor.
+		r.discard(l, exec, ws)
+		return stopped(ctx, nil), nil
+	}
+	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: n.gpus(a), started: l.state.StartedAt, suspended: !l.state.SuspendedAt.IsZero()}
+	defer l.release()
+	defer w.close()
+	defer a.removeRecoveryFile()
+	found, ok := f.byID[l.state.ID]
+	switch {
+	case ok && found.StartedAt.IsZero():
+		r.remove(exec, found)
+		fallthrough
+	case !ok && l.state.StartedAt.IsZero():
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
+	case !ok:
+		return n.lostAnswer(ctx, a.heartbeat, a.req)
+	}
+	if w.started.IsZero() {
+		w.started = found.StartedAt
+		a.spawned(found.StartedAt)
+	}
+	w.since = w.started.Add(l.state.stoodStill())
+	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
+		return exec.Adopt(ctx, attempt)
+	}
+	if err := w.resumeLog(ctx); err != nil {
+		r.remove(exec, found)
+		return stopped(ctx, nil), nil
+	}
+	res, err := w.finish(ctx, &a.members[0])
+	if errors.Is(err, executor.ErrNotRunning) {
+		return n.lostAnswer(ctx, a.heartbeat, a.req)
+	}
+	return res, err
+}
+
+// resumeLog continues the log that an earlier worker has written. The error is that
+// of ctx.
+func (w *work) resumeLog(ctx context.Context) error {
+	m := &w.attempt.members[0]
+	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
+		var err error
+		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
+		if err == nil {
+			return nil
+		}
+		w.node.Logger.Debug("a log could not be read", "run", w.attempt.req.GetRunId(), "task", m.name, "error", err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// complete answers the activity of a reattached attempt, as the end of Execute would, until
+// the server has taken that, or has given the task to another node.
+func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+	res, failure = activityEnd(res, failure)
+	var result any
+	if failure == nil {
+		result = res
+	}
+	for until := executor.Now().Add(cmp.Or(a.heartbeat, defaultHeartbeatTimeout)); ; {
+		ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
+		err := n.Client.CompleteActivity(ctx, token, result, failure)
+		cancel()
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); err == nil || gone {
+			return
+		}
+		if executor.Now() >= until {
+			n.Logger.Warn("the end of an attempt was not told to the server", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+			return
+		}
+		time.Sleep(a.terms.again)
+	}
+}
+
+// discard ends an attempt that is not wanted any more, when its executor is there. What
+// had completed by itself before is recorded, so that it needs not be done again. ws is
+// nil when it is lost, or in use.
+func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Workspace) {
+	n, f := r.node, r.finds[l.req.GetType()]
+	r.work.Go(func() {
+		defer l.release()
+		select {
+		case <-f.done:
+		case <-r.ctx.Done():
+			return // whoever comes next finds it
+		}
+		a := n.newAttempt(delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}, l.req)
+		a.recoveryFile, a.lease = l.recoveryFile, nil
+		a.progress.Store(&v1.ExecuteProgress{Spawned: true, StartedAt: stampOf(l.state.StartedAt)})
+		w := &work{node: n, attempt: a, ws: ws, spec: l.spec, started: l.state.StartedAt}
+		defer w.close()
+		defer a.removeRecoveryFile()
+		found, ok := f.byID[l.state.ID]
+		if !ok {
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, cleanupTimeout)
+		defer cancel()
+		if w.resumeLog(ctx) != nil {
+			r.remove(exec, found)
+			return
+		}
+		if found.Running || found.StartedAt.IsZero() || ws == nil {
+			r.remove(exec, found)
+			w.log.Notice("ended after its worker had died: it was not wanted any more")
+			w.closeLog(ctx)
+			return
+		}
+		w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
+			return exec.Adopt(ctx, attempt)
+		}
+		if _, err := w.finish(ctx, &a.members[0]); err != nil && !errors.Is(err, executor.ErrNotRunning) {
+			n.Logger.Warn("the end of an attempt is not known", "attempt", l.state.ID, "error", err)
+			r.remove(exec, found)
+		}
+	})
+}
+
+// remove ends what is left of an attempt, and tries again until that is so.
+func (r *recovery) remove(exec executor.Survivor, l executor.Leftover) {
+	for quiet := false; ; quiet = true {
+		ctx, cancel := context.WithTimeout(r.ctx, survivorsTimeout)
+		err := exec.Remove(ctx, l)
+		cancel()
+		if err == nil {
+			return
+		}
+		if !quiet {
+			r.node.Logger.Warn("what an earlier worker has left could not be ended yet", "attempt", l.ID, "error", err)
+		}
+		if !r.pause(recoverPause) {
+			return
+		}
+	}
+}

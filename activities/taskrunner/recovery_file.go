@@ -1,0 +1,300 @@
+package taskrunner
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// An attempt of an executor.Survivor outlives its worker. What a later one needs to continue
+// with it lies in the node's StateDir, from before the attempt starts until it has been
+// answered:
+//
+//	<state dir>/<hash of the attempt's id>.attempt   the recovery file, readable by its owner only
+//	<state dir>/workspaces/attempt-*                 the attempts' directories
+//
+// The time of the file is that of the newest heartbeat that the server has acknowledged.
+
+const (
+	recoverySuffix   = ".attempt"
+	survivorsFolder  = "workspaces"
+	keepsakeVersion  = 1
+	maxKeepsakeBytes = 16 << 20
+)
+
+// recoveryFile is what a later worker needs to continue an attempt. A nil one keeps
+// nothing. The mutex of its attempt guards it.
+type recoveryFile struct {
+	path  string
+	state recoveryState
+	gone  bool
+}
+
+// recoveryState is the content of the file.
+type recoveryState struct {
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+	// Token is that of the activity that waits for the attempt, and Heartbeat its time-out.
+	Token     []byte        `json:"token"`
+	Heartbeat time.Duration `json:"heartbeat"`
+	// Queue is that by which it came.
+	Queue string `json:"queue"`
+	// Request is the ExecuteRequest, Spec that of the attempt with its templates replaced.
+	Request   json.RawMessage `json:"request"`
+	Spec      json.RawMessage `json:"spec"`
+	TakenUpAt time.Time       `json:"takenUpAt"`
+	// StartedAt is when its process has; zero: it had not yet.
+	StartedAt time.Time `json:"startedAt"`
+	// Suspended is for how long it has stood still, and SuspendedAt since when it does; zero: it does not.
+	Suspended   time.Duration `json:"suspended"`
+	SuspendedAt time.Time     `json:"suspendedAt"`
+	// AloneUntil is until when it may continue although the activity has left it; zero: it has not.
+	AloneUntil time.Time `json:"aloneUntil"`
+	// Workspace is the name of its directory, TempDir the path of its temporary one.
+	Workspace string `json:"workspace"`
+	TempDir   string `json:"tempDir"`
+}
+
+// survivor is the executor of a type if its attempts outlive the worker here; nil: they do not.
+func (n *Node) survivor(taskType string) executor.Survivor {
+	s, ok := n.Executors[taskType].(executor.Survivor)
+	if !ok || n.StateDir == "" {
+		return nil
+	}
+	return s
+}
+
+// lasting is the root of the workspaces of attempts that outlive the worker.
+func (n *Node) lasting() *workspace.Root {
+	n.makeLasting.Do(func() {
+		n.lastingRoot = workspace.NewRoot(filepath.Join(n.StateDir, survivorsFolder), n.LastingTempDir)
+	})
+	return n.lastingRoot
+}
+
+// CloseState removes what of the state need not outlive the worker. No attempt runs any more.
+func (n *Node) CloseState() error {
+	if n.StateDir == "" {
+		return nil
+	}
+	err := n.lasting().Close()
+	// Neither goes while there is something in it.
+	_ = os.Remove(filepath.Join(n.StateDir, survivorsFolder))
+	_ = os.Remove(filepath.Join(n.StateDir, claimsFolder))
+	_ = os.Remove(n.StateDir)
+	if n.LastingTempDir != "" {
+		_ = os.Remove(n.LastingTempDir)
+	}
+	return err
+}
+
+// writeRecoveryFile writes the recovery file of an attempt that is about to start.
+func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *workspace.Workspace) error {
+	request, err := protojson.Marshal(a.req)
+	if err != nil {
+		return err
+	}
+	rendered, err := protojson.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := &recoveryFile{path: recoveryPath(a.node.StateDir, id), state: recoveryState{
+		Version: keepsakeVersion, ID: id, Token: a.token, Heartbeat: a.heartbeat, Queue: a.queue,
+		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
+	}}
+	if a.left == nil { // it was detached while it waited
+		k.state.AloneUntil = time.Now().Add(a.alone)
+	}
+	if a.node.Guard != nil {
+		a.node.guarded.Do(a.node.Guard)
+	}
+	if err := k.write(); err != nil {
+		return fmt.Errorf("note what a later worker needs of %s: %w", id, err)
+	}
+	a.recoveryFile = k
+	a.claimFile.remove()
+	return nil
+}
+
+// updateRecoveryFile changes the recovery file. The caller holds mu.
+func (a *attempt) updateRecoveryFile(change func(k *recoveryState)) {
+	if a.recoveryFile == nil || a.recoveryFile.gone {
+		return
+	}
+	change(&a.recoveryFile.state)
+	if err := a.recoveryFile.write(); err != nil {
+		a.node.Logger.Warn("an attempt would not outlive this worker", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+	}
+}
+
+// suspend notes that the attempt stands still, or that it continues.
+func (k *recoveryState) suspend(still bool) {
+	switch {
+	case still && k.SuspendedAt.IsZero():
+		k.SuspendedAt = time.Now()
+	case !still && !k.SuspendedAt.IsZero():
+		k.Suspended, k.SuspendedAt = k.stoodStill(), time.Time{}
+	}
+}
+
+// stoodStill is for how long the attempt has, all in all.
+func (k *recoveryState) stoodStill() time.Duration {
+	if k.SuspendedAt.IsZero() {
+		return k.Suspended
+	}
+	return k.Suspended + time.Since(k.SuspendedAt)
+}
+
+// removeRecoveryFile ends it: no later worker has anything to do with the attempt.
+func (a *attempt) removeRecoveryFile() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.recoveryFile != nil {
+		a.recoveryFile.gone = true
+		if err := os.Remove(a.recoveryFile.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			a.node.Logger.Warn("what a later worker would need of an attempt is not removed", "error", err)
+		}
+	}
+}
+
+// recordHeartbeat notes that the server has acknowledged a beat.
+func (a *attempt) recordHeartbeat(sent executor.Instant) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.recoveryFile != nil && !a.recoveryFile.gone {
+		at := time.Now().Add(-executor.Now().Sub(sent))
+		_ = os.Chtimes(a.recoveryFile.path, at, at) // an earlier time is the safe side
+	}
+}
+
+func recoveryPath(dir, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(dir, fmt.Sprintf("%x", sum[:16])+recoverySuffix)
+}
+
+// write replaces the file whole. Its time stays that of the newest beat.
+func (k *recoveryFile) write() error {
+	text, err := json.Marshal(k.state)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(k.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if info, e := os.Stat(k.path); e == nil && err == nil {
+		err = os.Chtimes(f.Name(), info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), k.path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// orphan is an attempt that an earlier worker has left a recovery file of.
+type orphan struct {
+	*recoveryFile
+	req  *v1.ExecuteRequest
+	spec *structpb.Struct
+	// beatAt is when the newest beat that the server has acknowledged was sent, or when
+	// the recovery file was made.
+	beatAt time.Time
+	// release gives back its place.
+	release func()
+}
+
+// orphans reads the recovery files that earlier workers of the node have left. Those that
+// cannot be read are of no use and are removed.
+func (n *Node) orphans() ([]*orphan, error) {
+	entries, err := os.ReadDir(n.StateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []*orphan
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		path := filepath.Join(n.StateDir, entry.Name())
+		if filepath.Ext(path) == endingSuffix {
+			_ = os.Remove(path) // without it the attempt is ended
+			continue
+		}
+		l, err := readOrphan(path)
+		if err == nil && filepath.Ext(path) != recoverySuffix {
+			err = errors.New("it is none")
+		}
+		if err != nil {
+			n.Logger.Warn("what an earlier worker has noted of an attempt is of no use", "file", path, "error", err)
+			_ = os.Remove(path)
+			continue
+		}
+		found = append(found, l)
+	}
+	return found, nil
+}
+
+func readOrphan(path string) (*orphan, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxKeepsakeBytes {
+		return nil, errors.New("it is none")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &orphan{recoveryFile: &recoveryFile{path: path}, req: &v1.ExecuteRequest{}, spec: &structpb.Struct{}, beatAt: info.ModTime()}
+	if err := json.Unmarshal(text, &l.state); err != nil {
+		return nil, err
+	}
+	if l.state.Version != keepsakeVersion {
+		return nil, fmt.Errorf("it is of version %d", l.state.Version)
+	}
+	read := protojson.UnmarshalOptions{DiscardUnknown: true}
+	return l, errors.Join(read.Unmarshal(l.state.Request, l.req), read.Unmarshal(l.state.Spec, l.spec))
+}
+
+// checkpoint is the newest one of the attempt, for its heartbeats until it is read again.
+func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
+	data, _, err := ws.Checkpoint(workspace.CheckpointState{})
+	switch {
+	case err != nil || data == nil:
+		return proto.CloneOf(l.req.GetCheckpoint())
+	case len(data) <= maxInlineCheckpoint:
+		return &v1.Checkpoint{Data: data}
+	}
+	// The worker before may not have stored it, which costs time only.
+	return &v1.Checkpoint{Key: store.CheckpointKey(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
+}

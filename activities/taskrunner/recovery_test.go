@@ -1,0 +1,600 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/logs"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// CompleteActivity notes the answer to an activity.
+func (s *server) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed[string(token)] {
+		return serviceerror.NewNotFound("no such activity")
+	}
+	if s.busy > 0 {
+		s.busy--
+		return errAway
+	}
+	if s.closed == nil {
+		s.closed = map[string]bool{}
+	}
+	s.closed[string(token)] = true
+	if s.answers == nil {
+		s.answers = map[string]*v1.ExecuteResponse{}
+	}
+	res, _ := result.(*v1.ExecuteResponse)
+	if err != nil {
+		res = failedAnswer(err)
+	}
+	s.answers[string(token)] = res
+	return nil
+}
+
+// answered is what an activity was answered; nil: nothing yet.
+func (s *server) answered(token string) *v1.ExecuteResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[token]
+}
+
+const adoptedID = "r-1/a/c1"
+
+// heir is a node as it starts again after its worker was killed while task a ran.
+type heir struct {
+	*bench
+	survivor *fake.Survivor
+	end      func(context.Context)
+	held     *places
+}
+
+// places are those that a Room has given out.
+type places struct{ restored, released chan string }
+
+func (p *places) Acquire(context.Context, *v1.ExecuteRequest) (func(), error) { return func() {}, nil }
+
+func (p *places) Restore(req *v1.ExecuteRequest) (func(), error) {
+	p.restored <- req.GetTask()
+	return func() { p.released <- req.GetTask() }, nil
+}
+
+// killed starts task a on a node and takes away what a dead worker would leave: the state
+// is as it was at that moment. script says how the attempt continues. change, when it is
+// not nil, changes the request.
+func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *heir {
+	t.Helper()
+	first := newBench(t, nil)
+	first.StateDir = filepath.Join(t.TempDir(), "state")
+	step := fake.Step{Stdout: "one\n", Block: true}
+	old := fake.NewSurvivor("shell", map[string][]fake.Step{"a": {step}})
+	first.fake, first.Executors = old.Executor, map[string]executor.Executor{"shell": old}
+	first.heartbeat = 15 * time.Second
+	req := request("a")
+	if change != nil {
+		change(req)
+	}
+	e := first.start(t.Context(), req)
+	first.runs("a")
+	eventually(t, "its output is in the log", func() bool {
+		entries, _, _, err := logs.Read(t.Context(), first.Store, attemptLog, 0)
+		return err == nil && len(entries) > 0
+	})
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(first.StateDir, "*"+recoverySuffix))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v are kept, %v", files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the keepsake is %v, %v", info.Mode(), err)
+	}
+	// What follows happens to the copy; the log of the first goes nowhere any more.
+	second := newBench(t, nil)
+	copyLog(t, first.Store, second.Store)
+	first.fake.Release("a")
+	e.answer()
+	if files, _ := filepath.Glob(filepath.Join(first.StateDir, "*"+recoverySuffix)); len(files) != 0 {
+		t.Errorf("%v are left of an attempt that has been answered", files)
+	}
+	second.StateDir, second.heartbeat = dir, first.heartbeat
+	left := executor.Leftover{ID: adoptedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second)}
+	h := &heir{bench: second, survivor: fake.NewSurvivor("shell", map[string][]fake.Step{"a": {script}}, left)}
+	second.fake, second.Executors = h.survivor.Executor, map[string]executor.Executor{"shell": h.survivor}
+	h.held = &places{make(chan string, 10), make(chan string, 10)}
+	second.Room = h.held
+	return h
+}
+
+var attemptLog = logs.Attempt{Run: "r-1", Task: "a", Claim: 1}
+
+// copyLog copies the first chunk of the log.
+func copyLog(t *testing.T, from, to *store.Store) {
+	t.Helper()
+	key := store.LogChunkKey("r-1", "a", 0, 1, 0)
+	chunk, err := from.Get(t.Context(), key)
+	if err == nil {
+		err = to.Put(t.Context(), key, chunk)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *heir) recovers() {
+	h.t.Helper()
+	h.end = h.Recover(h.t.Context())
+	h.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		h.end(ctx)
+		if ctx.Err() != nil {
+			h.t.Error("the recovery does not end")
+		}
+	})
+}
+
+// settled waits until nothing is kept of the attempt.
+func (h *heir) settled() {
+	h.t.Helper()
+	eventually(h.t, "it is settled", func() bool {
+		files, err := filepath.Glob(filepath.Join(h.StateDir, "*"+recoverySuffix))
+		return err == nil && len(files) == 0
+	})
+}
+
+// printed is the whole log.
+func (h *heir) printed() (text string) {
+	h.t.Helper()
+	entries, _, ended, err := logs.Read(h.t.Context(), h.Store, attemptLog, 0)
+	if err != nil || !ended {
+		h.t.Errorf("the log: ended %t, %v", ended, err)
+	}
+	for _, e := range entries {
+		text += string(e.GetData())
+	}
+	return text
+}
+
+// An attempt that the server wants continues, and its end is reported to the activity for which
+// it was begun.
+func TestAdoptAfterTheWorkerDied(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
+	h.server.busy = 2
+	h.recovers()
+	eventually(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
+	beat := h.server.heard()[0]
+	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 {
+		t.Errorf("the first beat says %v", beat)
+	}
+	h.runs("a")
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	res := h.server.answered("token")
+	want(t, res, "completed", "")
+	if r := res.GetResult(); r.GetStdout() != "one\ntwo\n" || r.GetOutput().GetFields()["n"].GetStringValue() != "2" {
+		t.Errorf("answer %v", res)
+	}
+	if res.GetNode() != "n" || !res.GetStartedAt().AsTime().Equal(beat.GetStartedAt().AsTime()) || !res.GetAssignedAt().AsTime().Before(res.GetStartedAt().AsTime()) {
+		t.Errorf("when and where: %v", res)
+	}
+	h.settled()
+	if text := h.printed(); text != "one\ntwo\n" {
+		t.Errorf("the log is %q", text)
+	}
+	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+	if removed := h.survivor.Removed(); len(removed) != 0 || h.live() != 0 {
+		t.Errorf("%v removed, %d live", removed, h.live())
+	}
+	if left, _ := os.ReadDir(filepath.Join(h.StateDir, survivorsFolder)); len(left) != 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// The temporary directory of an attempt that outlives its worker goes with the attempt, and what earlier attempts have
+// left goes when the worker starts.
+func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	h.LastingTempDir = filepath.Join(t.TempDir(), "temp")
+	k := h.keepsake()
+	k.state.TempDir = filepath.Join(h.LastingTempDir, k.state.Workspace)
+	h.rewrite(k)
+	stray := filepath.Join(h.LastingTempDir, "attempt-1")
+	for _, dir := range []string{k.state.TempDir, stray} {
+		if err := os.MkdirAll(filepath.Join(dir, "mine"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.recovers()
+	h.runs("a")
+	for dir, kept := range map[string]bool{k.state.TempDir: true, stray: false} {
+		if _, err := os.Stat(dir); (err == nil) != kept {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	h.settled()
+	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+	if err := h.CloseState(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(h.LastingTempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}
+
+// The time-out counts from the start, whoever was there to see it.
+func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
+	k := h.keepsake()
+	k.state.StartedAt = time.Now().Add(-time.Hour)
+	h.rewrite(k)
+	h.recovers()
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "failed", "timeout")
+}
+
+// The time for which it stood still does not count, nor that for which it does still.
+func TestAdoptedAttemptIsSuspended(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
+	k := h.keepsake()
+	now := time.Now()
+	k.state.StartedAt, k.state.Suspended, k.state.SuspendedAt = now.Add(-4*time.Hour), time.Hour, now.Add(-2*time.Hour-30*time.Minute)
+	h.rewrite(k)
+	h.recovers()
+	h.runs("a")
+	steer := func(action string) {
+		t.Helper()
+		res, err := h.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+		if err != nil || res.GetRefused() != "" {
+			t.Fatalf("%s: %v, %v", action, res, err)
+		}
+	}
+	steer("pause") // its engine has it stand still; the fake does not know
+	if k := h.keepsake().state; !k.SuspendedAt.Equal(now.Add(-2*time.Hour - 30*time.Minute)) {
+		t.Errorf("it stands still since %v", k.SuspendedAt)
+	}
+	steer("resume")
+	if k := h.keepsake().state; !k.SuspendedAt.IsZero() || k.Suspended.Round(time.Hour/2) != 3*time.Hour+time.Hour/2 {
+		t.Errorf("it stood still for %v, since %v", k.Suspended, k.SuspendedAt)
+	}
+	if a := h.attempts.findClaim("r-1", "a", 1); a == nil || a.steering.limit.left.Round(time.Minute) != 30*time.Minute {
+		t.Errorf("%v of its time are left", a.steering.limit.left)
+	}
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "completed", "")
+}
+
+// recoveryFile is the one that the dead worker has left.
+func (h *heir) keepsake() *orphan {
+	h.t.Helper()
+	// orphans would remove the file by which one is being replaced.
+	paths, err := filepath.Glob(filepath.Join(h.StateDir, "*"+recoverySuffix))
+	if err != nil || len(paths) != 1 {
+		h.t.Fatalf("%v, %v", paths, err)
+	}
+	found, err := readOrphan(paths[0])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}
+
+func (h *heir) rewrite(l *orphan) {
+	h.t.Helper()
+	if err := l.write(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// What was cancelled while no worker was there is stopped by the next one.
+func TestAdoptedAttemptIsCancelled(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	h.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+	h.recovers()
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "cancelled", "cancelled")
+}
+
+// The next activity of a run takes a reattached attempt over like any other.
+func TestAdoptedAttemptIsHandedOver(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true}, nil)
+	h.recovers()
+	h.runs("a")
+	if n := h.detach("a", time.Hour); n != 0 {
+		t.Fatal("it is not detached")
+	}
+	eventually(t, "the first activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "detached", "")
+	next := h.startAs(t.Context(), "two", adoption(request("a")))
+	eventually(t, "the keepsake has the other token", func() bool { return string(h.keepsake().state.Token) == "two" })
+	h.fake.Release("a")
+	want(t, next.answer(), "completed", "")
+}
+
+// A worker that dies between two activities of a run leaves the attempt to the second.
+func TestAdoptBetweenTwoActivities(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	k := h.keepsake()
+	k.state.AloneUntil = time.Now().Add(time.Hour)
+	h.rewrite(k)
+	h.server.close("token")
+	h.recovers()
+	h.runs("a")
+	if h.lease().KillAt().Sub(executor.Now()) < 50*time.Minute {
+		t.Error("the lease is short")
+	}
+	next := h.startAs(t.Context(), "two", adoption(request("a")))
+	eventually(t, "the next activity beats", func() bool { return h.server.hears() == "two" })
+	h.fake.Release("a")
+	want(t, next.answer(), "completed", "")
+}
+
+// What the server knows no more is ended.
+func TestUnwantedSurvivor(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	h.server.close("token")
+	h.recovers()
+	h.settled()
+	if removed := h.survivor.Removed(); !slices.Equal(removed, []string{adoptedID}) || len(h.fake.Calls()) != 0 {
+		t.Errorf("%v are removed, %v are gone on with", removed, h.fake.Calls())
+	}
+	if text := h.printed(); !strings.HasPrefix(text, "one\n[switchyard: ended after") {
+		t.Errorf("the log is %q", text)
+	}
+	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+}
+
+// The next attempt gets what had completed before, although it was never reported.
+func TestUnwantedSurvivorHadCompleted(t *testing.T) {
+	t.Parallel()
+	for state, step := range map[string]fake.Step{"completed": {Stdout: "one\ntwo\n", Output: "n=2"}, "": fake.Exit(3)} {
+		h := killed(t, step, nil)
+		h.server.close("token")
+		h.recovers()
+		h.settled()
+		var record v1.ExecuteResponse
+		err := h.Store.GetMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), &record)
+		if state == "" && !errors.Is(err, store.ErrNotFound) || state != "" && err != nil || record.GetState() != state {
+			t.Errorf("the record is %v, %v", &record, err)
+		}
+		if state == "" {
+			continue
+		}
+		if text := h.printed(); text != "one\ntwo\n" {
+			t.Errorf("the log is %q", text)
+		}
+		again := request("a")
+		again.Claim, again.Attempt, again.Unheard = 2, 1, []int32{0}
+		if res := h.startAs(t.Context(), "two", again).answer(); res.GetResult().GetStdout() != "one\ntwo\n" {
+			t.Errorf("answer %v", res)
+		}
+	}
+}
+
+// While the server is away its answer is unknown, and the lease bounds for how long.
+func TestSurvivorWithoutAServer(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	h.server.say(func(n int, _ *v1.ExecuteProgress) error {
+		if n < 3 {
+			return errAway
+		}
+		return nil
+	})
+	h.recovers()
+	h.runs("a")
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+
+	late := killed(t, fake.Step{Block: true}, nil)
+	past := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(late.keepsake().path, past, past); err != nil {
+		t.Fatal(err)
+	}
+	late.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	late.recovers()
+	late.settled()
+	if removed := late.survivor.Removed(); len(removed) != 1 {
+		t.Errorf("%v are removed", removed)
+	}
+}
+
+// An engine that is away holds up neither the node nor the heartbeats of what it has.
+func TestSurvivorWithoutAnEngine(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Stdout: "one\n", Block: true}, nil)
+	h.survivor.Away(errors.New("no engine"))
+	h.recovers()
+	eventually(t, "it beats on", func() bool { return len(h.server.heard()) > 1 })
+	other := request("b")
+	want(t, h.startAs(t.Context(), "b", other).answer(), "moved", "no_executor")
+	h.survivor.Away(nil)
+	h.runs("a")
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "completed", "")
+	want(t, h.startAs(t.Context(), "b", other).answer(), "completed", "")
+}
+
+// Of what is not there any more the record speaks; without one it is lost, or, when it had
+// not started, as if nothing had been.
+func TestSurvivorIsGone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		recorded, started bool
+		state, reason     string
+	}{
+		"recorded":    {true, true, "completed", ""},
+		"lost":        {false, true, "lost", "node_lost"},
+		"not started": {false, false, "moved", "incarnation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := killed(t, fake.Step{Block: true}, nil)
+			h.survivor.Lose(adoptedID)
+			k := h.keepsake()
+			if !test.started {
+				k.state.StartedAt = time.Time{}
+				h.rewrite(k)
+			}
+			if test.recorded {
+				if err := h.Store.PutMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.recovers()
+			eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+			want(t, h.server.answered("token"), test.state, test.reason)
+			h.settled()
+		})
+	}
+}
+
+// What no recovery file describes is ended; what another fleet's node of the name has is left alone.
+func TestUnknownSurvivors(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.StateDir, b.Fleet = filepath.Join(t.TempDir(), "state"), "ours"
+	leftover := func(id, fleet, node string) executor.Leftover {
+		return executor.Leftover{ID: id, Identity: executor.Identity{Node: node, Fleet: fleet}, Running: true}
+	}
+	s := fake.NewSurvivor("shell", nil, leftover("1", "ours", "n"), leftover("2", "theirs", "n"), leftover("3", "ours", "m"))
+	b.Executors = map[string]executor.Executor{"shell": s}
+	folder := filepath.Join(b.StateDir, survivorsFolder, "attempt-1")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.StateDir, "x"+recoverySuffix), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end := b.Recover(t.Context())
+	eventually(t, "it is removed", func() bool { return len(s.Removed()) > 0 })
+	end(t.Context())
+	if removed := s.Removed(); !slices.Equal(removed, []string{"1"}) {
+		t.Errorf("%v are removed", removed)
+	}
+	if err := b.CloseState(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(b.StateDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}
+
+// A checkpoint that the dead worker did not report is not lost with the next one either.
+func TestAdoptedCheckpoint(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true, Result: executor.Result{ExitCode: 1}}, nil)
+	ws := filepath.Join(h.StateDir, survivorsFolder, h.keepsake().state.Workspace)
+	if err := os.WriteFile(filepath.Join(ws, "checkpoint"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.recovers()
+	eventually(t, "it beats", func() bool { return len(h.server.heard()) > 0 })
+	if got := h.server.heard()[0].GetCheckpoint().GetData(); string(got) != "half" {
+		t.Errorf("the first beat has %q", got)
+	}
+	h.runs("a")
+	h.fake.Release("a")
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	if got := h.server.answered("token").GetCheckpoint().GetData(); string(got) != "half" {
+		t.Errorf("the answer has %q", got)
+	}
+}
+
+// Without a worker an attempt is ended when its lease is over; one that has ended by itself
+// is left to the next worker.
+func TestEndOverdue(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	look := func() int {
+		t.Helper()
+		left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor)
+		if err != nil {
+			t.Error(err)
+		}
+		return left
+	}
+	beat := func(ago time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		if err := os.Chtimes(h.keepsake().path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat(5 * time.Second)
+	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended within the lease", left, h.survivor.Removed())
+	}
+	k := h.keepsake()
+	k.state.AloneUntil = time.Now().Add(time.Hour)
+	h.rewrite(k)
+	beat(time.Minute)
+	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended between two activities", left, h.survivor.Removed())
+	}
+	k.state.AloneUntil, k.state.TempDir = time.Time{}, filepath.Join(t.TempDir(), "temp")
+	if err := os.MkdirAll(filepath.Join(k.state.TempDir, "mine"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.rewrite(k)
+	h.survivor.Away(errors.New("no engine"))
+	if left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor); left != 1 || err == nil {
+		t.Errorf("%d are left without an engine, %v", left, err)
+	}
+	h.survivor.Away(nil)
+	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{adoptedID}) {
+		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
+	}
+	h.settled() // and its folder is gone
+	if _, err := os.Stat(k.state.TempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its temporary directory is left: %v", err)
+	}
+
+	ended := killed(t, fake.Step{}, nil)
+	at := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := EndOverdue(t.Context(), ended.StateDir, "n", ended.survivor); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
+	}
+	at = at.Add(-endedPatience)
+	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := EndOverdue(t.Context(), ended.StateDir, "n", ended.survivor); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
+		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
+	}
+	if _, err := os.Stat(ended.StateDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// recordTimeout bounds how long the report of a completed attempt waits for its
+// record, when it can do without.
+const recordTimeout = 10 * time.Second
+
+// answerTimeout bounds how long the report of an attempt waits for a store that is away, when
+// its answer is too large to travel. Until then the attempt beats, although its process has ended.
+const answerTimeout = 10 * time.Minute
+
+// insist calls f until it succeeds, until ctx ends, or until it fails although the store
+// answers; a value that the store cannot give or take is not waited for.
+func (n *Node) insist(ctx context.Context, f func() error) error {
+	for try, pause := 1, firstReadPause; ; pause = min(2*pause, lastReadPause) {
+		err := f()
+		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
+			return err
+		}
+		if n.Store.Probe(ctx, probeRun) == nil {
+			if try++; try > store.Tries {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// probeRun has the values with which a node finds out whether the store answers.
+const probeRun = "probe"
+
+// putRecord stores the answer of an attempt, unless there is one that says completed:
+// the first one counts. It returns the one that does.
+func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	existed, err := n.Store.PutMessageIfAbsent(ctx, key, res)
+	if err != nil || !existed {
+		return res, err
+	}
+	var first v1.ExecuteResponse
+	if err := n.Store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if first.GetState() == v1.TaskCompleted {
+		return &first, nil
+	}
+	return res, n.Store.PutMessage(ctx, key, res)
+}
+
+// keepResult records the answer of a member if it says completed, or if it is too large to
+// travel, and returns what may travel of the one that counts. A completed attempt whose
+// small answer cannot be recorded is reported nevertheless: the record is of use only
+// when the report is lost, too.
+func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	limit := int(req.GetInlineLimit())
+	whole := results.Fits(res, limit)
+	if whole && res.GetState() != v1.TaskCompleted {
+		return res, nil
+	}
+	if whole {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+	}
+	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
+	var first *v1.ExecuteResponse
+	err := n.insist(ctx, func() (err error) {
+		first, err = n.putRecord(ctx, key, res)
+		return err
+	})
+	switch {
+	case err == nil:
+		return results.Cut(first, key, limit), nil
+	case whole:
+		n.Logger.Warn("a result was not recorded", "run", req.GetRunId(), "task", m.name, "error", err)
+		return res, nil
+	}
+	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)
+}

@@ -1,0 +1,215 @@
+package taskrunner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// work is what the members of one request have in common while they run, one after
+// the other: a place, a workspace, a log.
+type work struct {
+	node         *Node
+	attempt      *attempt
+	inputs       *inputs
+	gpus         []int32
+	log          *logs.Writer
+	checkpointer *checkpointer
+	// run is Executor.Run, or that of a row of attempts.
+	run func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)
+
+	ws *workspace.Workspace
+	// spec is that of the member that prepare has prepared.
+	spec *structpb.Struct
+	// since is when the process has started that it is to continue, and suspended says that it stands still; since is
+	// later by the time for which it has. Zero: it starts one.
+	since     time.Time
+	suspended bool
+	// started is when its process has; zero: not yet.
+	started time.Time
+}
+
+// id marks what a member leaves on the machine.
+func (w *work) id(m *member) string {
+	return attemptID(w.attempt.req, m)
+}
+
+// prepare makes the workspace that of a member. A response says that the member has
+// failed already, since what it asks for cannot be made out.
+func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	req, n := w.attempt.req, w.node
+	w.started = time.Time{}
+	spec, env, err := n.render(ctx, req, w.inputs, m)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
+	}
+	w.spec = spec
+	checkpoint, err := n.loadCheckpoint(ctx, req, m)
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", m.name, err)
+	}
+	r := workspace.Request{
+		RunID: req.GetRunId(), Workflow: req.GetWorkflow(), Task: req.GetTask(), TaskID: req.GetRunId() + "/" + m.name,
+		Attempt: int(m.attempt), Node: n.Name, NUMANode: numaNode(req), SharedDir: n.SharedDir,
+		Env: env, Input: w.inputs.input, Checkpoint: checkpoint,
+	}
+	if m.index >= 0 {
+		r.Index, r.Count, r.Item = int(m.index), int(req.GetCount()), w.inputs.item(m)
+	}
+	if w.ws == nil {
+		w.ws, err = w.root().Prepare(r)
+	} else {
+		err = w.ws.Next(r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare the workspace of %s: %w", m.name, err)
+	}
+	return nil, nil
+}
+
+// do runs a member that is prepared and says how it has ended. An error is a fault of
+// the node.
+func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	a, req := w.attempt, w.attempt.req
+	w.checkpointer.watch(w.ws, m)
+	runCtx, limit, cancel := withTimeLimit(ctx, req.GetTimeout().AsDuration(), w.since)
+	defer cancel()
+	if w.suspended {
+		limit.suspend()
+	}
+	a.steering.begin(w.node.Executors[req.GetType()], m, w.id(m), limit)
+	result, err := w.run(runCtx, executor.Attempt{
+		ID: w.id(m),
+		Identity: executor.Identity{
+			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
+			Index: m.index, Attempt: m.attempt, Claim: m.claim,
+		},
+		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
+		Spec:     w.spec,
+		Env:      w.ws.Env(),
+		BaseDir:  w.node.BaseDir,
+		Stdout:   w.log.Stream("stdout"),
+		Stderr:   w.log.Stream("stderr"),
+		Grace:    stopGrace,
+		Lease:    a.lease,
+		GPUs:     w.gpus,
+		NUMANode: req.NumaNode,
+		// Placement gives GPUs together with the NUMA node that they are near to,
+		// whether or not the task asks for that.
+		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
+	}, w.spawned)
+	a.steering.end()
+	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
+		// The watchdog may have ended it. What has done its work before it was asked to
+		// stop counts for as long as it cannot run elsewhere.
+		a.stop(errLeaseLost)
+		result.Stopped, err = true, nil
+	}
+	res, err := interpret(runCtx, result, err)
+	if err != nil {
+		w.checkpointer.final(ctx, false)
+		return nil, fmt.Errorf("run %s: %w", m.name, err)
+	}
+	if res.GetState() != v1.AttemptMoved {
+		collectStreams(res.GetResult(), w.log)
+		collectFiles(res, w.ws)
+		explain(res)
+	}
+	res.Checkpoint = w.checkpointer.final(context.WithoutCancel(ctx), res.GetState() != v1.TaskCompleted)
+	return res, nil
+}
+
+// notify says something of an attempt in its log. One that says what it does before its
+// process starts, such as to pull an image, does not hang.
+func (w *work) notify(line string) {
+	w.log.Notice(line)
+	w.attempt.extendStart()
+}
+
+// defaultProcesses bounds a container or a sandbox that asks for no other limit.
+const defaultProcesses = 4096
+
+// limits are what an attempt may take that was given these resources.
+func limits(r *v1.Resources) executor.Limits {
+	l := executor.Limits{Cores: 1, Memory: int64(r.GetMemoryMb()) << 20, Processes: int64(r.GetMaxProcesses())}
+	if r != nil && r.Cores != nil {
+		l.Cores = r.GetCores()
+	}
+	if l.Processes == 0 {
+		l.Processes = defaultProcesses
+	}
+	return l
+}
+
+// root is where the workspace lies: that of an attempt that outlives the worker must, too.
+func (w *work) root() *workspace.Root {
+	if len(w.attempt.req.GetBatch()) == 0 && w.node.survivor(w.attempt.req.GetType()) != nil {
+		return w.node.lasting()
+	}
+	return w.node.Workspaces
+}
+
+// spawned notes that the process of a member has started.
+func (w *work) spawned() {
+	w.started = time.Now()
+	if w.attempt.waiting() {
+		w.attempt.spawned(w.started)
+	}
+}
+
+// timed says in an answer when the member's process has run.
+func (w *work) timed(res *v1.ExecuteResponse) *v1.ExecuteResponse {
+	if !w.started.IsZero() {
+		res.StartedAt, res.CompletedAt = timestamppb.New(w.started), timestamppb.Now()
+	}
+	return res
+}
+
+// closeLog stores the rest of the log.
+func (w *work) closeLog(ctx context.Context) {
+	if err := w.log.Close(ctx); err != nil {
+		w.node.Logger.Warn("a part of a log was not stored", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
+	}
+}
+
+// close gives back what is left of it.
+func (w *work) close() {
+	if w.checkpointer != nil {
+		w.checkpointer.stop() // after a fault it has not been
+	}
+	if w.ws == nil {
+		return
+	}
+	if err := w.ws.Close(); err != nil {
+		w.node.Logger.Warn("a workspace was not removed", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
+	}
+}
+
+// gpus returns the GPUs of an attempt, for executor.Attempt. One that was given none,
+// on a node that has some, sees none, so that it cannot take what others were
+// given.
+func (n *Node) gpus(a *attempt) []int32 {
+	if gpus := a.req.GetGpus(); len(gpus) > 0 || n.HasGPUs == nil || !n.HasGPUs() {
+		return gpus
+	}
+	return []int32{}
+}
+
+// numaNode is the NUMA node of an attempt, for its workspace.
+func numaNode(req *v1.ExecuteRequest) *int {
+	if req.NumaNode == nil {
+		return nil
+	}
+	return new(int(req.GetNumaNode()))
+}
