@@ -9,6 +9,7 @@ import (
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
 )
 
 // maxDocument is one byte more than a definition may have, so that a longer one
@@ -50,9 +51,9 @@ func readDocument(sys *system, path string) (*document, error) {
 }
 
 // printWarnings tells a person what a definition that is allowed will hardly do as meant.
-func printWarnings(sys *system, file string, warnings definition.Problems) {
+func printWarnings(sys *system, file string, warnings source.Problems) {
 	for _, w := range warnings {
-		fmt.Fprintf(sys.screen, "%s: warning: %s\n", file, definition.Problems{w}.Error())
+		fmt.Fprintf(sys.screen, "%s: warning: %s\n", file, source.Problems{w}.Error())
 	}
 }
 
@@ -68,6 +69,6 @@ func unreadable(err error) error {
 // isProblems says that an error lists the faults of a definition, which are
 // printed as they are.
 func isProblems(err error) bool {
-	_, ok := errors.AsType[definition.Problems](err)
+	_, ok := errors.AsType[source.Problems](err)
 	return ok
 }

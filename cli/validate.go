@@ -9,6 +9,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
 )
 
 func newValidate(sys *system) *cobra.Command {
@@ -73,7 +74,7 @@ type problemItem struct {
 
 // problemItems are the faults that an error tells, or itself where it tells none.
 func problemItems(err error) []problemItem {
-	found, ok := errors.AsType[definition.Problems](err)
+	found, ok := errors.AsType[source.Problems](err)
 	if !ok {
 		return []problemItem{{Message: err.Error()}}
 	}

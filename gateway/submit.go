@@ -20,6 +20,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -174,7 +175,7 @@ func definitionError(err error) error {
 		return nil
 	}
 	failed := connect.NewError(connect.CodeInvalidArgument, err)
-	if problems, ok := errors.AsType[definition.Problems](err); ok {
+	if problems, ok := errors.AsType[source.Problems](err); ok {
 		if detail, err := connect.NewErrorDetail(&v1.ValidationFailure{Problems: problems}); err == nil {
 			failed.AddDetail(detail)
 		}

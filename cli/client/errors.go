@@ -9,7 +9,7 @@ import (
 
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
 )
 
 // Failure returns the error of a call with its exit code.
@@ -73,7 +73,7 @@ func problemsOf(refused *connect.Error) error {
 			continue
 		}
 		if failed, ok := value.(*v1.ValidationFailure); ok && len(failed.GetProblems()) > 0 {
-			return definition.Problems(failed.GetProblems())
+			return source.Problems(failed.GetProblems())
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 // file is a file with settings in YAML. Its keys are names of flags, with
@@ -34,7 +35,7 @@ import (
 type file struct {
 	path     string
 	settings *yaml.Node // a mapping, or nil if the file is empty
-	problems definition.Problems
+	problems source.Problems
 }
 
 // fileSetting is a value of a configuration file.
@@ -102,7 +103,7 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 				candidates = append(candidates, sub.Name())
 			}
 			hint := ""
-			if near := definition.Nearest(key.Value, slices.Sorted(slices.Values(candidates))); near != "" {
+			if near := nearest.Word(key.Value, slices.Sorted(slices.Values(candidates))); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			c.add(key, fmt.Sprintf("there is no setting %q", key.Value), hint)

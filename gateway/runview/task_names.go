@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/nearest"
 )
 
 // NoTask returns the error for a task that the run does not have, which suggests names.
@@ -28,37 +30,14 @@ const maxSuggested = 5
 
 // suggestNames returns a text that suggests the known names that are nearest to an unknown one.
 func suggestNames(name string, known []string) string {
-	near := slices.Clone(known)
-	slices.SortStableFunc(near, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	if len(near) > 0 && distance(name, near[0]) <= max(2, len(name)/3) {
-		return fmt.Sprintf("did you mean %s?", near[0])
+	if near := nearest.Word(name, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
 	}
+	near := nearest.Rank(name, known)
 	more := ""
 	if len(near) > maxSuggested {
 		near, more = near[:maxSuggested], ", ..."
 	}
 	slices.Sort(near)
 	return "its tasks are " + strings.Join(near, ", ") + more
-}
-
-// distance returns the number of letters to add, drop or change that turns a into b, without regard to case.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -3,6 +3,8 @@ package condition
 import (
 	"regexp"
 	"strings"
+
+	"switchyard/workflows/nearest"
 )
 
 // maxMessage is the length of a message in bytes. CEL quotes types and tokens
@@ -31,7 +33,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
-		if near := nearest(name, fieldNames(kind)); near != "" && near != name {
+		if near := nearest.Word(name, fieldNames(kind)); near != "" && near != name {
 			return plain, "did you mean " + near + "?"
 		}
 		if kind == Retry {
@@ -43,7 +45,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 		if hint = kind.nameHint(name); hint != "" {
 			return plain, hint
 		}
-		if near := nearest(name, kind.variables()); near != "" {
+		if near := nearest.Word(name, kind.variables()); near != "" {
 			return plain, "did you mean " + near + "?"
 		}
 		return plain, kind.noun() + " sees " + kind.visible() + "; text stands in quotes: '" + name + "'"

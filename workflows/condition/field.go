@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"switchyard/workflows/nearest"
 )
 
 // taskFields are those of a task that does not fan out.
@@ -63,7 +65,7 @@ func (s Scope) input(expr string, r reading) *Error {
 		return nil
 	}
 	hint := "add it to inputs"
-	if near := nearest(r.field, s.Inputs); near != "" {
+	if near := nearest.Word(r.field, s.Inputs); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return errorAt(expr, r.offset, hint, "the workflow declares no input '%s'", r.field)

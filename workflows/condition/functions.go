@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/google/cel-go/common/ast"
+
+	"switchyard/workflows/nearest"
 )
 
 // Functions returns the functions that expressions may call, sorted: those called as
@@ -56,7 +58,7 @@ func (l *language) functionHint(name string, isMethod bool) string {
 		if slices.Contains(l.methods, name) {
 			return "it is called as x." + name + "(...)"
 		}
-		if near := nearest(name, l.functions); near != "" {
+		if near := nearest.Word(name, l.functions); near != "" {
 			return "did you mean " + near + "(x)?"
 		}
 		return "the functions are " + listFunctions(l.functions, name) + "; called as x.f(): " + listMethods(l.methods)
@@ -64,7 +66,7 @@ func (l *language) functionHint(name string, isMethod bool) string {
 	if slices.Contains(l.functions, name) {
 		return "it is called as " + name + "(x)"
 	}
-	if near := nearest(name, l.methods); near != "" {
+	if near := nearest.Word(name, l.methods); near != "" {
 		return "did you mean ." + near + "()?"
 	}
 	return "there are " + listMethods(l.methods)

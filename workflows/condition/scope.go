@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"switchyard/workflows/nearest"
 )
 
 // Scope says what an expression of a task may see.
@@ -46,7 +48,7 @@ func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
 			if word := s.Kind.nameHint(r.task); word != "" {
 				hint = word
-			} else if near := nearest(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
+			} else if near := nearest.Word(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			return nil, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task)
@@ -56,7 +58,7 @@ func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 			return nil, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is none of its ancestors", s.depends(), r.task)
 		default:
 			hint := s.choice()
-			if near := nearest(r.task, slices.Concat(s.Ancestors, s.Tasks)); near != "" {
+			if near := nearest.Word(r.task, slices.Concat(s.Ancestors, s.Tasks)); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", spell(near))
 			}
 			return nil, errorAt(expr, r.offset, hint, "there is no task '%s'", r.task)

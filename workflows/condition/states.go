@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // stateAliases are states as other systems call them, without what fold drops.
@@ -95,9 +96,9 @@ func (e *expression) badState(literal ast.Expr, word string, words []string) *Er
 	if len(words) == len(v1.RetryableEndStates()) {
 		subject = "an attempt that may be repeated ends"
 	}
-	near := stateAliases[strings.ReplaceAll(fold(word), "-", "")]
+	near := stateAliases[nearest.Fold(word)]
 	if near == "" || !slices.Contains(words, near) {
-		near = nearest(word, words)
+		near = nearest.Word(word, words)
 	}
 	hint := "the states are " + strings.Join(words, ", ")
 	if near != "" {

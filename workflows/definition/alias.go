@@ -6,11 +6,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // alias returns the field that other systems call name, as a path within message.
 func alias(name string, message protoreflect.MessageDescriptor) string {
-	name = squash(name)
+	name = nearest.Fold(name)
 	switch message.FullName() {
 	case "switchyard.v1.TaskDefaults":
 		use := alias(name, (&v1.TaskDefinition{}).ProtoReflect().Descriptor())

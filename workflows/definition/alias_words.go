@@ -8,14 +8,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // wordHint says which of the words that a field takes was probably meant.
 func wordHint(word string, field protoreflect.FieldDescriptor, words []string) string {
-	if use := aliasedWord(squash(word), field); slices.Contains(words, use) {
+	if use := aliasedWord(nearest.Fold(word), field); slices.Contains(words, use) {
 		return "did you mean " + use + "?"
 	}
-	return didYouMean(word, words)
+	return nearest.DidYouMean(word, words)
 }
 
 // aliasedWord returns what other systems call word in a field, or "".

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 func spec(t *testing.T, fields map[string]any) *structpb.Struct {
@@ -46,7 +47,7 @@ func TestCheckCondition(t *testing.T) {
 	err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "vps", Condition: "1 +"},
 	}})
-	problems, _ := errors.AsType[Problems](err)
+	problems, _ := errors.AsType[source.Problems](err)
 	if len(problems) != 1 || problems[0].GetPath() != "tasks.b.condition" || !strings.Contains(problems[0].GetSnippet(), "1 +\n") {
 		t.Errorf("%v", err)
 	}

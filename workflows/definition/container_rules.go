@@ -14,6 +14,8 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 	"switchyard/workflows/policy"
 )
 
@@ -43,35 +45,35 @@ var givenNetworks = []string{"", "default", "bridge", "none", policy.HostNetwork
 var ulimitNames = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
 
 // containerSpec checks the spec of a task of type container.
-func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *path) {
-	d.word(spec.GetImage(), p.field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
-	d.word(spec.GetWorkingDirectory(), p.field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
-	d.word(spec.GetUser(), p.field("user"), containerUser.MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
+	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
+	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
+	d.word(spec.GetUser(), p.Field("user"), containerUser.MatchString, "no user", `write a name, "uid" or "uid:gid"`)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
-	if at := p.field("entrypoint"); shell && spec.GetEntrypoint() != nil && !d.settled(at) {
-		d.add(d.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
+	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !d.IsSettled(at) {
+		d.Add(d.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
 	}
 	for i, name := range spec.GetCapAdd() {
-		d.word(name, p.field("capAdd").item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
+		d.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.GetLabels())) {
-		if at := p.field("labels").key(name); strings.HasPrefix(name, ownLabels) && !d.settled(at) {
-			d.add(d.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
+		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !d.IsSettled(at) {
+			d.Add(d.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
 		}
 	}
-	d.mounts(spec.GetMounts(), p.field("mounts"))
+	d.mounts(spec.GetMounts(), p.Field("mounts"))
 	d.network(spec, p)
-	d.ulimits(spec.GetUlimits(), p.field("ulimits"))
+	d.ulimits(spec.GetUlimits(), p.Field("ulimits"))
 	d.imageSource(spec, p)
 }
 
 // word reports a text that is not of the form it must be of. One with a template is not
 // known yet.
-func (d *decoder) word(text string, p *path, good func(string) bool, what, hint string) {
-	if text == "" || condition.HasTemplate(text) || d.settled(p) || good(text) {
+func (d *decoder) word(text string, p *source.Path, good func(string) bool, what, hint string) {
+	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) || good(text) {
 		return
 	}
-	d.add(d.locate(p), p, p.local()+" is "+quote(text)+", which is "+what, hint)
+	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is "+what, hint)
 }
 
 func isImage(text string) bool {
@@ -82,87 +84,87 @@ func isImage(text string) bool {
 func isCapability(text string) bool { return capabilityName.MatchString(policy.Capability(text)) }
 
 // mounts checks the directories that a container sees.
-func (d *decoder) mounts(mounts []*v1.Mount, p *path) {
+func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
 	where := map[string]int{}
 	for i, m := range mounts {
-		host, inside := p.item(i).field("hostPath"), p.item(i).field("containerPath")
+		host, inside := p.Item(i).Field("hostPath"), p.Item(i).Field("containerPath")
 		d.word(m.GetHostPath(), host, slashed.IsAbs, "no absolute path", "mounts show directories of the node, whatever its working directory is")
 		d.word(m.GetContainerPath(), inside, slashed.IsAbs, "no absolute path", "it is where the container sees the directory")
 		at := slashed.Clean(m.GetContainerPath())
-		if !slashed.IsAbs(at) || condition.HasTemplate(at) || d.settled(inside) {
+		if !slashed.IsAbs(at) || condition.HasTemplate(at) || d.IsSettled(inside) {
 			continue
 		}
 		before, twice := where[at]
 		where[at] = i
 		switch own := slices.IndexFunc(ownMounts, func(own string) bool { return at == own || policy.Below(own, at) }); {
 		case at == "/":
-			d.add(d.locate(inside), inside, inside.local()+" is the root of the container; nothing can be mounted over that", "")
+			d.Add(d.locate(inside), inside, inside.Local()+" is the root of the container; nothing can be mounted over that", "")
 		case own >= 0:
-			d.add(d.locate(inside), inside, inside.local()+" is "+at+"; the container has files of its task in "+ownMounts[own], "choose another path")
+			d.Add(d.locate(inside), inside, inside.Local()+" is "+at+"; the container has files of its task in "+ownMounts[own], "choose another path")
 		case twice:
-			d.add(d.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] has already", inside.local(), at, before), "")
+			d.Add(d.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] has already", inside.Local(), at, before), "")
 		}
 	}
 }
 
 // network checks the network of a container, and the address in it.
-func (d *decoder) network(spec *v1.ContainerSpec, p *path) {
-	name, at := spec.GetNetwork(), p.field("network")
+func (d *decoder) network(spec *v1.ContainerSpec, p *source.Path) {
+	name, at := spec.GetNetwork(), p.Field("network")
 	hint := `write "none", "host", or the name of one made with docker network create`
 	if strings.HasPrefix(name, "container:") {
 		hint = "a container may not join the network of another; give both a network by name"
 	}
 	d.word(name, at, networkName.MatchString, "no network", hint)
-	ip := p.field("ip")
-	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || d.settled(ip) {
+	ip := p.Field("ip")
+	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || d.IsSettled(ip) {
 		return
 	}
 	d.word(spec.GetIp(), ip, func(text string) bool {
 		_, err := netip.ParseAddr(text)
 		return text == autoAddress || err == nil
 	}, "no address", `write one such as "10.5.0.9", or "auto"`)
-	if slices.Contains(givenNetworks, name) && !d.settled(at) {
+	if slices.Contains(givenNetworks, name) && !d.IsSettled(at) {
 		shown := "the engine's own network"
 		if name != "" {
 			shown = "network " + name
 		}
-		d.add(d.locateKey(ip), ip, "spec.ip says nothing in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
+		d.Add(d.locateKey(ip), ip, "spec.ip says nothing in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
 	}
 }
 
 // ulimits checks the limits of the processes of a container.
-func (d *decoder) ulimits(limits []*v1.Ulimit, p *path) {
+func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	seen := map[string]bool{}
 	for i, l := range limits {
-		name, hard := p.item(i).field("name"), p.item(i).field("hard")
+		name, hard := p.Item(i).Field("name"), p.Item(i).Field("hard")
 		d.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "no limit",
-			strings.TrimSpace(didYouMean(l.GetName(), ulimitNames)+" It must be "+alternatives(ulimitNames)))
-		if seen[l.GetName()] && l.GetName() != "" && !d.settled(name) {
-			d.add(d.locate(name), name, name.local()+" is "+l.GetName()+" for the second time", "")
+			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+alternatives(ulimitNames)))
+		if seen[l.GetName()] && l.GetName() != "" && !d.IsSettled(name) {
+			d.Add(d.locate(name), name, name.Local()+" is "+l.GetName()+" for the second time", "")
 		}
 		seen[l.GetName()] = true
 		most := l.GetHard()
-		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !d.settled(hard) {
-			d.add(d.locate(hard), hard, fmt.Sprintf("%s is %d, and soft %d is above it", hard.local(), most, l.GetSoft()), "")
+		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !d.IsSettled(hard) {
+			d.Add(d.locate(hard), hard, fmt.Sprintf("%s is %d, and soft %d is above it", hard.Local(), most, l.GetSoft()), "")
 		}
 	}
 }
 
 // imageSource checks where a container's image comes from.
-func (d *decoder) imageSource(spec *v1.ContainerSpec, p *path) {
-	auth, tarball, pull := p.field("registryAuth"), p.field("imageTarball"), p.field("pullPolicy")
+func (d *decoder) imageSource(spec *v1.ContainerSpec, p *source.Path) {
+	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
 	d.word(spec.GetRegistryAuth(), auth, secretName.MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
 		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject.MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
-	if spec.GetImageTarball() == "" || d.settled(tarball) {
+	if spec.GetImageTarball() == "" || d.IsSettled(tarball) {
 		return
 	}
-	if spec.GetPullPolicy() == alwaysPull && !d.settled(pull) {
-		d.add(d.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball exclude each other: what comes in an archive is not pulled", "")
+	if spec.GetPullPolicy() == alwaysPull && !d.IsSettled(pull) {
+		d.Add(d.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball exclude each other: what comes in an archive is not pulled", "")
 	}
-	if spec.GetRegistryAuth() != "" && !d.settled(auth) {
-		d.add(d.locateKey(auth), auth, "spec.registryAuth and imageTarball exclude each other: what comes in an archive is not pulled", "")
+	if spec.GetRegistryAuth() != "" && !d.IsSettled(auth) {
+		d.Add(d.locateKey(auth), auth, "spec.registryAuth and imageTarball exclude each other: what comes in an archive is not pulled", "")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // maxCycles bounds the cycles that are told; a dense graph has more than there
@@ -27,10 +28,10 @@ func (d *decoder) cycles(def *v1.Definition, g *graph) {
 		if len(tasks) > maxListed {
 			shown = slices.Concat(tasks[:maxListed-1], []string{fmt.Sprintf("(%d more)", len(tasks)-maxListed), tasks[len(tasks)-1]})
 		}
-		p := d.base.field("tasks").key(tasks[0]).field("dependsOn")
+		p := d.base.Field("tasks").Key(tasks[0]).Field("dependsOn")
 		next := tasks[1%len(tasks)]
-		p = p.item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
-		d.add(d.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
+		p = p.Item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
+		d.Add(d.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
 			"each of these tasks waits for the next one; take one of the dependencies away")
 	}
 }
@@ -39,12 +40,12 @@ func (d *decoder) cycles(def *v1.Definition, g *graph) {
 // document, or by name where there is no document.
 func (d *decoder) turn(g *graph, cycle []int) []string {
 	names := make([]string, len(cycle))
-	first, best := 0, position{}
+	first, best := 0, source.Position{}
 	for i, task := range cycle {
 		names[i] = g.names[task]
-		at := d.locateKey(d.base.field("tasks").key(names[i]))
-		if i == 0 || at.line < best.line || at.line == best.line &&
-			(at.column < best.column || at.column == best.column && names[i] < names[first]) {
+		at := d.locateKey(d.base.Field("tasks").Key(names[i]))
+		if i == 0 || at.Line < best.Line || at.Line == best.Line &&
+			(at.Column < best.Column || at.Column == best.Column && names[i] < names[first]) {
 			first, best = i, at
 		}
 	}

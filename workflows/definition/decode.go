@@ -12,36 +12,37 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // decoder fills messages from a tree and remembers where everything was.
 type decoder struct {
-	*report
-	base   *path                     // where the definition begins: the root, or the spec that it is inline in
+	*source.Report
+	base   *source.Path              // where the definition begins: the root, or the spec that it is inline in
 	depth  int                       // definitions around this one
 	places map[string]place          // by path; none for a definition that came as a message
-	meant  []*path                   // named by hints, not yet settled
+	meant  []*source.Path            // named by hints, not yet settled
 	inner  map[string]*v1.Definition // that are inline, by the path of the spec
 }
 
 // place is where a field or an entry of a map is in the document.
 type place struct {
-	key   position
-	value *node
+	key   source.Position
+	value *source.Node
 }
 
 // definition decodes the document. specs are the tasks' specs as messages of
 // their types, without those that cannot be read.
-func (d *decoder) definition(n *node) (def *v1.Definition, specs map[string]proto.Message) {
+func (d *decoder) definition(n *source.Node) (def *v1.Definition, specs map[string]proto.Message) {
 	if d.places == nil {
 		d.places = map[string]place{}
 	}
 	def = &v1.Definition{}
-	if n.kind != mapping {
-		d.fail(n.at, d.base, "a definition is a mapping with name and tasks; this is "+n.String(), "")
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, d.base, "a definition is a mapping with name and tasks; this is "+n.String(), "")
 		return def, nil
 	}
-	d.places[d.base.String()] = place{n.at, n}
+	d.places[d.base.String()] = place{n.At, n}
 	d.message(n, def.ProtoReflect(), d.base)
 	d.settleMeant()
 	specs = d.complete(def)
@@ -57,8 +58,8 @@ func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 	d.matrices(def)
 	specs := make(map[string]proto.Message, len(def.GetTasks()))
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at := def.GetTasks()[name], d.base.field("tasks").key(name).field("spec")
-		n := structNode(task.GetSpec())
+		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name).Field("spec")
+		n := source.StructNode(task.GetSpec())
 		if d.places != nil {
 			n = d.places[at.String()].value
 		}
@@ -75,31 +76,31 @@ func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 
 // locate returns the position of the value of p, or of the nearest place
 // around it that has one.
-func (d *decoder) locate(p *path) position {
-	if found, ok := d.places[p.String()]; ok && found.value.kind != null {
-		return found.value.at
+func (d *decoder) locate(p *source.Path) source.Position {
+	if found, ok := d.places[p.String()]; ok && found.value.Kind != source.Null {
+		return found.value.At
 	}
 	return d.locateKey(p)
 }
 
 // nodeAt returns the value of p in the document, that of free-form data too; nil
 // when there is none.
-func (d *decoder) nodeAt(p *path) *node {
+func (d *decoder) nodeAt(p *source.Path) *source.Node {
 	if found, ok := d.places[p.String()]; ok {
 		return found.value
 	}
 	if p == nil {
 		return nil
 	}
-	around := d.nodeAt(p.parent)
+	around := d.nodeAt(p.Parent)
 	switch {
 	case around == nil:
-	case p.index >= 0 && p.index < len(around.items):
-		return around.items[p.index]
-	case p.index < 0:
-		for _, e := range around.entries {
-			if e.key == p.name {
-				return e.value
+	case p.Index >= 0 && p.Index < len(around.Items):
+		return around.Items[p.Index]
+	case p.Index < 0:
+		for _, e := range around.Entries {
+			if e.Key == p.Name {
+				return e.Value
 			}
 		}
 	}
@@ -107,55 +108,55 @@ func (d *decoder) nodeAt(p *path) *node {
 }
 
 // locateFree is locate for a value inside free-form data.
-func (d *decoder) locateFree(p *path) position {
-	if n := d.nodeAt(p); n != nil && n.kind != null {
-		return n.at
+func (d *decoder) locateFree(p *source.Path) source.Position {
+	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
+		return n.At
 	}
 	return d.locate(p)
 }
 
 // locateKey returns the position of the key of p, or of the nearest one around it.
-func (d *decoder) locateKey(p *path) position {
+func (d *decoder) locateKey(p *source.Path) source.Position {
 	for {
 		if found, ok := d.places[p.String()]; ok {
 			return found.key
 		}
 		if p == nil {
-			return position{}
+			return source.Position{}
 		}
-		p = p.parent
+		p = p.Parent
 	}
 }
 
 // message decodes a mapping into a message, field by field.
-func (d *decoder) message(n *node, m protoreflect.Message, p *path) {
-	if n.kind != mapping {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", shortHint(m.Descriptor().Name(), n))
+func (d *decoder) message(n *source.Node, m protoreflect.Message, p *source.Path) {
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a mapping", shortHint(m.Descriptor().Name(), n))
 		return
 	}
 	fields := m.Descriptor().Fields()
 	seen := map[protoreflect.FieldNumber]string{}
-	for _, e := range n.entries {
-		field := fields.ByJSONName(e.key)
+	for _, e := range n.Entries {
+		field := fields.ByJSONName(e.Key)
 		if field == nil {
-			field = fields.ByName(protoreflect.Name(e.key))
+			field = fields.ByName(protoreflect.Name(e.Key))
 		}
-		if field == nil && isExtension(e.key, m.Descriptor()) {
+		if field == nil && isExtension(e.Key, m.Descriptor()) {
 			continue
 		}
 		if field == nil {
 			d.unknownField(e, n, m.Descriptor(), p)
 			continue
 		}
-		at := p.field(field.JSONName())
+		at := p.Field(field.JSONName())
 		if before, twice := seen[field.Number()]; twice {
-			d.add(e.at, at, fmt.Sprintf("%s and %s are two spellings of one field", before, e.key), "keep "+field.JSONName())
+			d.Add(e.At, at, fmt.Sprintf("%s and %s are two spellings of one field", before, e.Key), "keep "+field.JSONName())
 			continue
 		}
-		seen[field.Number()] = e.key
-		d.put(at, place{e.at, e.value})
-		if e.value.kind != null || field.Name() == commandField {
-			d.field(e.value, m, field, at)
+		seen[field.Number()] = e.Key
+		d.put(at, place{e.At, e.Value})
+		if e.Value.Kind != source.Null || field.Name() == commandField {
+			d.field(e.Value, m, field, at)
 		}
 	}
 }
@@ -170,15 +171,15 @@ func isExtension(key string, m protoreflect.MessageDescriptor) bool {
 }
 
 // shortHint says what a message is that people write as if it were one value.
-func shortHint(message protoreflect.Name, n *node) string {
-	text, _ := n.scalarText()
+func shortHint(message protoreflect.Name, n *source.Node) string {
+	text, _ := n.ScalarText()
 	switch {
 	case text == "":
-	case message == "RunConcurrency" && n.kind == number:
+	case message == "RunConcurrency" && n.Kind == source.Number:
 		return "write { maxRuns: " + text + " }"
-	case message == "Semaphore" && n.kind == str:
+	case message == "Semaphore" && n.Kind == source.Str:
 		return "write { name: " + text + ", limit: 2 }, or mutex: " + text
-	case message == "Cache" && n.kind == str:
+	case message == "Cache" && n.Kind == source.Str:
 		return "write { key: ... }, with a CEL expression"
 	case message == "InputDefinition":
 		return "write { default: " + text + " }, or {} for an input without a default"
@@ -186,7 +187,7 @@ func shortHint(message protoreflect.Name, n *node) string {
 	return ""
 }
 
-func (d *decoder) put(p *path, at place) {
+func (d *decoder) put(p *source.Path, at place) {
 	if d.places != nil {
 		d.places[p.String()] = at
 	}
@@ -207,7 +208,7 @@ const (
 	entrypointField = protoreflect.Name("entrypoint")
 )
 
-func (d *decoder) field(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
+func (d *decoder) field(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
 	switch {
 	case field.IsMap():
 		d.mapField(n, m, field, p)
@@ -220,48 +221,48 @@ func (d *decoder) field(n *node, m protoreflect.Message, field protoreflect.Fiel
 	}
 }
 
-func (d *decoder) mapField(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
-	if n.kind != mapping {
+func (d *decoder) mapField(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
+	if n.Kind != source.Mapping {
 		hint := ""
-		if n.kind == sequence {
+		if n.Kind == source.Sequence {
 			hint = "write NAME: VALUE, without dashes"
 		}
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", hint)
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a mapping", hint)
 		return
 	}
-	if len(n.entries) == 0 {
+	if len(n.Entries) == 0 {
 		return
 	}
 	entries := m.Mutable(field).Map()
-	for _, e := range n.entries {
-		at := p.key(e.key)
-		d.put(at, place{e.at, e.value})
-		value, ok := d.value(e.value, entries.NewValue(), field.MapValue(), at)
+	for _, e := range n.Entries {
+		at := p.Key(e.Key)
+		d.put(at, place{e.At, e.Value})
+		value, ok := d.value(e.Value, entries.NewValue(), field.MapValue(), at)
 		if ok || field.MapValue().Message() != nil {
 			// A task that cannot be read is kept, so that tasks that depend on it are not blamed.
-			entries.Set(protoreflect.ValueOfString(e.key).MapKey(), value)
+			entries.Set(protoreflect.ValueOfString(e.Key).MapKey(), value)
 		}
 	}
 }
 
 // listField decodes a list; a single scalar is a list of one, because that is
 // what people write: `dependsOn: build`.
-func (d *decoder) listField(n *node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *path) {
-	items := n.items
-	if n.kind != sequence {
-		if _, scalar := n.scalarText(); !scalar || field.Message() != nil {
-			d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a list", "")
+func (d *decoder) listField(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
+	items := n.Items
+	if n.Kind != source.Sequence {
+		if _, scalar := n.ScalarText(); !scalar || field.Message() != nil {
+			d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a list", "")
 			return
 		}
-		items = []*node{n}
+		items = []*source.Node{n}
 	}
 	if len(items) == 0 {
 		return
 	}
 	list := m.Mutable(field).List()
 	for i, item := range items {
-		at := p.item(i)
-		d.put(at, place{item.at, item})
+		at := p.Item(i)
+		d.put(at, place{item.At, item})
 		value, ok := d.value(item, list.NewElement(), field, at)
 		if !ok && field.Message() == nil {
 			value = list.NewElement() // so that the indices of the rest stay right
@@ -272,9 +273,9 @@ func (d *decoder) listField(n *node, m protoreflect.Message, field protoreflect.
 
 // value decodes a single value. empty is a new value of its kind, which is
 // filled when it is a message. Not ok: the value was reported.
-func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.FieldDescriptor, p *path) (protoreflect.Value, bool) {
+func (d *decoder) value(n *source.Node, empty protoreflect.Value, field protoreflect.FieldDescriptor, p *source.Path) (protoreflect.Value, bool) {
 	wrong := func(want, hint string) (protoreflect.Value, bool) {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be "+want, hint)
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
 		return empty, false
 	}
 	switch field.Kind() {
@@ -283,7 +284,7 @@ func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.Fi
 		case structName:
 			if field.FullName() == specField {
 				// What it must hold depends on the type, which may come later.
-				if n.kind != mapping {
+				if n.Kind != source.Mapping {
 					return wrong("a mapping", "")
 				}
 				return empty, true
@@ -311,39 +312,39 @@ func (d *decoder) value(n *node, empty protoreflect.Value, field protoreflect.Fi
 		d.message(n, empty.Message(), p)
 		return empty, true
 	case protoreflect.StringKind:
-		if text, ok := n.scalarText(); ok {
+		if text, ok := n.ScalarText(); ok {
 			return protoreflect.ValueOfString(text), true
 		}
-		if n.kind == null {
+		if n.Kind == source.Null {
 			return wrong("a string", `write "" for an empty one`)
 		}
 		return wrong("a string", "")
 	case protoreflect.BoolKind:
-		if n.kind == boolean {
-			return protoreflect.ValueOfBool(n.truth), true
+		if n.Kind == source.Boolean {
+			return protoreflect.ValueOfBool(n.Truth), true
 		}
-		return wrong("true or false", truthHint(n.text))
+		return wrong("true or false", truthHint(n.Text))
 	case protoreflect.Int32Kind:
 		switch {
-		case n.kind != number || n.value != math.Trunc(n.value):
-			return wrong("a whole number", numberHint(n.text, field, true))
-		case n.value < math.MinInt32 || n.value > math.MaxInt32:
+		case n.Kind != source.Number || n.Value != math.Trunc(n.Value):
+			return wrong("a whole number", numberHint(n.Text, field, true))
+		case n.Value < math.MinInt32 || n.Value > math.MaxInt32:
 			return wrong(fmt.Sprintf("between %d and %d", math.MinInt32, math.MaxInt32), "")
 		}
-		return protoreflect.ValueOfInt32(int32(n.value)), true
+		return protoreflect.ValueOfInt32(int32(n.Value)), true
 	case protoreflect.DoubleKind:
-		if n.kind != number || math.IsInf(n.value, 0) || math.IsNaN(n.value) {
-			return wrong("a number", numberHint(n.text, field, false))
+		if n.Kind != source.Number || math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
+			return wrong("a number", numberHint(n.Text, field, false))
 		}
-		return protoreflect.ValueOfFloat64(n.value), true
+		return protoreflect.ValueOfFloat64(n.Value), true
 	}
 	panic("definition: the model has a field of a kind that no document holds: " + string(field.FullName()))
 }
 
 // freeStruct decodes a mapping of free-form data.
-func (d *decoder) freeStruct(n *node, p *path) (*structpb.Struct, bool) {
-	if n.kind != mapping {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a mapping", "")
+func (d *decoder) freeStruct(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a mapping", "")
 		return nil, false
 	}
 	v, ok := d.freeValue(n, p)
@@ -356,35 +357,35 @@ const maxExact = 1 << 53
 
 // freeValue decodes free-form data. An integer that a double cannot hold is a
 // problem, because it would come out as another one.
-func (d *decoder) freeValue(n *node, p *path) (*structpb.Value, bool) {
-	switch n.kind {
-	case boolean:
-		return structpb.NewBoolValue(n.truth), true
-	case number:
+func (d *decoder) freeValue(n *source.Node, p *source.Path) (*structpb.Value, bool) {
+	switch n.Kind {
+	case source.Boolean:
+		return structpb.NewBoolValue(n.Truth), true
+	case source.Number:
 		switch {
-		case math.IsInf(n.value, 0) || math.IsNaN(n.value):
-			d.fail(n.at, p, n.text+" is out of the range of numbers", "write it as a string, in quotes")
+		case math.IsInf(n.Value, 0) || math.IsNaN(n.Value):
+			d.Fail(n.At, p, n.Text+" is out of the range of numbers", "write it as a string, in quotes")
 			return structpb.NewNullValue(), false
-		case n.whole && n.style != fromMessage && math.Abs(n.value) >= maxExact:
-			d.fail(n.at, p, n.text+" cannot be kept exactly: integers must be below 2^53", "write it as a string, in quotes")
+		case n.Whole && n.Style != source.FromMessage && math.Abs(n.Value) >= maxExact:
+			d.Fail(n.At, p, n.Text+" cannot be kept exactly: integers must be below 2^53", "write it as a string, in quotes")
 			return structpb.NewNullValue(), false
 		}
-		return structpb.NewNumberValue(n.value), true
-	case str:
-		return structpb.NewStringValue(n.text), true
-	case sequence:
+		return structpb.NewNumberValue(n.Value), true
+	case source.Str:
+		return structpb.NewStringValue(n.Text), true
+	case source.Sequence:
 		list, ok := &structpb.ListValue{}, true
-		for i, item := range n.items {
-			v, good := d.freeValue(item, p.item(i))
+		for i, item := range n.Items {
+			v, good := d.freeValue(item, p.Item(i))
 			list.Values = append(list.Values, v)
 			ok = ok && good
 		}
 		return structpb.NewListValue(list), ok
-	case mapping:
+	case source.Mapping:
 		s, ok := &structpb.Struct{Fields: map[string]*structpb.Value{}}, true
-		for _, e := range n.entries {
-			v, good := d.freeValue(e.value, p.key(e.key))
-			s.Fields[e.key] = v
+		for _, e := range n.Entries {
+			v, good := d.freeValue(e.Value, p.Key(e.Key))
+			s.Fields[e.Key] = v
 			ok = ok && good
 		}
 		return structpb.NewStructValue(s), ok

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // inherit gives each task what the defaults say and it does not, and takes the
@@ -18,28 +19,28 @@ func (d *decoder) inherit(def *v1.Definition) {
 	if def.GetDefaults() == nil {
 		return
 	}
-	from := d.base.field("defaults")
+	from := d.base.Field("defaults")
 	bad := d.checkDefaults(def.GetDefaults(), from)
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: d, bad: bad, task: def.GetTasks()[name]}
-		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.field("tasks").key(name), true)
+		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil
 }
 
 // checkDefaults applies the rules that need no task, and returns the fields
 // that broke one: no task inherits them, or each would be told so.
-func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *path) (bad map[string]bool) {
-	before := len(d.kept)
+func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad map[string]bool) {
+	before := len(d.Kept)
 	d.noTemplates(defaults.ProtoReflect(), p)
 	d.validate(defaults, p)
-	d.env(defaults.GetEnv(), p.field("env"))
-	d.duration(defaults.GetTimeout(), p.field("timeout"))
-	d.duration(defaults.GetDeadline(), p.field("deadline"))
-	d.nodes(defaults.GetConstraints(), p.field("constraints"))
+	d.env(defaults.GetEnv(), p.Field("env"))
+	d.duration(defaults.GetTimeout(), p.Field("timeout"))
+	d.duration(defaults.GetDeadline(), p.Field("deadline"))
+	d.nodes(defaults.GetConstraints(), p.Field("constraints"))
 	bad = map[string]bool{}
 	prefix := p.String() + "."
-	for _, problem := range d.kept[before:] {
+	for _, problem := range d.Kept[before:] {
 		if rest, ok := strings.CutPrefix(problem.GetPath(), prefix); ok {
 			if end := strings.IndexAny(rest, ".["); end >= 0 {
 				rest = rest[:end]
@@ -47,7 +48,7 @@ func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *path) (bad map[str
 			bad[rest] = true
 		}
 	}
-	if d.settled(p.field("type")) {
+	if d.IsSettled(p.Field("type")) {
 		bad["type"] = true
 	}
 	return bad
@@ -68,25 +69,25 @@ var forNodes = map[string]bool{"env": true, "constraints": true, "resources": tr
 // other, at path at, that are not there. Messages are merged field by field, and
 // so is env; any other list or mapping counts as one value. top: these are the
 // defaults and the task themselves.
-func (h heir) take(from, to protoreflect.Message, above, at *path, top bool) {
+func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bool) {
 	fields := from.Descriptor().Fields() // in order: the type comes first
 	for i := range fields.Len() {
 		field := fields.Get(i)
 		target := to.Descriptor().Fields().ByName(field.Name())
 		name := field.JSONName()
-		p, source := at.field(name), above.field(name)
+		p, source := at.Field(name), above.Field(name)
 		switch value := from.Get(field); {
 		case top && h.bad[name]:
 			if name == "type" && h.task.GetType() == "" {
-				h.settle(p)
+				h.Settle(p)
 			}
-		case !from.Has(field), h.settled(p), top && forNodes[name] && !v1.NeedsNode(h.task.GetType()):
+		case !from.Has(field), h.IsSettled(p), top && forNodes[name] && !v1.NeedsNode(h.task.GetType()):
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-				if entry := p.key(key.String()); !own.Has(key) && !h.settled(entry) {
+				if entry := p.Key(key.String()); !own.Has(key) && !h.IsSettled(entry) {
 					own.Set(key, value)
-					h.borrow(source.key(key.String()), entry)
+					h.borrow(source.Key(key.String()), entry)
 				}
 				return true
 			})
@@ -100,16 +101,16 @@ func (h heir) take(from, to protoreflect.Message, above, at *path, top bool) {
 }
 
 // said reports whether the document has a value for p, zero or not.
-func (d *decoder) said(p *path) bool {
+func (d *decoder) said(p *source.Path) bool {
 	if d.places == nil {
 		return false
 	}
 	found, ok := d.places[p.String()]
-	return ok && found.value.kind != null
+	return ok && found.value.Kind != source.Null
 }
 
 // borrow makes the place of a value that is inherited that of the default.
-func (d *decoder) borrow(from, p *path) {
+func (d *decoder) borrow(from, p *source.Path) {
 	if d.places == nil {
 		return
 	}

@@ -1,25 +1,11 @@
 package definition
 
 import (
-	"bytes"
-	"encoding/json"
-	"path/filepath"
-	"strings"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-)
-
-// Bounds of a document. They keep the work for any input far below a second
-// and its memory below a few hundred MiB.
-const (
-	maxBytes = 1 << 20
-	maxDepth = 64
-	// maxAliased bounds the values that YAML aliases stand for; without it a
-	// document of 1 KiB can stand for more values than there is memory.
-	maxAliased = 100_000
+	"switchyard/workflows/definition/source"
 )
 
 // Parse reads a definition in YAML or JSON and checks it. file names the
@@ -31,15 +17,15 @@ const (
 // what they inherit of the defaults, of which there are none any more, and
 // everything in it passes Check.
 func Parse(file string, data []byte) (*v1.Definition, error) {
-	r := &report{file: file}
-	tree := r.read(data)
+	r := &source.Report{File: file}
+	tree := r.Read(data)
 	if tree == nil {
-		return nil, r.err()
+		return nil, r.Err()
 	}
-	d := &decoder{report: r}
+	d := &decoder{Report: r}
 	def, specs := d.definition(tree)
 	d.check(def, specs)
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return def, nil
@@ -60,9 +46,9 @@ func Complete(def *v1.Definition) (*v1.Definition, error) {
 			def.Tasks[name] = &v1.TaskDefinition{}
 		}
 	}
-	d := &decoder{report: &report{}}
+	d := &decoder{Report: &source.Report{}}
 	d.check(def, d.complete(def))
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return def, nil
@@ -78,56 +64,15 @@ func Check(def *v1.Definition) error {
 // with a document: the inline definition of a task of type run is one. The
 // error is Problems, which have paths but no positions.
 func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
-	n := structNode(s)
+	n := source.StructNode(s)
 	if n == nil {
-		n = &node{style: fromMessage}
+		n = &source.Node{Style: source.FromMessage}
 	}
-	d := &decoder{report: &report{}}
+	d := &decoder{Report: &source.Report{}}
 	def, specs := d.definition(n)
 	d.check(def, specs)
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return def, nil
-}
-
-// read turns the document into a tree; nil when there is none to speak of, and
-// then the report says why.
-func (r *report) read(data []byte) *node {
-	if len(data) > maxBytes {
-		r.add(position{1, 1}, root, "the document is larger than 1 MiB", "split the workflow, or move data out of it")
-		return nil
-	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	blank := len(bytes.TrimSpace(data)) == 0
-	isJSON := !blank && r.isJSON(data)
-	r.text = newText(data, !isJSON)
-	if at, ok := r.text.invalidUTF8(); ok {
-		r.add(at, root, "the document is not valid UTF-8", "save it as UTF-8")
-		return nil
-	}
-	if blank {
-		r.addEmpty()
-		return nil
-	}
-	if isJSON {
-		return r.readJSON(data)
-	}
-	return r.readYAML(data)
-}
-
-func (r *report) addEmpty() {
-	r.add(position{1, 1}, root, "the document is empty", "a definition has a name and tasks")
-}
-
-func (r *report) isJSON(data []byte) bool {
-	extension := strings.ToLower(filepath.Ext(r.file))
-	switch {
-	case extension == ".json":
-		return true
-	case bytes.TrimSpace(data)[0] != '{':
-		return false
-	}
-	// A YAML flow mapping begins with a brace too.
-	return extension != ".yaml" && extension != ".yml" || json.Valid(data)
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 func parse(t testing.TB, file, document string) *v1.Definition {
@@ -146,7 +147,7 @@ func TestTooLarge(t *testing.T) {
 
 func checkOnly(t *testing.T, err error, want string) {
 	t.Helper()
-	problems, ok := errors.AsType[Problems](err)
+	problems, ok := errors.AsType[source.Problems](err)
 	if !ok || len(problems) != 1 || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -161,8 +162,8 @@ func TestManyProblems(t *testing.T) {
 	}
 	start := time.Now()
 	_, err := Parse("many.yaml", []byte(b.String()))
-	problems, _ := errors.AsType[Problems](err)
-	if len(problems) != maxTold+1 || !strings.HasSuffix(problems[maxTold].GetMessage(), "more problems") {
+	problems, _ := errors.AsType[source.Problems](err)
+	if len(problems) != source.MaxReported+1 || !strings.HasSuffix(problems[source.MaxReported].GetMessage(), "more problems") {
 		t.Fatalf("%d problems, the last %v", len(problems), problems[len(problems)-1])
 	}
 	if problems[0].GetLine() != 3 {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // withoutExamples are messages of executors that nothing can run yet.
@@ -47,7 +48,7 @@ func TestExamplesUseEverything(t *testing.T) {
 		if _, err := os.Stat(strings.TrimSuffix(file, ".yaml") + ".want.json"); err != nil {
 			t.Errorf("%s has no expected outcome: %v", file, err)
 		}
-		used.message((&v1.Definition{}).ProtoReflect().Descriptor(), (&report{file: file}).read(data), "shell")
+		used.message((&v1.Definition{}).ProtoReflect().Descriptor(), (&source.Report{File: file}).Read(data), "shell")
 	}
 	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
 		for i := range file.Messages().Len() {
@@ -67,45 +68,45 @@ type uses map[protoreflect.FullName]bool
 
 // message notes the fields of a message; taskType is the type of a task that
 // does not say it.
-func (u uses) message(m protoreflect.MessageDescriptor, n *node, taskType string) {
-	for _, e := range n.entries {
-		if e.key == "defaults" {
-			taskType = textOf(e.value, "type", taskType)
+func (u uses) message(m protoreflect.MessageDescriptor, n *source.Node, taskType string) {
+	for _, e := range n.Entries {
+		if e.Key == "defaults" {
+			taskType = textOf(e.Value, "type", taskType)
 		}
 	}
 	if m.Name() == "TaskDefinition" {
 		taskType = textOf(n, "type", taskType)
 	}
-	for _, e := range n.entries {
-		field := m.Fields().ByJSONName(e.key)
+	for _, e := range n.Entries {
+		field := m.Fields().ByJSONName(e.Key)
 		if field == nil {
 			continue
 		}
 		u[field.FullName()] = true
 		switch {
 		case field.FullName() == specField:
-			u.message(newSpec(taskType).ProtoReflect().Descriptor(), e.value, taskType)
+			u.message(newSpec(taskType).ProtoReflect().Descriptor(), e.Value, taskType)
 		case field.FullName() == inlineField:
-			u.message((&v1.Definition{}).ProtoReflect().Descriptor(), e.value, "shell")
+			u.message((&v1.Definition{}).ProtoReflect().Descriptor(), e.Value, "shell")
 		case field.IsMap() && field.MapValue().Message() != nil:
-			for _, entry := range e.value.entries {
-				u.message(field.MapValue().Message(), entry.value, taskType)
+			for _, entry := range e.Value.Entries {
+				u.message(field.MapValue().Message(), entry.Value, taskType)
 			}
 		case field.IsList() && field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
-			for _, item := range e.value.items {
+			for _, item := range e.Value.Items {
 				u.message(field.Message(), item, taskType)
 			}
 		case field.IsList() || field.IsMap():
 		case field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
-			u.message(field.Message(), e.value, taskType)
+			u.message(field.Message(), e.Value, taskType)
 		}
 	}
 }
 
-func textOf(n *node, key, otherwise string) string {
-	for _, e := range n.entries {
-		if e.key == key {
-			return e.value.text
+func textOf(n *source.Node, key, otherwise string) string {
+	for _, e := range n.Entries {
+		if e.Key == key {
+			return e.Value.Text
 		}
 	}
 	return otherwise

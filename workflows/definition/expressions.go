@@ -9,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
 )
 
 // maxExpressions bounds the different expressions of a definition: one takes a
@@ -19,9 +20,9 @@ const maxExpressions = 20_000
 // results its expressions read. The error is Problems; a checked definition has
 // none.
 func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) {
-	d := &decoder{report: &report{}}
+	d := &decoder{Report: &source.Report{}}
 	references := d.expressions(def, newGraph(def))
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return references, nil
@@ -32,11 +33,11 @@ func (d *decoder) expressions(def *v1.Definition, g *graph) map[string]*v1.Condi
 	references := map[string]*v1.ConditionReferences{}
 	s := newSight(d, def, g)
 	for i, name := range g.names {
-		task, at := def.GetTasks()[name], d.base.field("tasks").key(name)
-		if d.unread(at.field("dependsOn"), len(task.GetDependsOn())) {
+		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name)
+		if d.unread(at.Field("dependsOn"), len(task.GetDependsOn())) {
 			continue
 		}
-		if d.full() || s.checked > maxExpressions {
+		if d.IsFull() || s.checked > maxExpressions {
 			return references
 		}
 		if found := s.task(i, task, at); found != nil {
@@ -79,31 +80,31 @@ func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
 }
 
 // task checks the expressions of a task and returns what they read; nil when it has none.
-func (s *sight) task(number int, task *v1.TaskDefinition, at *path) *v1.ConditionReferences {
+func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *v1.ConditionReferences {
 	s.number, s.dependsOn, s.ancestors, s.found = number, task.GetDependsOn(), nil, nil
 	fan, _ := Fan(task)
-	s.expression(condition.Condition, task.GetCondition(), at.field("condition"))
+	s.expression(condition.Condition, task.GetCondition(), at.Field("condition"))
 	if fan.Foreach {
-		s.expression(condition.Items, fan.Expression, at.field("foreach"))
+		s.expression(condition.Items, fan.Expression, at.Field("foreach"))
 	} else {
-		s.expression(condition.Count, fan.Expression, at.field("parallel"))
+		s.expression(condition.Count, fan.Expression, at.Field("parallel"))
 	}
-	s.expression(condition.CacheKey, task.GetCache().GetKey(), at.field("cache").field("key"))
-	s.expression(condition.Retry, task.GetRetry().GetWhen(), at.field("retry").field("when"))
+	s.expression(condition.CacheKey, task.GetCache().GetKey(), at.Field("cache").Field("key"))
+	s.expression(condition.Retry, task.GetRetry().GetWhen(), at.Field("retry").Field("when"))
 	s.templates(task, at)
 	return s.found
 }
 
 // expression checks one expression; there is none where the text is blank.
-func (s *sight) expression(kind condition.Kind, text string, p *path) {
-	if strings.TrimSpace(text) == "" || s.settled(p) {
+func (s *sight) expression(kind condition.Kind, text string, p *source.Path) {
+	if strings.TrimSpace(text) == "" || s.IsSettled(p) {
 		return
 	}
 	s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) })
 }
 
 // check checks a text of a kind, of so many expressions, and notes what it reads.
-func (s *sight) check(kind condition.Kind, text string, count int, p *path, ask func(condition.Scope) ([]string, error)) {
+func (s *sight) check(kind condition.Kind, text string, count int, p *source.Path, ask func(condition.Scope) ([]string, error)) {
 	if s.found == nil {
 		s.found = &v1.ConditionReferences{}
 	}
@@ -114,7 +115,7 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *path, ask 
 		return
 	}
 	if s.checked += count; s.checked > maxExpressions {
-		s.fail(s.locate(p), p, fmt.Sprintf("the workflow has more than %d expressions", maxExpressions), "split the workflow, or let tasks read $SWITCHYARD_INPUT")
+		s.Fail(s.locate(p), p, fmt.Sprintf("the workflow has more than %d expressions", maxExpressions), "split the workflow, or let tasks read $SWITCHYARD_INPUT")
 		return
 	}
 	tasks, err := ask(condition.Scope{
@@ -187,35 +188,35 @@ func merge(names, more []string) []string {
 }
 
 // unread says that a list, or one of its items, could not be read.
-func (d *decoder) unread(list *path, items int) bool {
-	if len(d.failed) == 0 {
+func (d *decoder) unread(list *source.Path, items int) bool {
+	if len(d.Failed) == 0 {
 		return false
 	}
 	for i := range items {
-		if d.settled(list.item(i)) {
+		if d.IsSettled(list.Item(i)) {
 			return true
 		}
 	}
-	return d.settled(list)
+	return d.IsSettled(list)
 }
 
 // badExpression reports what is wrong with an expression, at the place in the
 // document where its text has it.
-func (d *decoder) badExpression(err error, p *path) {
-	label := p.local() + ": "
+func (d *decoder) badExpression(err error, p *source.Path) {
+	label := p.Local() + ": "
 	bad, ok := errors.AsType[*condition.Error](err)
 	if !ok {
-		d.add(d.locate(p), p, label+err.Error(), "")
+		d.Add(d.locate(p), p, label+err.Error(), "")
 		return
 	}
-	if strings.HasPrefix(bad.Message, p.local()+" ") {
+	if strings.HasPrefix(bad.Message, p.Local()+" ") {
 		label = "" // the message begins so: "foreach must be a list"
 	}
 	at, exact := d.locate(p), false
 	if n := d.nodeAt(p); n != nil {
-		at, exact = d.text.inside(n, offset{bad.Line, bad.Column})
+		at, exact = d.Lines.Inside(n, source.Offset{Line: bad.Line, Column: bad.Column})
 	}
-	problem := d.add(at, p, label+bad.Message, bad.Hint)
+	problem := d.Add(at, p, label+bad.Message, bad.Hint)
 	if !exact {
 		// The mark under the document's line is not under the fault; CEL's own is.
 		_, problem.Snippet, _ = strings.Cut(bad.Caret, "\n")

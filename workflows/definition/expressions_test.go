@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
 )
 
 // TestConditionPlaces holds that every bad condition is reported once and marked
@@ -16,12 +17,12 @@ func TestConditionPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &report{}
-	tree := r.read(data)
-	d := &decoder{report: r}
+	r := &source.Report{}
+	tree := r.Read(data)
+	d := &decoder{Report: r}
 	def, _ := d.definition(tree)
 	_, err = Parse("conditions.yaml", data)
-	problems, _ := errors.AsType[Problems](err)
+	problems, _ := errors.AsType[source.Problems](err)
 	tasks := []string{"plain", "single", "double", "block", "fold", "syntax", "minus", "number", "self"}
 	if len(problems) != len(tasks) {
 		t.Fatalf("%d problems:\n%v", len(problems), err)
@@ -64,40 +65,40 @@ func TestInside(t *testing.T) {
 		"literal indented": "v:\n  - |2-\n      HERE\n",
 		"json":             `{"v": "\/\ud83d\ude00\u00e9 HERE"}`,
 	} {
-		r := &report{}
-		tree := r.read([]byte(document))
+		r := &source.Report{}
+		tree := r.Read([]byte(document))
 		if tree == nil {
-			t.Fatalf("%s: %v", name, r.kept)
+			t.Fatalf("%s: %v", name, r.Kept)
 		}
 		n := holder(tree)
-		at, exact := r.text.inside(n, offsetOf(n.text, strings.Index(n.text, "HERE")))
-		if !exact || !strings.HasPrefix(string([]rune(r.text.line(at.line))[at.column-1:]), "HERE") {
+		at, exact := r.Lines.Inside(n, source.OffsetOf(n.Text, strings.Index(n.Text, "HERE")))
+		if !exact || !strings.HasPrefix(string([]rune(r.Lines.Line(at.Line))[at.Column-1:]), "HERE") {
 			t.Errorf("%s: %v, exact %v", name, at, exact)
 		}
 	}
 	for name, document := range map[string]string{
 		"folded": "v: >\n  a\n  HERE", "two lines": "v: 'a\n  HERE'", "plain two lines": "v: a\n  HERE", "anchor": "v: &a 'x HERE'",
 	} {
-		r := &report{}
-		n := holder(r.read([]byte(document)))
-		if at, exact := r.text.inside(n, offsetOf(n.text, strings.Index(n.text, "HERE"))); exact || at.line == 0 {
+		r := &source.Report{}
+		n := holder(r.Read([]byte(document)))
+		if at, exact := r.Lines.Inside(n, source.OffsetOf(n.Text, strings.Index(n.Text, "HERE"))); exact || at.Line == 0 {
 			t.Errorf("%s: %v, exact %v", name, at, exact)
 		}
 	}
 }
 
 // holder finds the text with HERE in it.
-func holder(n *node) *node {
-	if strings.Contains(n.text, "HERE") {
+func holder(n *source.Node) *source.Node {
+	if strings.Contains(n.Text, "HERE") {
 		return n
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if found := holder(item); found != nil {
 			return found
 		}
 	}
-	for _, e := range n.entries {
-		if found := holder(e.value); found != nil {
+	for _, e := range n.Entries {
+		if found := holder(e.Value); found != nil {
 			return found
 		}
 	}
@@ -110,7 +111,7 @@ func TestConditionsAreNotBlamed(t *testing.T) {
 	for _, dependsOn := range []string{"dependsOn: [biuld]", "needs: [build]", "dependsOn: [[build]]", "dependsOn: {build: 1}"} {
 		_, err := Parse("a.yaml", []byte("name: a\ntasks:\n  build: {type: shell, spec: {command: x}}\n"+
 			"  test: {type: shell, spec: {command: x}, condition: parent.build.exitCode == 0, "+dependsOn+"}\n"))
-		if problems, _ := errors.AsType[Problems](err); len(problems) != 1 {
+		if problems, _ := errors.AsType[source.Problems](err); len(problems) != 1 {
 			t.Errorf("%s: %v", dependsOn, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 const (
@@ -62,21 +64,21 @@ func BatchOf(task *v1.TaskDefinition) (size int, auto bool) {
 
 // fanOut checks how a task fans out, and that what is about instances stands
 // only where there are some.
-func (d *decoder) fanOut(task *v1.TaskDefinition, at *path) {
-	parallel, foreach, batch := at.field("parallel"), at.field("foreach"), at.field("batch")
+func (d *decoder) fanOut(task *v1.TaskDefinition, at *source.Path) {
+	parallel, foreach, batch := at.Field("parallel"), at.Field("foreach"), at.Field("batch")
 	if task.GetParallel() != nil && task.GetForeach() != nil {
-		d.add(d.locateKey(foreach), foreach, "parallel and foreach exclude each other", "foreach makes one instance for each item")
+		d.Add(d.locateKey(foreach), foreach, "parallel and foreach exclude each other", "foreach makes one instance for each item")
 	}
-	if task.GetParallel() != nil && !d.settled(parallel) {
+	if task.GetParallel() != nil && !d.IsSettled(parallel) {
 		d.count(task.GetParallel(), parallel)
 	}
-	if task.GetForeach() != nil && !d.settled(foreach) {
+	if task.GetForeach() != nil && !d.IsSettled(foreach) {
 		d.items(task.GetForeach(), foreach)
 	}
-	if task.GetBatch() != nil && !d.settled(batch) {
+	if task.GetBatch() != nil && !d.IsSettled(batch) {
 		d.batch(task.GetBatch(), batch)
 	}
-	if task.GetParallel() != nil || task.GetForeach() != nil || d.settled(parallel) || d.settled(foreach) {
+	if task.GetParallel() != nil || task.GetForeach() != nil || d.IsSettled(parallel) || d.IsSettled(foreach) {
 		return
 	}
 	for _, field := range []struct {
@@ -85,61 +87,61 @@ func (d *decoder) fanOut(task *v1.TaskDefinition, at *path) {
 	}{
 		{"concurrency", task.GetConcurrency() != 0}, {"maxFailures", task.GetMaxFailures() != 0}, {"batch", task.GetBatch() != nil},
 	} {
-		if p := at.field(field.name); field.given && !d.settled(p) {
-			d.add(d.locateKey(p), p, field.name+" is about instances, and the task has none", "give it parallel or foreach")
+		if p := at.Field(field.name); field.given && !d.IsSettled(p) {
+			d.Add(d.locateKey(p), p, field.name+" is about instances, and the task has none", "give it parallel or foreach")
 		}
 	}
 }
 
 // count checks `parallel`: a number of instances, or what gives one.
-func (d *decoder) count(v *structpb.Value, p *path) {
+func (d *decoder) count(v *structpb.Value, p *source.Path) {
 	const want = "; it must be a whole number, or an expression such as discover.count"
-	n := valueNode(v)
+	n := source.ValueNode(v)
 	switch {
-	case n.kind == str:
-		d.emptyText(n.text, p)
-	case n.kind != number || n.value != math.Trunc(n.value):
-		d.fail(d.locate(p), p, p.local()+" is "+n.String()+want, "")
-	case n.value < 0 || n.value > MaxInstances:
-		d.fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be 0 to %d", p.local(), n.text, MaxInstances), "")
+	case n.Kind == source.Str:
+		d.emptyText(n.Text, p)
+	case n.Kind != source.Number || n.Value != math.Trunc(n.Value):
+		d.Fail(d.locate(p), p, p.Local()+" is "+n.String()+want, "")
+	case n.Value < 0 || n.Value > MaxInstances:
+		d.Fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be 0 to %d", p.Local(), n.Text, MaxInstances), "")
 	}
 }
 
 // items checks `foreach`: a list, or what gives one.
-func (d *decoder) items(v *structpb.Value, p *path) {
+func (d *decoder) items(v *structpb.Value, p *source.Path) {
 	switch n := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
 		d.emptyText(n.StringValue, p)
 	case *structpb.Value_ListValue:
 		if size := len(n.ListValue.GetValues()); size > MaxInstances {
-			d.fail(d.locate(p), p, fmt.Sprintf("%s has %d items; it may have %d", p.local(), size, MaxInstances), "")
+			d.Fail(d.locate(p), p, fmt.Sprintf("%s has %d items; it may have %d", p.Local(), size, MaxInstances), "")
 		}
 	default:
 		hint := ""
 		if _, is := n.(*structpb.Value_NumberValue); is {
 			hint = "parallel makes a number of instances"
 		}
-		d.fail(d.locate(p), p, p.local()+" is "+valueNode(v).String()+"; it must be a list, or an expression such as discover.files", hint)
+		d.Fail(d.locate(p), p, p.Local()+" is "+source.ValueNode(v).String()+"; it must be a list, or an expression such as discover.files", hint)
 	}
 }
 
-func (d *decoder) batch(v *structpb.Value, p *path) {
-	n := valueNode(v)
+func (d *decoder) batch(v *structpb.Value, p *source.Path) {
+	n := source.ValueNode(v)
 	switch {
-	case n.kind == str && n.text == autoBatch:
-	case n.kind == number && n.value == math.Trunc(n.value) && n.value >= 0 && n.value <= MaxBatch:
+	case n.Kind == source.Str && n.Text == autoBatch:
+	case n.Kind == source.Number && n.Value == math.Trunc(n.Value) && n.Value >= 0 && n.Value <= MaxBatch:
 	default:
 		hint := ""
-		if n.kind == str {
-			hint = didYouMean(n.text, []string{autoBatch})
+		if n.Kind == source.Str {
+			hint = nearest.DidYouMean(n.Text, []string{autoBatch})
 		}
-		d.fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be a whole number from 0 to %d, or auto", p.local(), n, MaxBatch), hint)
+		d.Fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be a whole number from 0 to %d, or auto", p.Local(), n, MaxBatch), hint)
 	}
 }
 
 // emptyText refuses an expression that is none.
-func (d *decoder) emptyText(text string, p *path) {
+func (d *decoder) emptyText(text string, p *source.Path) {
 	if strings.TrimSpace(text) == "" {
-		d.fail(d.locate(p), p, p.local()+" is empty", "")
+		d.Fail(d.locate(p), p, p.Local()+" is empty", "")
 	}
 }

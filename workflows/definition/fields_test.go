@@ -34,18 +34,6 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	fields := []string{"dependsOn", "condition", "priority", "env", "type"}
-	for word, want := range map[string]string{
-		"depends-on": "dependsOn", "DependsOn": "dependsOn", "dependOn": "dependsOn", "conditon": "condition",
-		"priorty": "priority", "tpye": "type", "enb": "env", "": "", "frobnicate": "", "xyz": "",
-	} {
-		if got := Nearest(word, fields); got != want {
-			t.Errorf("%q: %q", word, got)
-		}
-	}
-}
-
 func TestMeantDuration(t *testing.T) {
 	for text, want := range map[string]string{
 		"10min": "10m", "1w": "7d", "2 weeks": "14d", "1 hour 30 minutes": "1h30m", "90 seconds": "90s", "1day": "1d", "500 milliseconds": "500ms",

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/workflows/definition/source"
 )
 
 func addSeeds(f *testing.F, wanted func(string) bool) {
@@ -36,7 +38,7 @@ func addSeeds(f *testing.F, wanted func(string) bool) {
 func checkParse(t *testing.T, file string, data []byte) {
 	def, err := Parse(file, data)
 	if err != nil {
-		problems, ok := errors.AsType[Problems](err)
+		problems, ok := errors.AsType[source.Problems](err)
 		if !ok || len(problems) == 0 || err.Error() == "" {
 			t.Fatalf("%T %v", err, err)
 		}
@@ -56,7 +58,7 @@ func checkParse(t *testing.T, file string, data []byte) {
 	again, err := Parse("again.json", written)
 	if err != nil {
 		// Aliases make a document longer when it is written out.
-		if len(written) > maxBytes {
+		if len(written) > source.MaxBytes {
 			return
 		}
 		t.Fatalf("its own JSON is refused: %v\n%s", err, written)
@@ -85,15 +87,15 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkParse(t, "fuzz.json", data)
 		// The scanner is our own, so the standard one says what JSON is.
-		r := &report{file: "fuzz.json"}
-		tree := r.read(data)
+		r := &source.Report{File: "fuzz.json"}
+		tree := r.Read(data)
 		plain := strings.TrimPrefix(string(data), "\ufeff")
 		if valid := json.Valid([]byte(plain)); tree != nil && !valid {
 			t.Fatal("not JSON, and accepted")
-		} else if tree == nil && valid && len(r.kept) == 0 {
+		} else if tree == nil && valid && len(r.Kept) == 0 {
 			t.Fatal("JSON, and neither accepted nor refused")
-		} else if tree == nil && valid && utf8.Valid(data) && strings.Contains(r.kept[len(r.kept)-1].GetMessage(), "not JSON") {
-			t.Fatalf("JSON, and refused: %v", r.kept)
+		} else if tree == nil && valid && utf8.Valid(data) && strings.Contains(r.Kept[len(r.Kept)-1].GetMessage(), "not JSON") {
+			t.Fatalf("JSON, and refused: %v", r.Kept)
 		}
 	})
 }
@@ -113,7 +115,7 @@ func FuzzInput(f *testing.F) {
 			given, err = Input(def, given)
 		}
 		if err != nil {
-			if problems, ok := errors.AsType[Problems](err); !ok || len(problems) == 0 {
+			if problems, ok := errors.AsType[source.Problems](err); !ok || len(problems) == 0 {
 				t.Fatalf("%T %v", err, err)
 			}
 			return

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 // graph is the tasks of a definition by number, in the order of their names.
@@ -133,30 +135,30 @@ func (h *numberHeap) Pop() any {
 func (d *decoder) dependencies(def *v1.Definition) *graph {
 	g := newGraph(def)
 	for i, name := range g.names {
-		list := d.base.field("tasks").key(name).field("dependsOn")
+		list := d.base.Field("tasks").Key(name).Field("dependsOn")
 		seen := map[string]bool{}
 		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
-			p := list.item(k)
-			if d.settled(p) {
+			p := list.Item(k)
+			if d.IsSettled(p) {
 				continue
 			}
 			_, known := g.numbers[dependency]
 			switch {
 			case known && dependency != name && !seen[dependency]:
-			case d.full():
-				d.lost++
+			case d.IsFull():
+				d.Dropped++
 			case seen[dependency]:
-				d.add(d.locate(p), p, "dependsOn names "+quote(dependency)+" twice", "")
+				d.Add(d.locate(p), p, "dependsOn names "+source.Quote(dependency)+" twice", "")
 			case dependency == name:
-				d.add(d.locate(p), p, "task "+quote(name)+" depends on itself", "")
+				d.Add(d.locate(p), p, "task "+source.Quote(name)+" depends on itself", "")
 			default:
-				near := Nearest(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
+				near := nearest.Word(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
 				hint := "there are: " + shortList(g.names)
 				if near != "" {
 					g.guessed[i] = append(g.guessed[i], g.numbers[near])
 					hint = "did you mean " + near + "?"
 				}
-				d.add(d.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, quote(dependency)), hint)
+				d.Add(d.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, source.Quote(dependency)), hint)
 			}
 			seen[dependency] = true
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // graphOf makes a definition from "a: ; b: a; c: a b".
@@ -122,10 +123,10 @@ func TestErrorOfCycleIsShort(t *testing.T) {
 	for i := range 100 {
 		def.Tasks[fmt.Sprintf("t%02d", i)] = &v1.TaskDefinition{DependsOn: []string{fmt.Sprintf("t%02d", (i+1)%100)}}
 	}
-	d := &decoder{report: &report{}}
+	d := &decoder{Report: &source.Report{}}
 	d.cycles(def, newGraph(def))
 	const want = "dependency cycle: t00 -> t01 -> t02 -> t03 -> t04 -> t05 -> t06 -> t07 -> t08 -> (90 more) -> t99 -> t00"
-	if len(d.kept) != 1 || d.kept[0].GetMessage() != want {
-		t.Errorf("%v", d.kept)
+	if len(d.Kept) != 1 || d.Kept[0].GetMessage() != want {
+		t.Errorf("%v", d.Kept)
 	}
 }

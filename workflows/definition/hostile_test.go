@@ -4,10 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchyard/workflows/definition/source"
 )
 
 // hostileBytes is a quarter of what is allowed: enough to tell quadratic work, and fast.
-const hostileBytes = maxBytes / 4
+const hostileBytes = source.MaxBytes / 4
 
 // TestHostileDocuments holds that no document takes long, whatever it is made of.
 func TestHostileDocuments(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // maxInline bounds how deep definitions may be in one another.
@@ -15,22 +16,22 @@ const maxInline = 8
 // inline reads and checks the definition in the spec of a task of type run, and
 // returns it in canonical form. It is a definition like any other: what is
 // around it does not show in it.
-func (d *decoder) inline(n *node, p *path) (*structpb.Struct, bool) {
+func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
 	if d.depth >= maxInline {
-		d.fail(n.at, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
+		d.Fail(n.At, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
 		return nil, false
 	}
-	if n.kind != mapping {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
 		return nil, false
 	}
-	inner := &decoder{report: d.report, base: p.inline(), depth: d.depth + 1, places: d.places}
+	inner := &decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places}
 	def, specs := inner.definition(n)
 	inner.check(def, specs)
 	if d.inner == nil {
 		d.inner = map[string]*v1.Definition{}
 	}
-	d.inner[p.parent.String()] = def
+	d.inner[p.Parent.String()] = def
 	canonical := &structpb.Struct{}
 	data, err := protojson.Marshal(def)
 	if err == nil {

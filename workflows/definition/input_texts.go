@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // ParseInput reads the input of a run as people give it: a document in YAML or
@@ -17,26 +18,26 @@ import (
 // text. def may be nil. Nil stands for nothing given; whether all is there that
 // must be says Input. The error is Problems.
 func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Struct, error) {
-	r := &inputReader{decoder: &decoder{report: &report{file: "input"}, places: map[string]place{}}, def: def}
+	r := &inputReader{decoder: &decoder{Report: &source.Report{File: "input"}, places: map[string]place{}}, def: def}
 	if len(strings.TrimSpace(string(file))) > 0 {
 		r.document(file)
 	}
-	r.file, r.text = "", nil // from here on there are no positions
+	r.File, r.Lines = "", nil // from here on there are no positions
 	given := map[string]bool{}
 	for _, pair := range pairs {
 		name, text, ok := strings.Cut(pair, "=")
-		p := root.field("input").key(name)
+		p := source.Root.Field("input").Key(name)
 		switch {
 		case !ok || name == "":
-			r.add(position{}, root.field("input"), quote(pair)+" is no input", "write key=value")
+			r.Add(source.Position{}, source.Root.Field("input"), source.Quote(pair)+" is no input", "write key=value")
 		case given[name]:
-			r.add(position{}, p, "input "+name+" is given twice", "")
+			r.Add(source.Position{}, p, "input "+name+" is given twice", "")
 		default:
 			given[name] = true
 			r.set(name, r.pair(r.def.GetInputs()[name], text, p))
 		}
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return r.values, nil
@@ -57,41 +58,41 @@ func (r *inputReader) set(name string, v *structpb.Value) {
 }
 
 func (r *inputReader) document(file []byte) {
-	tree := r.read(file)
+	tree := r.Read(file)
 	if tree == nil {
 		return
 	}
-	if tree.kind != mapping {
-		r.add(tree.at, root.field("input"), "an input is a mapping of names to values; this is "+tree.String(), "")
+	if tree.Kind != source.Mapping {
+		r.Add(tree.At, source.Root.Field("input"), "an input is a mapping of names to values; this is "+tree.String(), "")
 		return
 	}
-	for _, e := range tree.entries {
-		v, _ := r.freeValue(e.value, root.field("input").key(e.key))
-		if in := r.def.GetInputs()[e.key]; in != nil && inputType(in) == "string" {
-			if text, ok := e.value.scalarText(); ok {
+	for _, e := range tree.Entries {
+		v, _ := r.freeValue(e.Value, source.Root.Field("input").Key(e.Key))
+		if in := r.def.GetInputs()[e.Key]; in != nil && inputType(in) == "string" {
+			if text, ok := e.Value.ScalarText(); ok {
 				v = structpb.NewStringValue(text)
 			}
 		}
-		r.set(e.key, v)
+		r.set(e.Key, v)
 	}
 }
 
 // pair reads the value of one pair; in is nil when the input is not declared.
-func (r *inputReader) pair(in *v1.InputDefinition, text string, p *path) *structpb.Value {
+func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) *structpb.Value {
 	switch {
 	case in == nil:
 		return guess(text)
 	case inputType(in) == "string":
 		return structpb.NewStringValue(text)
 	}
-	inner := &decoder{report: &report{file: "input.yaml"}} // YAML, of which JSON is a part
-	n := inner.read([]byte(text))
+	inner := &decoder{Report: &source.Report{File: "input.yaml"}} // YAML, of which JSON is a part
+	n := inner.Read([]byte(text))
 	var v *structpb.Value
 	if n != nil {
 		v, _ = inner.freeValue(n, p)
 	}
-	if len(inner.kept) > 0 {
-		r.add(position{}, p, p.String()+" is "+quote(text)+", which cannot be read: "+inner.kept[0].GetMessage(), "")
+	if len(inner.Kept) > 0 {
+		r.Add(source.Position{}, p, p.String()+" is "+source.Quote(text)+", which cannot be read: "+inner.Kept[0].GetMessage(), "")
 		return v
 	}
 	r.inputValue(in, v, p)

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 // maxEnum bounds the values that an input may be one of.
@@ -27,9 +29,9 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 	if len(def.GetInputs()) == 0 {
 		return given, nil
 	}
-	d := &decoder{report: &report{}}
-	all := d.input(def, given, root.field("input"), false)
-	if err := d.err(); err != nil {
+	d := &decoder{Report: &source.Report{}}
+	all := d.input(def, given, source.Root.Field("input"), false)
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -37,17 +39,17 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 
 // input checks what is given to a run and adds the defaults. templated: what
 // holds a template is not known yet, and taken as it is.
-func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *path, templated bool) *structpb.Struct {
+func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
 	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	declared := slices.Sorted(maps.Keys(def.GetInputs()))
 	for _, name := range slices.Sorted(maps.Keys(given.GetFields())) {
 		if def.GetInputs()[name] == nil {
-			d.unknownInput(name, declared, at.key(name))
+			d.unknownInput(name, declared, at.Key(name))
 		}
 	}
 	for _, name := range declared {
 		in, value := def.GetInputs()[name], given.GetFields()[name]
-		p := at.key(name)
+		p := at.Key(name)
 		switch {
 		case value.GetKind() != nil && !isNull(value):
 			if !(templated && holdsTemplate(value)) && d.inputValue(in, value, p) {
@@ -58,13 +60,13 @@ func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *path, te
 			all.Fields[name] = in.GetDefault()
 		case in.GetRequired():
 			hint := "give it with --input " + name + "=VALUE"
-			if at.parent != nil {
-				hint = "add it to " + at.local()
+			if at.Parent != nil {
+				hint = "add it to " + at.Local()
 			}
 			if in.GetDescription() != "" {
 				hint = in.GetDescription() + "; " + hint
 			}
-			d.add(d.locate(p), p, "input "+name+" is missing", hint)
+			d.Add(d.locate(p), p, "input "+name+" is missing", hint)
 		}
 	}
 	return all
@@ -75,15 +77,15 @@ func isNull(v *structpb.Value) bool {
 	return null
 }
 
-func (d *decoder) unknownInput(name string, declared []string, p *path) {
+func (d *decoder) unknownInput(name string, declared []string, p *source.Path) {
 	hint := ""
-	if d.compared += len(declared); d.compared <= maxInputsCompared {
-		hint = didYouMean(name, declared)
+	if d.Compared += len(declared); d.Compared <= maxInputsCompared {
+		hint = nearest.DidYouMean(name, declared)
 	}
 	if hint == "" {
 		hint = "there are: " + shortList(declared)
 	}
-	d.add(d.locateKey(p), p, "there is no input "+quote(name), hint)
+	d.Add(d.locateKey(p), p, "there is no input "+source.Quote(name), hint)
 }
 
 // inputType is the type of an input.
@@ -95,33 +97,33 @@ func inputType(in *v1.InputDefinition) string {
 }
 
 // inputValue reports whether a value is of the type of an input, and reports it if not.
-func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *path) bool {
-	n := valueNode(v)
+func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *source.Path) bool {
+	n := source.ValueNode(v)
 	good, want, hint := false, "", ""
 	switch inputType(in) {
 	case "string":
-		good, want = n.kind == str, "a string"
+		good, want = n.Kind == source.Str, "a string"
 	case "number":
-		good, want = n.kind == number, "a number"
+		good, want = n.Kind == source.Number, "a number"
 	case "integer":
-		good, want = n.kind == number && n.value == math.Trunc(n.value), "a whole number"
+		good, want = n.Kind == source.Number && n.Value == math.Trunc(n.Value), "a whole number"
 	case "boolean":
-		good, want, hint = n.kind == boolean, "true or false", truthHint(n.text)
+		good, want, hint = n.Kind == source.Boolean, "true or false", truthHint(n.Text)
 	case "list":
-		good, want = n.kind == sequence, "a list"
+		good, want = n.Kind == source.Sequence, "a list"
 	case "object":
-		good, want = n.kind == mapping, "a mapping"
+		good, want = n.Kind == source.Mapping, "a mapping"
 	default:
 		return true // the type itself is at fault
 	}
 	if !good {
-		d.fail(d.locateFree(p), p, p.local()+" is "+n.String()+"; it must be "+want, hint)
+		d.Fail(d.locateFree(p), p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
 	}
 	return good
 }
 
 // oneOf checks that a value of the right type is among those that are allowed.
-func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *path) {
+func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
 	if len(in.GetEnum()) == 0 {
 		return
 	}
@@ -132,40 +134,40 @@ func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *path) {
 		}
 		words = append(words, plainText(allowed))
 	}
-	d.fail(d.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.local(), valueNode(v), alternatives(words[:min(len(words), maxListed)])), didYouMean(v.GetStringValue(), words))
+	d.Fail(d.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
 }
 
 // plainText is a value of an enum, for people.
 func plainText(v *structpb.Value) string {
-	switch n := valueNode(v); n.kind {
-	case sequence, mapping:
+	switch n := source.ValueNode(v); n.Kind {
+	case source.Sequence, source.Mapping:
 		return n.String()
 	default:
-		return n.text
+		return n.Text
 	}
 }
 
 // inputs checks the inputs that a definition declares.
 func (d *decoder) inputs(def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetInputs())) {
-		in, at := def.GetInputs()[name], d.base.field("inputs").key(name)
-		byDefault, enum := at.field("default"), at.field("enum")
-		if d.settled(at.field("type")) {
+		in, at := def.GetInputs()[name], d.base.Field("inputs").Key(name)
+		byDefault, enum := at.Field("default"), at.Field("enum")
+		if d.IsSettled(at.Field("type")) {
 			continue
 		}
 		if len(in.GetEnum()) > maxEnum {
-			d.fail(d.locate(enum), enum, fmt.Sprintf("%s has %d values; it may have %d", enum, len(in.GetEnum()), maxEnum), "")
+			d.Fail(d.locate(enum), enum, fmt.Sprintf("%s has %d values; it may have %d", enum, len(in.GetEnum()), maxEnum), "")
 			continue
 		}
 		good := true
 		for i, value := range in.GetEnum() {
-			good = !d.settled(enum.item(i)) && d.inputValue(in, value, enum.item(i)) && good
+			good = !d.IsSettled(enum.Item(i)) && d.inputValue(in, value, enum.Item(i)) && good
 		}
-		if in.GetDefault() == nil || d.settled(byDefault) {
+		if in.GetDefault() == nil || d.IsSettled(byDefault) {
 			continue
 		}
 		if in.GetRequired() {
-			d.add(d.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "take one of the two away")
+			d.Add(d.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "take one of the two away")
 		}
 		if d.inputValue(in, in.GetDefault(), byDefault) && good {
 			d.oneOf(in, in.GetDefault(), byDefault)
@@ -180,17 +182,17 @@ func (d *decoder) inputTexts(def *v1.Definition) {
 		if inputType(in) != "string" || len(in.GetEnum()) > maxEnum {
 			continue
 		}
-		at := d.base.field("inputs").key(name)
-		d.asText(in.GetDefault(), at.field("default"))
+		at := d.base.Field("inputs").Key(name)
+		d.asText(in.GetDefault(), at.Field("default"))
 		for i, value := range in.GetEnum() {
-			d.asText(value, at.field("enum").item(i))
+			d.asText(value, at.Field("enum").Item(i))
 		}
 	}
 }
 
-func (d *decoder) asText(v *structpb.Value, p *path) {
+func (d *decoder) asText(v *structpb.Value, p *source.Path) {
 	if n := d.nodeAt(p); v != nil && n != nil {
-		if text, ok := n.scalarText(); ok {
+		if text, ok := n.ScalarText(); ok {
 			v.Kind = &structpb.Value_StringValue{StringValue: text}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // maxCombinations bounds the instances of a matrix: each of them becomes an item of the
@@ -24,18 +25,18 @@ var axisName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 // matrices replaces each matrix by the foreach that it stands for.
 func (d *decoder) matrices(def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at := def.GetTasks()[name], d.base.field("tasks").key(name)
-		matrix, foreach := at.field("matrix"), at.field("foreach")
-		if d.settled(matrix) {
-			d.settle(foreach)
+		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name)
+		matrix, foreach := at.Field("matrix"), at.Field("foreach")
+		if d.IsSettled(matrix) {
+			d.Settle(foreach)
 		}
 		if task.GetMatrix() == nil {
 			continue
 		}
 		if list, ok := d.combinations(task.GetMatrix(), matrix); !ok {
-			d.settle(foreach)
+			d.Settle(foreach)
 		} else if task.GetForeach() != nil || task.GetParallel() != nil {
-			d.add(d.locateKey(matrix), matrix, "matrix, foreach and parallel exclude each other", "a list of objects is a foreach")
+			d.Add(d.locateKey(matrix), matrix, "matrix, foreach and parallel exclude each other", "a list of objects is a foreach")
 		} else {
 			task.Foreach = structpb.NewListValue(list)
 			d.borrow(matrix, foreach)
@@ -46,32 +47,32 @@ func (d *decoder) matrices(def *v1.Definition) {
 
 // combinations returns the items of a matrix, in the order of the names of its axes,
 // the last of which changes fastest. Not ok: what is wrong was reported.
-func (d *decoder) combinations(matrix *structpb.Struct, p *path) (*structpb.ListValue, bool) {
-	before := len(d.kept) + d.lost
+func (d *decoder) combinations(matrix *structpb.Struct, p *source.Path) (*structpb.ListValue, bool) {
+	before := len(d.Kept) + d.Dropped
 	axes := slices.Sorted(maps.Keys(matrix.GetFields()))
 	if len(axes) == 0 {
-		d.fail(d.locate(p), p, "matrix is empty", "write named lists: { os: [linux, darwin], arch: [amd64, arm64] }")
+		d.Fail(d.locate(p), p, "matrix is empty", "write named lists: { os: [linux, darwin], arch: [amd64, arm64] }")
 	}
 	size := 1
 	for _, axis := range axes {
-		at, values := p.key(axis), matrix.GetFields()[axis]
+		at, values := p.Key(axis), matrix.GetFields()[axis]
 		items := values.GetListValue().GetValues()
 		switch {
 		case axis == "include" || axis == "exclude":
-			d.fail(d.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
+			d.Fail(d.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
 		case !axisName.MatchString(axis):
-			d.fail(d.locateFree(at), at, "the list "+quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
+			d.Fail(d.locateFree(at), at, "the list "+source.Quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
 		case values.GetListValue() == nil:
-			d.fail(d.locateFree(at), at, at.local()+" is "+valueNode(values).String()+"; it must be a list", "")
+			d.Fail(d.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
 		case len(items) == 0:
-			d.fail(d.locateFree(at), at, at.local()+" is empty", "")
+			d.Fail(d.locateFree(at), at, at.Local()+" is empty", "")
 		}
 		if size = size * len(items); size > maxCombinations {
-			d.fail(d.locate(p), p, fmt.Sprintf("matrix has more than %d combinations", maxCombinations), "let a task make the list, for foreach")
+			d.Fail(d.locate(p), p, fmt.Sprintf("matrix has more than %d combinations", maxCombinations), "let a task make the list, for foreach")
 			return nil, false
 		}
 	}
-	if len(d.kept)+d.lost > before {
+	if len(d.Kept)+d.Dropped > before {
 		return nil, false
 	}
 	list := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStructValue(&structpb.Struct{})}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // TestNearMissHidesNothing holds that a mistyped field keeps quiet about the one
@@ -53,7 +54,7 @@ func TestNearMissInMessage(t *testing.T) {
 			err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 				"b": {Type: "shell", Priority: 99, Spec: spec(t, test.fields)},
 			}})
-			problems, _ := err.(Problems)
+			problems, _ := err.(source.Problems)
 			if len(problems) != len(test.want) {
 				t.Fatalf("%d problems, want %d: %v", len(problems), len(test.want), err)
 			}

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
-
-	"switchyard/workflows/condition"
 )
 
 // expressionFields hold an expression, for which `${{` is reported on its own.
@@ -32,21 +33,21 @@ var templateFields = map[protoreflect.FullName]bool{
 
 // noTemplates reports `${{` where nothing replaces it: it would be taken for
 // what it says.
-func (d *decoder) noTemplates(m protoreflect.Message, p *path) {
+func (d *decoder) noTemplates(m protoreflect.Message, p *source.Path) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if templateFields[field.FullName()] {
 			return true
 		}
-		at := p.field(field.JSONName())
+		at := p.Field(field.JSONName())
 		switch {
 		case field.IsMap():
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-				d.noTemplate(field.MapValue(), value, at.key(key.String()))
+				d.noTemplate(field.MapValue(), value, at.Key(key.String()))
 				return true
 			})
 		case field.IsList():
 			for i := range value.List().Len() {
-				d.noTemplate(field, value.List().Get(i), at.item(i))
+				d.noTemplate(field, value.List().Get(i), at.Item(i))
 			}
 		case expressionFields[field.FullName()]:
 			d.bareExpression(field, value, at)
@@ -57,7 +58,7 @@ func (d *decoder) noTemplates(m protoreflect.Message, p *path) {
 	})
 }
 
-func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protoreflect.Value, p *path) {
+func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
 	switch {
 	case field.Kind() == protoreflect.StringKind:
 		if condition.HasTemplate(value.String()) {
@@ -74,7 +75,7 @@ func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protorefl
 }
 
 // noTemplateIn is noTemplate of free-form data.
-func (d *decoder) noTemplateIn(v *structpb.Value, p *path) {
+func (d *decoder) noTemplateIn(v *structpb.Value, p *source.Path) {
 	if !holdsTemplate(v) {
 		return
 	}
@@ -83,17 +84,17 @@ func (d *decoder) noTemplateIn(v *structpb.Value, p *path) {
 		d.misplaced(p)
 	case *structpb.Value_ListValue:
 		for i, item := range v.ListValue.GetValues() {
-			d.noTemplateIn(item, p.item(i))
+			d.noTemplateIn(item, p.Item(i))
 		}
 	case *structpb.Value_StructValue:
 		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
-			d.noTemplateIn(v.StructValue.GetFields()[name], p.key(name))
+			d.noTemplateIn(v.StructValue.GetFields()[name], p.Key(name))
 		}
 	}
 }
 
 // bareExpression reports an expression that stands in `${{ }}`.
-func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *path) {
+func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
 	text := ""
 	if field.Kind() == protoreflect.StringKind {
 		text = value.String()
@@ -107,26 +108,26 @@ func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value proto
 	}
 	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "${{")
 	inner, closed := strings.CutSuffix(inner, "}}")
-	if opened && closed && !d.settled(p) {
-		d.fail(d.locate(p), p, p.local()+" is an expression, and stands without ${{ }}", "write "+quote(strings.TrimSpace(inner)))
+	if opened && closed && !d.IsSettled(p) {
+		d.Fail(d.locate(p), p, p.Local()+" is an expression, and stands without ${{ }}", "write "+source.Quote(strings.TrimSpace(inner)))
 	}
 }
 
 // misplaced reports a template where none is replaced.
-func (d *decoder) misplaced(p *path) {
-	if d.settled(p) {
+func (d *decoder) misplaced(p *source.Path) {
+	if d.IsSettled(p) {
 		return
 	}
 	hint := "in env it works: FILE: ${{ parent.discover.output.file }}"
-	if label := p.local(); label == "input" || strings.HasPrefix(label, "input.") {
+	if label := p.Local(); label == "input" || strings.HasPrefix(label, "input.") {
 		hint = "pass it through env, or read it in the file $SWITCHYARD_INPUT, which has the outputs of parents and the inputs of the run"
 	}
 	at := d.locate(p)
 	if n := d.nodeAt(p); n != nil {
-		at = n.at
-		if inside, ok := d.text.inside(n, offsetOf(n.text, max(0, strings.Index(n.text, "${{")))); ok {
+		at = n.At
+		if inside, ok := d.Lines.Inside(n, source.OffsetOf(n.Text, max(0, strings.Index(n.Text, "${{")))); ok {
 			at = inside
 		}
 	}
-	d.fail(at, p, fmt.Sprintf("${{ }} is replaced in spec and env of a task, and nowhere else; not in %s", p.local()), hint)
+	d.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec and env of a task, and nowhere else; not in %s", p.Local()), hint)
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // Longest name of a workflow, a task or a node, in characters.
@@ -24,14 +25,14 @@ var (
 )
 
 // badKey reports a key of a map that its rule does not allow.
-func (d *decoder) badKey(p *path, field protoreflect.FieldDescriptor) {
-	at, name := d.locateKey(p), p.name
+func (d *decoder) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
+	at, name := d.locateKey(p), p.Name
 	switch field.FullName() {
 	case "switchyard.v1.Definition.tasks":
-		d.add(at, p, "task name "+quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
+		d.Add(at, p, "task name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
 			repaired(notInTask.ReplaceAllString(name, "-"), "-_"))
 	case "switchyard.v1.Definition.inputs":
-		d.add(at, p, "input name "+quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv.ReplaceAllString(name, "_"), "0123456789"), "_"))
+		d.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv.ReplaceAllString(name, "_"), "0123456789"), "_"))
 	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env":
 		fixed := notInEnv.ReplaceAllString(name, "_")
 		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
@@ -41,18 +42,18 @@ func (d *decoder) badKey(p *path, field protoreflect.FieldDescriptor) {
 		if strings.Trim(fixed, "_") != "" {
 			hint = "did you mean " + fixed + "?"
 		}
-		d.add(at, p, "environment variable "+quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
+		d.Add(at, p, "environment variable "+source.Quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
 	default:
-		d.add(at, p, "key "+quote(name)+" is not allowed", "")
+		d.Add(at, p, "key "+source.Quote(name)+" is not allowed", "")
 	}
 }
 
-func (d *decoder) badWorkflowName(at position, p *path, name string) {
+func (d *decoder) badWorkflowName(at source.Position, p *source.Path, name string) {
 	if name == "" {
-		d.add(at, p, "name is missing", "a workflow needs a name, such as build-and-deploy")
+		d.Add(at, p, "name is missing", "a workflow needs a name, such as build-and-deploy")
 		return
 	}
-	d.add(at, p, "workflow name "+quote(name)+" is not allowed: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
+	d.Add(at, p, "workflow name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
 		repaired(notInFlow.ReplaceAllString(name, "-"), "._-"))
 }
 
@@ -61,9 +62,9 @@ func (d *decoder) badWorkflowName(at position, p *path, name string) {
 const escapeInKeys = "__0x"
 
 // checkWorkflowName checks what the rule of the model cannot say.
-func (d *decoder) checkWorkflowName(name string, p *path) {
-	if strings.Contains(name, escapeInKeys) && !d.settled(p) {
-		d.add(d.locate(p), p, "workflow name "+quote(name)+" is not allowed: it holds "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
+func (d *decoder) checkWorkflowName(name string, p *source.Path) {
+	if strings.Contains(name, escapeInKeys) && !d.IsSettled(p) {
+		d.Add(d.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it holds "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
 	}
 }
 
@@ -81,9 +82,9 @@ func repaired(name, trim string) string {
 }
 
 // nodes checks the node names of constraints.
-func (d *decoder) nodes(c *v1.Constraints, p *path) {
-	if c.GetTargetNode() != "" && !d.settled(p.field("targetNode")) {
-		d.target(c.GetTargetNode(), p.field("targetNode"))
+func (d *decoder) nodes(c *v1.Constraints, p *source.Path) {
+	if c.GetTargetNode() != "" && !d.IsSettled(p.Field("targetNode")) {
+		d.target(c.GetTargetNode(), p.Field("targetNode"))
 	}
 	lists := []struct {
 		field string
@@ -91,25 +92,25 @@ func (d *decoder) nodes(c *v1.Constraints, p *path) {
 	}{{"allowedNodes", c.GetAllowedNodes()}, {"forbiddenNodes", c.GetForbiddenNodes()}}
 	for _, list := range lists {
 		for i, name := range list.names {
-			at := p.field(list.field).item(i)
-			if !d.settled(at) && !nodeName.MatchString(name) {
+			at := p.Field(list.field).Item(i)
+			if !d.IsSettled(at) && !nodeName.MatchString(name) {
 				d.badNodeName(d.locate(at), at, name)
 			}
 		}
 	}
 }
 
-func (d *decoder) badNodeName(at position, p *path, name string) {
-	d.add(at, p, "node name "+quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
+func (d *decoder) badNodeName(at source.Position, p *source.Path, name string) {
+	d.Add(at, p, "node name "+source.Quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
 		repaired(notInNode.ReplaceAllString(strings.ToLower(name), "-"), ""))
 }
 
 // target checks "node[:numa][::gpus]", where gpus is a count (2) or indices (0,1).
-func (d *decoder) target(target string, p *path) {
+func (d *decoder) target(target string, p *source.Path) {
 	at := d.locate(p)
 	parts := targetNode.FindStringSubmatch(target)
 	if parts == nil {
-		d.add(at, p, p.local()+" is "+quote(target)+`; it must be "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS"`,
+		d.Add(at, p, p.Local()+" is "+source.Quote(target)+`; it must be "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS"`,
 			`GPUS is a count such as 2, or indices such as 0,1`)
 		return
 	}
@@ -121,11 +122,11 @@ func (d *decoder) target(target string, p *path) {
 		for _, index := range indices {
 			n, _ := strconv.Atoi(index) // the expression lets digits through only
 			if seen[n] {
-				d.add(at, p, p.local()+" names GPU "+index+" twice", "")
+				d.Add(at, p, p.Local()+" names GPU "+index+" twice", "")
 			}
 			seen[n] = true
 		}
 	} else if parts[3] != "" && strings.Trim(parts[3], "0") == "" {
-		d.add(at, p, p.local()+" asks for 0 GPUs", "a single number after :: is a count; indices need a comma, such as 0,1")
+		d.Add(at, p, p.Local()+" asks for 0 GPUs", "a single number after :: is a count; indices need a comma, such as 0,1")
 	}
 }

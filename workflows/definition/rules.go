@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // MaxContextBytes bounds the context of a run, and so the one that a definition
@@ -27,13 +28,13 @@ func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 	d.noTemplates(def.ProtoReflect(), d.base)
 	d.validate(def, d.base)
 	if size := proto.Size(def.GetContext()); size > MaxContextBytes {
-		p := d.base.field("context")
-		d.add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
+		p := d.base.Field("context")
+		d.Add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
 	}
-	d.checkWorkflowName(def.GetName(), d.base.field("name"))
+	d.checkWorkflowName(def.GetName(), d.base.Field("name"))
 	d.inputs(def)
-	d.duration(def.GetDeadline(), d.base.field("deadline"))
-	d.concurrency(def.GetConcurrency(), d.base.field("concurrency"))
+	d.duration(def.GetDeadline(), d.base.Field("deadline"))
+	d.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
 	d.tasks(def, specs)
 	g := d.dependencies(def)
 	d.cycles(def, g)
@@ -41,45 +42,45 @@ func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 }
 
 // validate applies the rules of the model to a message at p.
-func (d *decoder) validate(m proto.Message, p *path) {
+func (d *decoder) validate(m proto.Message, p *source.Path) {
 	err := protovalidate.Validate(m)
 	invalid, ok := errors.AsType[*protovalidate.ValidationError](err)
 	if !ok {
 		if err != nil {
-			d.add(d.locate(p), p, "the rules of the model cannot be applied: "+err.Error(), "")
+			d.Add(d.locate(p), p, "the rules of the model cannot be applied: "+err.Error(), "")
 		}
 		return
 	}
 	for _, violation := range invalid.Violations {
-		if d.full() {
-			d.lost++
+		if d.IsFull() {
+			d.Dropped++
 			continue
 		}
 		at, field := descend(m.ProtoReflect().Descriptor(), violation.Proto.GetField(), p)
-		if !d.settled(at) {
+		if !d.IsSettled(at) {
 			d.violation(violation, field, at)
 		}
 	}
 }
 
 // descend follows a path of protovalidate, and returns the field at its end.
-func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *path) (*path, protoreflect.FieldDescriptor) {
+func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *source.Path) (*source.Path, protoreflect.FieldDescriptor) {
 	var field protoreflect.FieldDescriptor
 	for _, element := range to.GetElements() {
 		field = message.Fields().ByName(protoreflect.Name(element.GetFieldName()))
 		if field == nil {
 			return p, nil
 		}
-		p = p.field(field.JSONName())
+		p = p.Field(field.JSONName())
 		value := field
 		if field.IsMap() {
 			value = field.MapValue()
 		}
 		switch subscript := element.GetSubscript().(type) {
 		case *validate.FieldPathElement_Index:
-			p = p.item(int(subscript.Index))
+			p = p.Item(int(subscript.Index))
 		case *validate.FieldPathElement_StringKey:
-			p = p.key(subscript.StringKey)
+			p = p.Key(subscript.StringKey)
 		}
 		if value.Message() != nil {
 			message = value.Message()
@@ -89,16 +90,16 @@ func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *
 }
 
 // violation puts a broken rule of the model into words.
-func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.FieldDescriptor, p *path) {
+func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.FieldDescriptor, p *source.Path) {
 	if field == nil {
-		d.add(d.locate(p), p, v.Proto.GetMessage(), "")
+		d.Add(d.locate(p), p, v.Proto.GetMessage(), "")
 		return
 	}
 	if v.Proto.GetForKey() {
 		d.badKey(p, field)
 		return
 	}
-	rules, at, label := rulesOf(field), d.locate(p), p.local()
+	rules, at, label := rulesOf(field), d.locate(p), p.Local()
 	text := ""
 	if field.Kind() == protoreflect.StringKind && v.FieldValue.IsValid() {
 		text = v.FieldValue.String()
@@ -111,53 +112,53 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		if len(rules.in) > 0 {
 			hint = "it must be " + rules.wants()
 		}
-		d.add(at, p, label+" is missing", hint)
+		d.Add(at, p, label+" is missing", hint)
 	case id == "string.in":
 		hint := wordHint(text, field, rules.in)
 		if field.FullName() == typeField || field.FullName() == "switchyard.v1.TaskDefaults.type" {
-			d.add(at, p, "unknown type "+quote(text)+"; it must be "+rules.wants(), hint)
+			d.Add(at, p, "unknown type "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 			return
 		}
-		d.add(at, p, label+" is "+quote(text)+"; it must be "+rules.wants(), hint)
+		d.Add(at, p, label+" is "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
-		d.add(at, p, label+" is "+quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
+		d.Add(at, p, label+" is "+source.Quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
 			repaired(notInNode.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !d.said(p):
-		d.add(at, p, label+" is missing", "it must be "+rules.wants())
+		d.Add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "string.max_len":
-		d.add(at, p, fmt.Sprintf("%s has %d characters; it must be %s", label, utf8.RuneCountInString(text), rules.wants()), "")
+		d.Add(at, p, fmt.Sprintf("%s has %d characters; it must be %s", label, utf8.RuneCountInString(text), rules.wants()), "")
 	case id == "map.min_pairs":
-		d.add(at, p, label+" is empty; a workflow needs at least one task", "")
+		d.Add(at, p, label+" is empty; a workflow needs at least one task", "")
 	case rules.wants() != "":
-		d.add(at, p, fmt.Sprintf("%s is %v; it must be %s", label, v.FieldValue, rules.wants()), "")
+		d.Add(at, p, fmt.Sprintf("%s is %v; it must be %s", label, v.FieldValue, rules.wants()), "")
 	default:
-		d.add(at, p, label+": "+v.Proto.GetMessage(), "")
+		d.Add(at, p, label+": "+v.Proto.GetMessage(), "")
 	}
 }
 
 // env checks the values of environment variables.
-func (d *decoder) env(env map[string]string, p *path) {
+func (d *decoder) env(env map[string]string, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if at := p.key(name); strings.ContainsRune(env[name], 0) {
+		if at := p.Key(name); strings.ContainsRune(env[name], 0) {
 			d.nul(d.locate(at), at)
 		}
 	}
 }
 
 // nul reports a text that holds the character that ends texts for programs.
-func (d *decoder) nul(at position, p *path) {
-	d.add(at, p, p.local()+" holds a NUL character, which no program can be given", "")
+func (d *decoder) nul(at source.Position, p *source.Path) {
+	d.Add(at, p, p.Local()+" holds a NUL character, which no program can be given", "")
 }
 
 // heartbeatTimeout checks how long the node of an attempt may be silent.
-func (d *decoder) heartbeatTimeout(task *v1.TaskDefinition, p *path) {
+func (d *decoder) heartbeatTimeout(task *v1.TaskDefinition, p *source.Path) {
 	text := task.GetHeartbeatTimeout()
 	d.duration(text, p)
-	if _, err := parseDuration(text); text == "" || err != nil || d.settled(p) {
+	if _, err := parseDuration(text); text == "" || err != nil || d.IsSettled(p) {
 		return
 	}
 	if timeout := HeartbeatTimeout(task); timeout < minHeartbeatTimeout || timeout > maxHeartbeatTimeout {
-		d.add(d.locate(p), p, p.local()+" is "+text+"; it must be 5s to 1h", "")
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must be 5s to 1h", "")
 	}
 }
 
@@ -168,15 +169,15 @@ const (
 	maxHeartbeatTimeout = time.Hour
 )
 
-func (d *decoder) duration(text string, p *path) {
-	if text == "" || d.settled(p) {
+func (d *decoder) duration(text string, p *source.Path) {
+	if text == "" || d.IsSettled(p) {
 		return
 	}
 	_, err := parseDuration(text)
 	switch {
 	case err == nil:
 	case errors.Is(err, errNegative):
-		d.add(d.locate(p), p, p.local()+" is "+text+"; it must not be negative", `"0" is no limit`)
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must not be negative", `"0" is no limit`)
 	default:
 		hint := `write a duration such as "90s", "1h30m" or "2d"`
 		if _, err := parseDuration(text + "s"); err == nil {
@@ -184,6 +185,6 @@ func (d *decoder) duration(text string, p *path) {
 		} else if meant := meantDuration(text); meant != "" {
 			hint = fmt.Sprintf("did you mean %q?", meant)
 		}
-		d.add(d.locate(p), p, p.local()+" is "+quote(text)+", which is no duration", hint)
+		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is no duration", hint)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // SandboxCapability is "true" of nodes that can run shell tasks in a sandbox.
@@ -17,9 +18,9 @@ func Sandboxed(task *v1.TaskDefinition) bool {
 }
 
 // shellSpec checks the spec of a task of type shell.
-func (d *decoder) shellSpec(spec *v1.ShellSpec, p *path) {
-	if at := p.field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !d.settled(at) && !d.settled(p.field("sandbox")) {
-		d.add(d.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
+func (d *decoder) shellSpec(spec *v1.ShellSpec, p *source.Path) {
+	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !d.IsSettled(at) && !d.IsSettled(p.Field("sandbox")) {
+		d.Add(d.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
 	}
 }
 

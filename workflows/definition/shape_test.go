@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // TestShape holds what counts as the same expression about other tasks.
@@ -73,8 +74,8 @@ func TestShapesChangeNothing(t *testing.T) {
 			}
 			one, problem := References(alone)
 			if problem != nil {
-				problems, _ := err.(Problems)
-				if !slices.ContainsFunc(problems, func(p *v1.Problem) bool { return proto.Equal(p, problem.(Problems)[0]) }) {
+				problems, _ := err.(source.Problems)
+				if !slices.ContainsFunc(problems, func(p *v1.Problem) bool { return proto.Equal(p, problem.(source.Problems)[0]) }) {
 					t.Fatalf("%s alone: %v\ntogether: %v", name, problem, err)
 				}
 			} else if err == nil && !proto.Equal(one[name], together[name]) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // newSpec returns an empty spec for a task type, nil for an unknown one.
@@ -37,11 +38,11 @@ func newSpec(taskType string) proto.Message {
 // spec decodes a task's spec as its type asks, and returns it in its canonical
 // form as well. n is nil or empty where there is none. The message is nil when
 // the type is unknown or the spec is no mapping.
-func (d *decoder) spec(taskType string, n *node, p *path) (proto.Message, *structpb.Struct) {
-	if d.settled(p) {
+func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.Message, *structpb.Struct) {
+	if d.IsSettled(p) {
 		return nil, nil
 	}
-	given := n != nil && n.kind != null
+	given := n != nil && n.Kind != source.Null
 	if given {
 		d.specTexts(n, p)
 	}
@@ -67,61 +68,61 @@ func (d *decoder) spec(taskType string, n *node, p *path) (proto.Message, *struc
 }
 
 // command decodes what a task runs: a text for a shell, or a list of texts.
-func (d *decoder) command(n *node, p *path) (*structpb.Value, bool) {
+func (d *decoder) command(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	return d.program(n, p, "it must be a string for a shell, or a list of strings")
 }
 
 // entrypoint decodes the program of a container: a text, or a list of it and its
 // first arguments.
-func (d *decoder) entrypoint(n *node, p *path) (*structpb.Value, bool) {
+func (d *decoder) entrypoint(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	return d.program(n, p, "it must be a program, or a list of it and its first arguments")
 }
 
 // program decodes a text, or a list of texts of which the first is a program.
-func (d *decoder) program(n *node, p *path, want string) (*structpb.Value, bool) {
-	if text, ok := n.scalarText(); ok {
+func (d *decoder) program(n *source.Node, p *source.Path, want string) (*structpb.Value, bool) {
+	if text, ok := n.ScalarText(); ok {
 		if strings.TrimSpace(text) == "" {
-			d.fail(n.at, p, p.local()+" is empty", "")
+			d.Fail(n.At, p, p.Local()+" is empty", "")
 			return nil, false
 		}
 		return structpb.NewStringValue(text), true
 	}
-	if n.kind != sequence {
-		d.fail(n.at, p, p.local()+" is "+n.String()+"; "+want, "")
+	if n.Kind != source.Sequence {
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; "+want, "")
 		return nil, false
 	}
 	list := &structpb.ListValue{}
-	for i, item := range n.items {
-		text, ok := item.scalarText()
+	for i, item := range n.Items {
+		text, ok := item.ScalarText()
 		switch {
 		case !ok:
-			d.fail(item.at, p.item(i), fmt.Sprintf("%s[%d] is %s; it must be a string", p.local(), i, item), "")
+			d.Fail(item.At, p.Item(i), fmt.Sprintf("%s[%d] is %s; it must be a string", p.Local(), i, item), "")
 		case i == 0 && text == "":
-			d.fail(item.at, p.item(i), p.local()+" begins with an empty string; the program to run is missing", "")
+			d.Fail(item.At, p.Item(i), p.Local()+" begins with an empty string; the program to run is missing", "")
 		}
 		list.Values = append(list.Values, structpb.NewStringValue(text))
 	}
 	if len(list.Values) == 0 {
-		d.fail(n.at, p, p.local()+" is empty", "")
+		d.Fail(n.At, p, p.Local()+" is empty", "")
 		return nil, false
 	}
 	return structpb.NewListValue(list), true
 }
 
 // specTexts checks every text of a spec.
-func (d *decoder) specTexts(n *node, p *path) {
-	switch n.kind {
-	case str:
-		if strings.ContainsRune(n.text, 0) {
-			d.nul(n.at, p)
+func (d *decoder) specTexts(n *source.Node, p *source.Path) {
+	switch n.Kind {
+	case source.Str:
+		if strings.ContainsRune(n.Text, 0) {
+			d.nul(n.At, p)
 		}
-	case sequence:
-		for i, item := range n.items {
-			d.specTexts(item, p.item(i))
+	case source.Sequence:
+		for i, item := range n.Items {
+			d.specTexts(item, p.Item(i))
 		}
-	case mapping:
-		for _, e := range n.entries {
-			d.specTexts(e.value, p.key(e.key))
+	case source.Mapping:
+		for _, e := range n.Entries {
+			d.specTexts(e.Value, p.Key(e.Key))
 		}
 	}
 }

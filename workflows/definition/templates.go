@@ -9,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
 )
 
 // HasTemplates reports whether spec or env of a task hold `${{ }}`, so that they
@@ -54,33 +55,33 @@ func holdsTemplate(v *structpb.Value) bool {
 }
 
 // templates checks the templates in spec and env of a task.
-func (s *sight) templates(task *v1.TaskDefinition, at *path) {
+func (s *sight) templates(task *v1.TaskDefinition, at *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		s.template(task.GetEnv()[name], at.field("env").key(name))
+		s.template(task.GetEnv()[name], at.Field("env").Key(name))
 	}
 	spec := TemplateSpec(task)
-	if p := at.field("spec"); holdsTemplate(structpb.NewStructValue(spec)) && !s.settled(p) {
-		s.templatesIn(structNode(spec), p)
+	if p := at.Field("spec"); holdsTemplate(structpb.NewStructValue(spec)) && !s.IsSettled(p) {
+		s.templatesIn(source.StructNode(spec), p)
 	}
 }
 
 // templatesIn checks the templates in every text of a value.
-func (s *sight) templatesIn(n *node, p *path) {
-	switch n.kind {
-	case str:
-		s.template(n.text, p)
-	case sequence:
-		for i, item := range n.items {
-			s.templatesIn(item, p.item(i))
+func (s *sight) templatesIn(n *source.Node, p *source.Path) {
+	switch n.Kind {
+	case source.Str:
+		s.template(n.Text, p)
+	case source.Sequence:
+		for i, item := range n.Items {
+			s.templatesIn(item, p.Item(i))
 		}
-	case mapping:
-		for _, e := range n.entries {
-			s.templatesIn(e.value, p.key(e.key))
+	case source.Mapping:
+		for _, e := range n.Entries {
+			s.templatesIn(e.Value, p.Key(e.Key))
 		}
 	}
 }
 
-func (s *sight) template(text string, p *path) {
+func (s *sight) template(text string, p *source.Path) {
 	if !condition.HasTemplate(text) {
 		return
 	}

@@ -7,42 +7,44 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 // unknownField reports a key of n, at p, that its message does not have, and
 // says what was probably meant.
-func (d *decoder) unknownField(e entry, n *node, message protoreflect.MessageDescriptor, p *path) {
-	if d.full() {
-		d.lost++
+func (d *decoder) unknownField(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
+	if d.IsFull() {
+		d.Dropped++
 		return
 	}
-	hint := d.fieldHint(e.key, n, message, p)
-	d.add(e.at, p.key(e.key), "unknown field "+quote(e.key), hint)
+	hint := d.fieldHint(e.Key, n, message, p)
+	d.Add(e.At, p.Key(e.Key), "unknown field "+source.Quote(e.Key), hint)
 }
 
 // fieldHint looks for a field as other systems call it, then for one with a
 // similar name, then for the same name in another place.
-func (d *decoder) fieldHint(name string, n *node, message protoreflect.MessageDescriptor, p *path) string {
+func (d *decoder) fieldHint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	if use := alias(name, message); use != "" {
 		d.mean(extend(p, use), n, message, p)
 		return "did you mean " + use + "?"
 	}
 	names := fieldNames(message)
-	near := Nearest(name, names)
-	if near != "" && squash(near) == squash(name) {
-		d.mean(p.field(near), n, message, p)
+	near := nearest.Word(name, names)
+	if near != "" && nearest.Fold(near) == nearest.Fold(name) {
+		d.mean(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
 	if hint := d.belongs(name, n, message, p); hint != "" {
 		return hint
 	}
 	if near != "" {
-		d.mean(p.field(near), n, message, p)
+		d.mean(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
-	if _, inTask := p.task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
+	if _, inTask := p.Task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
 		for _, home := range d.homes(n, message, p)[1:] {
-			if near := Nearest(name, fieldNames(home.message)); near != "" {
+			if near := nearest.Word(name, fieldNames(home.message)); near != "" {
 				d.mean(extend(p, home.below+"."+near), n, message, p)
 				return "did you mean " + home.below + "." + near + "?"
 			}
@@ -54,18 +56,18 @@ func (d *decoder) fieldHint(name string, n *node, message protoreflect.MessageDe
 // mean notes the field that a hint names, which would be reported as missing
 // too; n is the mapping at p in which the key is. A field that is there as well
 // keeps its own problems.
-func (d *decoder) mean(field *path, n *node, message protoreflect.MessageDescriptor, p *path) {
+func (d *decoder) mean(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
 	if d.places != nil {
 		d.meant = append(d.meant, field) // it may come later in the document
 		return
 	}
 	// Of a definition that came as a message only the spec itself is in n.
-	found := message.Fields().ByJSONName(field.name)
-	if field.parent.String() != p.String() || found == nil {
+	found := message.Fields().ByJSONName(field.Name)
+	if field.Parent.String() != p.String() || found == nil {
 		return
 	}
-	if !slices.ContainsFunc(n.entries, func(e entry) bool { return e.key == found.JSONName() || e.key == string(found.Name()) }) {
-		d.settle(field)
+	if !slices.ContainsFunc(n.Entries, func(e source.Entry) bool { return e.Key == found.JSONName() || e.Key == string(found.Name()) }) {
+		d.Settle(field)
 	}
 }
 
@@ -74,7 +76,7 @@ func (d *decoder) mean(field *path, n *node, message protoreflect.MessageDescrip
 func (d *decoder) settleMeant() {
 	for _, field := range d.meant {
 		if _, there := d.places[field.String()]; !there {
-			d.settle(field)
+			d.Settle(field)
 		}
 	}
 	d.meant = nil
@@ -88,9 +90,9 @@ func fieldNames(message protoreflect.MessageDescriptor) []string {
 	return names
 }
 
-func extend(p *path, fields string) *path {
+func extend(p *source.Path, fields string) *source.Path {
 	for name := range strings.SplitSeq(fields, ".") {
-		p = p.field(name)
+		p = p.Field(name)
 	}
 	return p
 }
@@ -104,8 +106,8 @@ type home struct {
 
 // homes lists the parts of a task, the task itself first, seen from the mapping
 // n at p.
-func (d *decoder) homes(n *node, message protoreflect.MessageDescriptor, p *path) []home {
-	task, _ := p.task()
+func (d *decoder) homes(n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) []home {
+	task, _ := p.Task()
 	homes := []home{
 		{(&v1.TaskDefinition{}).ProtoReflect().Descriptor(), "the task itself", ""},
 		{(&v1.Constraints{}).ProtoReflect().Descriptor(), "constraints", "constraints"},
@@ -119,8 +121,8 @@ func (d *decoder) homes(n *node, message protoreflect.MessageDescriptor, p *path
 }
 
 // belongs finds a field of that very name in another part of the definition.
-func (d *decoder) belongs(name string, n *node, message protoreflect.MessageDescriptor, p *path) string {
-	taskName, inTask := p.task()
+func (d *decoder) belongs(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
+	taskName, inTask := p.Task()
 	homes := d.homes(n, message, p)
 	if !inTask {
 		for i := range homes[1:] {
@@ -134,11 +136,11 @@ func (d *decoder) belongs(name string, n *node, message protoreflect.MessageDesc
 			continue
 		}
 		if inTask {
-			at := d.base.field("tasks").key(taskName)
+			at := d.base.Field("tasks").Key(taskName)
 			if home.below != "" {
-				at = at.field(home.below)
+				at = at.Field(home.below)
 			}
-			d.mean(at.field(field), n, message, p)
+			d.mean(at.Field(field), n, message, p)
 		}
 		return field + " belongs in " + home.in
 	}
@@ -150,17 +152,17 @@ func (d *decoder) belongs(name string, n *node, message protoreflect.MessageDesc
 
 // taskType returns the type of the task that a field is in. While the task
 // itself is being read, it is still in the tree only.
-func (d *decoder) taskType(n *node, message protoreflect.MessageDescriptor, task string) string {
+func (d *decoder) taskType(n *source.Node, message protoreflect.MessageDescriptor, task string) string {
 	if message.FullName() != "switchyard.v1.TaskDefinition" {
-		n = d.places[d.base.field("tasks").key(task).field("type").String()].value
+		n = d.places[d.base.Field("tasks").Key(task).Field("type").String()].value
 		if n == nil {
 			return ""
 		}
-		return n.text
+		return n.Text
 	}
-	for _, e := range n.entries {
-		if e.key == "type" {
-			return e.value.text
+	for _, e := range n.Entries {
+		if e.Key == "type" {
+			return e.Value.Text
 		}
 	}
 	return v1.TypeShell
@@ -170,7 +172,7 @@ func (d *decoder) taskType(n *node, message protoreflect.MessageDescriptor, task
 // case and separators.
 func fieldLike(message protoreflect.MessageDescriptor, name string) string {
 	for i := range message.Fields().Len() {
-		if field := message.Fields().Get(i).JSONName(); squash(field) == squash(name) {
+		if field := message.Fields().Get(i).JSONName(); nearest.Fold(field) == nearest.Fold(name) {
 			return field
 		}
 	}

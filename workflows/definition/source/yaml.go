@@ -1,4 +1,4 @@
-package definition
+package source
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 )
 
 // readYAML parses a YAML document; nil when it is none.
-func (r *report) readYAML(data []byte) *node {
+func (r *Report) readYAML(data []byte) *Node {
 	document, err := decodeYAML(bytes.NewReader(data))
 	if err != nil {
 		r.addYAMLError(data, err)
@@ -21,12 +21,12 @@ func (r *report) readYAML(data []byte) *node {
 		r.addEmpty()
 		return nil
 	}
-	y := &yamlReader{report: r, open: map[*yaml.Node]bool{}}
-	tree := y.read(document.Content[0], root, 1)
+	y := &yamlReader{Report: r, open: map[*yaml.Node]bool{}}
+	tree := y.read(document.Content[0], Root, 1)
 	switch {
 	case y.stopped:
 		return nil
-	case tree.kind == null:
+	case tree.Kind == Null:
 		r.addEmpty()
 		return nil
 	}
@@ -66,7 +66,7 @@ func decodeYAML(in io.Reader) (document *yaml.Node, err error) {
 
 // yamlReader turns the library's nodes into ours, with aliases and merge keys expanded.
 type yamlReader struct {
-	*report
+	*Report
 	open    map[*yaml.Node]bool // anchors whose alias is being expanded
 	outer   *yaml.Node          // outermost alias that is being expanded
 	aliased int                 // values made by aliases so far
@@ -74,19 +74,19 @@ type yamlReader struct {
 }
 
 // stop reports that a bound was hit.
-func (y *yamlReader) stop(n *yaml.Node, p *path, message, hint string) *node {
+func (y *yamlReader) stop(n *yaml.Node, p *Path, message, hint string) *Node {
 	if !y.stopped {
-		y.add(position{n.Line, n.Column}, p, message, hint)
+		y.Add(Position{n.Line, n.Column}, p, message, hint)
 	}
 	y.stopped = true
-	return &node{}
+	return &Node{}
 }
 
-func (y *yamlReader) read(n *yaml.Node, p *path, depth int) *node {
-	at := position{n.Line, n.Column}
+func (y *yamlReader) read(n *yaml.Node, p *Path, depth int) *Node {
+	at := Position{n.Line, n.Column}
 	switch {
 	case y.stopped:
-		return &node{}
+		return &Node{}
 	case depth > maxDepth:
 		return y.stop(n, p, tooDeep, "")
 	case len(y.open) > 0:
@@ -108,9 +108,9 @@ func (y *yamlReader) read(n *yaml.Node, p *path, depth int) *node {
 		return tree
 	case yaml.SequenceNode:
 		y.checkTag(n, p, "!!seq")
-		list := &node{kind: sequence, at: at}
+		list := &Node{Kind: Sequence, At: at}
 		for i, item := range n.Content {
-			list.items = append(list.items, y.read(item, p.item(i), depth+1))
+			list.Items = append(list.Items, y.read(item, p.Item(i), depth+1))
 		}
 		return list
 	case yaml.MappingNode:
@@ -120,17 +120,17 @@ func (y *yamlReader) read(n *yaml.Node, p *path, depth int) *node {
 	return y.readScalar(n, p)
 }
 
-func (y *yamlReader) checkTag(n *yaml.Node, p *path, want string) {
+func (y *yamlReader) checkTag(n *yaml.Node, p *Path, want string) {
 	if tag := n.ShortTag(); tag != want && tag != "!" {
-		y.fail(position{n.Line, n.Column}, p, "tag "+quote(tag)+" is not supported here", "leave the tag out")
+		y.Fail(Position{n.Line, n.Column}, p, "tag "+Quote(tag)+" is not supported here", "leave the tag out")
 	}
 }
 
 // readMapping reads the entries of a mapping; those that come by merge keys
 // (<<) follow, where they are not there already.
-func (y *yamlReader) readMapping(n *yaml.Node, p *path, depth int) *node {
-	m := &node{kind: mapping, at: position{n.Line, n.Column}}
-	seen := make(map[string]position, len(n.Content)/2)
+func (y *yamlReader) readMapping(n *yaml.Node, p *Path, depth int) *Node {
+	m := &Node{Kind: Mapping, At: Position{n.Line, n.Column}}
+	seen := make(map[string]Position, len(n.Content)/2)
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -138,26 +138,26 @@ func (y *yamlReader) readMapping(n *yaml.Node, p *path, depth int) *node {
 			merges = append(merges, value)
 			continue
 		}
-		at := position{key.Line, key.Column}
+		at := Position{key.Line, key.Column}
 		for key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null" {
-			y.add(at, p, "a key must be a word", "")
+			y.Add(at, p, "a key must be a word", "")
 			continue
 		}
 		if before, twice := seen[key.Value]; twice {
-			y.addDuplicate(at, p.key(key.Value), before)
+			y.addDuplicate(at, p.Key(key.Value), before)
 			continue
 		}
 		seen[key.Value] = at
-		m.entries = append(m.entries, entry{key.Value, at, y.read(value, p.key(key.Value), depth+1)})
+		m.Entries = append(m.Entries, Entry{key.Value, at, y.read(value, p.Key(key.Value), depth+1)})
 	}
 	for _, merge := range merges {
-		for _, e := range y.readMerge(merge, p, depth).entries {
-			if _, there := seen[e.key]; !there {
-				seen[e.key] = e.at
-				m.entries = append(m.entries, e)
+		for _, e := range y.readMerge(merge, p, depth).Entries {
+			if _, there := seen[e.Key]; !there {
+				seen[e.Key] = e.At
+				m.Entries = append(m.Entries, e)
 			}
 		}
 	}
@@ -166,63 +166,63 @@ func (y *yamlReader) readMapping(n *yaml.Node, p *path, depth int) *node {
 
 // readMerge reads the value of a merge key: a mapping or a list of mappings, of
 // which the first that has a key wins.
-func (y *yamlReader) readMerge(n *yaml.Node, p *path, depth int) *node {
-	value := y.read(n, p.key("<<"), depth+1)
-	all := &node{kind: mapping}
-	parts := []*node{value}
-	if value.kind == sequence {
-		parts = value.items
+func (y *yamlReader) readMerge(n *yaml.Node, p *Path, depth int) *Node {
+	value := y.read(n, p.Key("<<"), depth+1)
+	all := &Node{Kind: Mapping}
+	parts := []*Node{value}
+	if value.Kind == Sequence {
+		parts = value.Items
 	}
 	for _, part := range parts {
-		if part.kind != mapping {
+		if part.Kind != Mapping {
 			if !y.stopped {
-				y.add(part.at, p.key("<<"), "<< takes a mapping or a list of mappings; this is "+part.String(), "")
+				y.Add(part.At, p.Key("<<"), "<< takes a mapping or a list of mappings; this is "+part.String(), "")
 			}
 			continue
 		}
-		all.entries = append(all.entries, part.entries...)
+		all.Entries = append(all.Entries, part.Entries...)
 	}
 	return all
 }
 
-func (y *yamlReader) readScalar(n *yaml.Node, p *path) *node {
-	s := &node{kind: str, at: position{n.Line, n.Column}, text: n.Value, style: yamlStyle(n)}
+func (y *yamlReader) readScalar(n *yaml.Node, p *Path) *Node {
+	s := &Node{Kind: Str, At: Position{n.Line, n.Column}, Text: n.Value, Style: yamlStyle(n)}
 	switch tag := n.ShortTag(); tag {
 	case "!!str", "!!timestamp", "!!merge", "!":
 	case "!!null":
-		s.kind = null
+		s.Kind = Null
 	case "!!bool":
-		s.kind = boolean
-		if err := n.Decode(&s.truth); err != nil {
-			y.fail(s.at, p, quote(n.Value)+" is neither true nor false", "")
+		s.Kind = Boolean
+		if err := n.Decode(&s.Truth); err != nil {
+			y.Fail(s.At, p, Quote(n.Value)+" is neither true nor false", "")
 		}
 	case "!!int", "!!float":
-		s.kind = number
+		s.Kind = Number
 		var value any
 		if err := n.Decode(&value); err != nil {
-			y.fail(s.at, p, quote(n.Value)+" is not a number", "")
+			y.Fail(s.At, p, Quote(n.Value)+" is not a number", "")
 			break
 		}
-		s.whole = tag == "!!int"
+		s.Whole = tag == "!!int"
 		switch value := value.(type) {
 		case int:
-			s.value = float64(value)
+			s.Value = float64(value)
 		case int64:
-			s.value = float64(value)
+			s.Value = float64(value)
 		case uint64:
-			s.value = float64(value)
+			s.Value = float64(value)
 		case float64:
-			s.value = value
+			s.Value = value
 		default:
-			s.value = math.NaN()
+			s.Value = math.NaN()
 		}
 	default:
-		y.fail(s.at, p, "tag "+quote(tag)+" is not supported", "leave the tag out")
+		y.Fail(s.At, p, "tag "+Quote(tag)+" is not supported", "leave the tag out")
 	}
 	return s
 }
 
-func yamlStyle(n *yaml.Node) style {
+func yamlStyle(n *yaml.Node) Style {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
 		return doubleQuoted

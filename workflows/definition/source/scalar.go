@@ -1,4 +1,4 @@
-package definition
+package source
 
 import (
 	"strings"
@@ -6,55 +6,55 @@ import (
 	"unicode/utf8"
 )
 
-// offset is a place inside a text value: its line and the character in that line, both from 1.
-type offset struct{ line, column int }
+// Offset is a place inside a text value: its line and the character in that line, both from 1.
+type Offset struct{ Line, Column int }
 
-// offsetOf returns the place of a byte of a text.
-func offsetOf(text string, i int) offset {
+// OffsetOf returns the place of a byte of a text.
+func OffsetOf(text string, i int) Offset {
 	before := text[:i]
-	return offset{
-		line:   strings.Count(before, "\n") + 1,
-		column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
+	return Offset{
+		Line:   strings.Count(before, "\n") + 1,
+		Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
 	}
 }
 
-// inside maps a place in the value of a scalar to the document. It is exact for
+// Inside maps a place in the value of a scalar to the document. It is exact for
 // scalars on one line and for literal blocks; for others the position is where
 // the value begins and exact is false.
-func (t *text) inside(n *node, o offset) (at position, exact bool) {
-	if t == nil || n.at.line == 0 {
-		return position{}, false
+func (t *Lines) Inside(n *Node, o Offset) (at Position, exact bool) {
+	if t == nil || n.At.Line == 0 {
+		return Position{}, false
 	}
-	switch n.style {
+	switch n.Style {
 	case literal:
 		return t.insideLiteral(n, o)
 	case folded:
-		return position{n.at.line + 1, 1 + indentation(t.line(n.at.line+1))}, false
+		return Position{n.At.Line + 1, 1 + indentation(t.Line(n.At.Line+1))}, false
 	}
-	source := t.runes(n.at.line)
-	if n.at.column > len(source) {
-		return n.at, false
+	source := t.runes(n.At.Line)
+	if n.At.Column > len(source) {
+		return n.At, false
 	}
-	want := o.column - 1
-	if o.line != 1 {
+	want := o.Column - 1
+	if o.Line != 1 {
 		// A quoted text with \n in it has lines that the document does not have.
-		lines := strings.SplitAfterN(n.text, "\n", o.line)
-		if len(lines) < o.line {
-			return n.at, false
+		lines := strings.SplitAfterN(n.Text, "\n", o.Line)
+		if len(lines) < o.Line {
+			return n.At, false
 		}
-		want += utf8.RuneCountInString(strings.Join(lines[:o.line-1], ""))
+		want += utf8.RuneCountInString(strings.Join(lines[:o.Line-1], ""))
 	}
-	column, ok := scan(source[n.at.column-1:], n.style, []rune(n.text), want)
+	column, ok := scan(source[n.At.Column-1:], n.Style, []rune(n.Text), want)
 	if !ok {
-		return n.at, false
+		return n.At, false
 	}
-	return position{n.at.line, n.at.column + column}, true
+	return Position{n.At.Line, n.At.Column + column}, true
 }
 
 // scan walks the text of a scalar in the document beside its value up to the
 // value's character want, and returns how far that is. Not ok: they part, so
 // that the scalar goes on in the next line, or begins with an anchor or tag.
-func scan(source []rune, s style, value []rune, want int) (int, bool) {
+func scan(source []rune, s Style, value []rune, want int) (int, bool) {
 	i := 0
 	if s != plain {
 		quoteMark := '"'
@@ -104,22 +104,22 @@ func escapeWidth(source []rune) int {
 }
 
 // insideLiteral maps a place in a block that begins with |.
-func (t *text) insideLiteral(n *node, o offset) (position, bool) {
-	first := n.at.line + 1
+func (t *Lines) insideLiteral(n *Node, o Offset) (Position, bool) {
+	first := n.At.Line + 1
 	indent := 0
 	for line := first; line <= len(t.lines); line++ {
-		if strings.TrimSpace(t.line(line)) != "" {
-			indent = indentation(t.line(line))
+		if strings.TrimSpace(t.Line(line)) != "" {
+			indent = indentation(t.Line(line))
 			break
 		}
 	}
-	at := position{n.at.line + o.line, indent + o.column}
-	lines := strings.Split(n.text, "\n")
-	if o.line > len(lines) || t.line(at.line) == "" {
-		return n.at, false
+	at := Position{n.At.Line + o.Line, indent + o.Column}
+	lines := strings.Split(n.Text, "\n")
+	if o.Line > len(lines) || t.Line(at.Line) == "" {
+		return n.At, false
 	}
 	// An indentation indicator (|2) makes leading spaces part of the value.
-	at.column -= indentation(firstNonBlank(lines))
+	at.Column -= indentation(firstNonBlank(lines))
 	return at, true
 }
 

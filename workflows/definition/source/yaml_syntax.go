@@ -1,4 +1,4 @@
-package definition
+package source
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 var tooDeep = fmt.Sprintf("the document is nested deeper than %d levels", maxDepth)
 
 // addYAMLError reports why the library cannot read a document.
-func (r *report) addYAMLError(data []byte, err error) {
+func (r *Report) addYAMLError(data []byte, err error) {
 	if second, ok := errors.AsType[errSecondDocument](err); ok {
-		r.add(position{second.line, 1}, root, "a second document begins here; a file holds one definition", "")
+		r.Add(Position{second.line, 1}, Root, "a second document begins here; a file holds one definition", "")
 		return
 	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
@@ -26,12 +26,12 @@ func (r *report) addYAMLError(data []byte, err error) {
 	}
 	switch {
 	case strings.Contains(message, "exceeded max depth"):
-		r.add(position{1, 1}, root, tooDeep, "")
+		r.Add(Position{1, 1}, Root, tooDeep, "")
 	case strings.Contains(message, "control characters are not allowed"):
-		r.add(r.text.firstControl(), root, "control characters are not allowed", "")
+		r.Add(r.Lines.firstControl(), Root, "control characters are not allowed", "")
 	default:
-		at := r.text.faultIn(message, r.yamlErrorPosition(data))
-		r.add(at, root, "this is not YAML: "+message, yamlHint(message, r.text.line(at.line)))
+		at := r.Lines.faultIn(message, r.yamlErrorPosition(data))
+		r.Add(at, Root, "this is not YAML: "+message, yamlHint(message, r.Lines.Line(at.Line)))
 	}
 }
 
@@ -53,56 +53,56 @@ func (b *byteReader) Read(p []byte) (int, error) {
 // yamlErrorPosition finds where a document stops making sense. The library does
 // not tell the column, and often the wrong line; but it reads no further than it
 // has to, so the place is about where it stops reading.
-func (r *report) yamlErrorPosition(data []byte) position {
+func (r *Report) yamlErrorPosition(data []byte) Position {
 	in := &byteReader{data: data}
 	if _, err := decodeYAML(in); err == nil {
-		return position{1, 1}
+		return Position{1, 1}
 	}
 	before := newText(data[:in.read], true)
-	at := position{len(before.lines), utf8.RuneCountInString(before.lines[len(before.lines)-1])}
+	at := Position{len(before.lines), utf8.RuneCountInString(before.lines[len(before.lines)-1])}
 	// It looks one or two characters ahead, which may be on the next line.
-	for at.line > 1 && at.column <= 1 && strings.TrimSpace(before.line(at.line)) == "" {
-		at.line--
-		at.column = utf8.RuneCountInString(before.line(at.line))
+	for at.Line > 1 && at.Column <= 1 && strings.TrimSpace(before.Line(at.Line)) == "" {
+		at.Line--
+		at.Column = utf8.RuneCountInString(before.Line(at.Line))
 	}
-	return position{at.line, max(1, at.column)}
+	return Position{at.Line, max(1, at.Column)}
 }
 
 // faultIn moves a position back to the word at fault, where the message tells
 // enough: the library notices some faults only after it has read on.
-func (t *text) faultIn(message string, at position) position {
-	line := t.line(at.line)
+func (t *Lines) faultIn(message string, at Position) Position {
+	line := t.Line(at.Line)
 	indent := indentation(line)
 	if tab := strings.IndexByte(line, '\t'); tab >= 0 && tab < indent {
-		return position{at.line, tab + 1}
+		return Position{at.Line, tab + 1}
 	}
 	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
 		name, _, _ = strings.Cut(name, "'")
 		if i := strings.Index(line, "*"+name); i >= 0 {
-			return position{at.line, utf8.RuneCountInString(line[:i]) + 1}
+			return Position{at.Line, utf8.RuneCountInString(line[:i]) + 1}
 		}
 	}
 	if strings.HasPrefix(message, "did not find expected") {
 		// A key is known to be one a few characters after its colon.
-		if colon := strings.IndexByte(line, ':'); colon >= 0 && at.column <= colon+5 {
-			return position{at.line, indent + 1}
+		if colon := strings.IndexByte(line, ':'); colon >= 0 && at.Column <= colon+5 {
+			return Position{at.Line, indent + 1}
 		}
 	}
 	return at
 }
 
 // firstControl finds the first character that YAML does not allow.
-func (t *text) firstControl() position {
+func (t *Lines) firstControl() Position {
 	for i, line := range t.lines {
 		column := 1
 		for _, c := range line {
 			if unicode.IsControl(c) && c != '\t' || c == 0xfffe || c == 0xffff {
-				return position{i + 1, column}
+				return Position{i + 1, column}
 			}
 			column++
 		}
 	}
-	return position{1, 1}
+	return Position{1, 1}
 }
 
 func yamlHint(message, line string) string {

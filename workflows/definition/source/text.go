@@ -1,4 +1,4 @@
-package definition
+package source
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// position is a place in a document: line and column from 1, the column in
+// Position is a place in a document: line and column from 1, the column in
 // characters, a tab being one. The zero position is none.
-type position struct{ line, column int }
+type Position struct{ Line, Column int }
 
-// text is a document by lines.
-type text struct {
+// Lines is a document by lines.
+type Lines struct {
 	lines []string // without their breaks
 	// The line that was looked into last, by characters: a document of one long
 	// line can have a thousand problems in it.
@@ -21,8 +21,8 @@ type text struct {
 
 // newText splits a document where its parser does, so that their line numbers
 // agree: YAML knows three more line breaks than JSON.
-func newText(data []byte, yaml bool) *text {
-	t := &text{}
+func newText(data []byte, yaml bool) *Lines {
+	t := &Lines{}
 	rest := string(data)
 	for {
 		end, width := lineBreak(rest, yaml)
@@ -57,8 +57,8 @@ func lineBreak(s string, yaml bool) (end, width int) {
 	return len(s), 0
 }
 
-// line returns a line by its number, empty when there is none.
-func (t *text) line(number int) string {
+// Line returns a line by its number, empty when there is none.
+func (t *Lines) Line(number int) string {
 	if number < 1 || number > len(t.lines) {
 		return ""
 	}
@@ -66,15 +66,15 @@ func (t *text) line(number int) string {
 }
 
 // runes returns a line by characters. It is shared and must not be changed.
-func (t *text) runes(number int) []rune {
+func (t *Lines) runes(number int) []rune {
 	if number != t.last {
-		t.last, t.characters = number, []rune(t.line(number))
+		t.last, t.characters = number, []rune(t.Line(number))
 	}
 	return t.characters
 }
 
 // invalidUTF8 finds the first byte that is no UTF-8.
-func (t *text) invalidUTF8() (position, bool) {
+func (t *Lines) invalidUTF8() (Position, bool) {
 	for i, line := range t.lines {
 		if utf8.ValidString(line) {
 			continue
@@ -88,9 +88,9 @@ func (t *text) invalidUTF8() (position, bool) {
 			line = line[size:]
 			column++
 		}
-		return position{i + 1, column}, true
+		return Position{i + 1, column}, true
 	}
-	return position{}, false
+	return Position{}, false
 }
 
 // Longest line in a snippet, and how much of a longer one is shown before the place.
@@ -102,12 +102,12 @@ const (
 // snippet returns the line of a place and a mark under the place. Characters
 // that a terminal would act upon are replaced, each by one, so that the mark
 // stays under its place and a document cannot write to the terminal.
-func (t *text) snippet(at position) string {
-	line := t.runes(at.line)
+func (t *Lines) snippet(at Position) string {
+	line := t.runes(at.Line)
 	if len(line) == 0 {
 		return ""
 	}
-	mark := min(at.column-1, len(line))
+	mark := min(at.Column-1, len(line))
 	if len(line) > snippetWidth {
 		from := max(0, min(mark-snippetLead, len(line)-snippetWidth))
 		to := min(len(line), from+snippetWidth)

@@ -1,4 +1,4 @@
-package definition
+package source
 
 import (
 	"encoding/json"
@@ -10,10 +10,10 @@ import (
 // readJSON parses a JSON document; nil when it is none. It is a scanner of our
 // own because encoding/json tells no positions of values, keeps the last of
 // two equal keys without a word, and replaces lone surrogates.
-func (r *report) readJSON(data []byte) *node {
-	j := &jsonReader{report: r, data: string(data), at: position{1, 1}}
+func (r *Report) readJSON(data []byte) *Node {
+	j := &jsonReader{Report: r, data: string(data), at: Position{1, 1}}
 	j.space()
-	tree, ok := j.value(root, 1)
+	tree, ok := j.value(Root, 1)
 	if !ok {
 		return nil
 	}
@@ -26,15 +26,15 @@ func (r *report) readJSON(data []byte) *node {
 
 // jsonReader walks a document once, from start to end.
 type jsonReader struct {
-	*report
+	*Report
 	data string
 	next int      // byte that comes next
-	at   position // where that is
+	at   Position // where that is
 }
 
 // advance moves over n bytes that hold no line break.
 func (j *jsonReader) advance(n int) {
-	j.at.column += utf8.RuneCountInString(j.data[j.next : j.next+n])
+	j.at.Column += utf8.RuneCountInString(j.data[j.next : j.next+n])
 	j.next += n
 }
 
@@ -53,7 +53,7 @@ func (j *jsonReader) space() {
 		case '\r', '\n':
 			_, width := lineBreak(j.data[j.next:min(len(j.data), j.next+2)], false)
 			j.next += width
-			j.at = position{j.at.line + 1, 1}
+			j.at = Position{j.at.Line + 1, 1}
 		default:
 			return
 		}
@@ -73,12 +73,12 @@ func (j *jsonReader) syntax(message, hint string) {
 	if j.next >= len(j.data) {
 		message = "the document ends too early: " + message
 	}
-	j.add(j.at, root, "this is not JSON: "+message, hint)
+	j.Add(j.at, Root, "this is not JSON: "+message, hint)
 }
 
-func (j *jsonReader) value(p *path, depth int) (*node, bool) {
+func (j *jsonReader) value(p *Path, depth int) (*Node, bool) {
 	if depth > maxDepth {
-		j.add(j.at, p, tooDeep, "")
+		j.Add(j.at, p, tooDeep, "")
 		return nil, false
 	}
 	at := j.at
@@ -89,29 +89,29 @@ func (j *jsonReader) value(p *path, depth int) (*node, bool) {
 		return j.array(p, depth)
 	case c == '"':
 		text, ok := j.string(p)
-		return &node{kind: str, style: jsonQuoted, at: at, text: text}, ok
+		return &Node{Kind: Str, Style: jsonQuoted, At: at, Text: text}, ok
 	case c == '-' || '0' <= c && c <= '9':
 		return j.number(p)
 	}
-	n := &node{at: at}
+	n := &Node{At: at}
 	switch rest := j.data[j.next:]; {
 	case strings.HasPrefix(rest, "null"):
-		n.text = "null"
+		n.Text = "null"
 	case strings.HasPrefix(rest, "true"):
-		n.kind, n.text, n.truth = boolean, "true", true
+		n.Kind, n.Text, n.Truth = Boolean, "true", true
 	case strings.HasPrefix(rest, "false"):
-		n.kind, n.text = boolean, "false"
+		n.Kind, n.Text = Boolean, "false"
 	default:
 		j.syntax("a value is missing", "")
 		return nil, false
 	}
-	j.advance(len(n.text))
+	j.advance(len(n.Text))
 	return n, true
 }
 
-func (j *jsonReader) object(p *path, depth int) (*node, bool) {
-	m := &node{kind: mapping, at: j.at}
-	seen := map[string]position{}
+func (j *jsonReader) object(p *Path, depth int) (*Node, bool) {
+	m := &Node{Kind: Mapping, At: j.at}
+	seen := map[string]Position{}
 	j.advance(1)
 	if j.space(); j.peek() == '}' {
 		j.advance(1)
@@ -133,15 +133,15 @@ func (j *jsonReader) object(p *path, depth int) (*node, bool) {
 		}
 		j.advance(1)
 		j.space()
-		value, ok := j.value(p.key(key), depth+1)
+		value, ok := j.value(p.Key(key), depth+1)
 		if !ok {
 			return nil, false
 		}
 		if before, twice := seen[key]; twice {
-			j.addDuplicate(at, p.key(key), before)
+			j.addDuplicate(at, p.Key(key), before)
 		} else {
 			seen[key] = at
-			m.entries = append(m.entries, entry{key, at, value})
+			m.Entries = append(m.Entries, Entry{key, at, value})
 		}
 		if more, ok := j.comma('}'); !more {
 			return m, ok
@@ -149,19 +149,19 @@ func (j *jsonReader) object(p *path, depth int) (*node, bool) {
 	}
 }
 
-func (j *jsonReader) array(p *path, depth int) (*node, bool) {
-	list := &node{kind: sequence, at: j.at}
+func (j *jsonReader) array(p *Path, depth int) (*Node, bool) {
+	list := &Node{Kind: Sequence, At: j.at}
 	j.advance(1)
 	if j.space(); j.peek() == ']' {
 		j.advance(1)
 		return list, true
 	}
 	for {
-		item, ok := j.value(p.item(len(list.items)), depth+1)
+		item, ok := j.value(p.Item(len(list.Items)), depth+1)
 		if !ok {
 			return nil, false
 		}
-		list.items = append(list.items, item)
+		list.Items = append(list.Items, item)
 		if more, ok := j.comma(']'); !more {
 			return list, ok
 		}
@@ -189,7 +189,7 @@ func (j *jsonReader) comma(end byte) (more, ok bool) {
 
 // string reads a string; a lone surrogate, which JSON can spell and text cannot
 // hold, is a problem of its own.
-func (j *jsonReader) string(p *path) (string, bool) {
+func (j *jsonReader) string(p *Path) (string, bool) {
 	at := j.at
 	end := j.next + 1
 	for {
@@ -206,7 +206,7 @@ func (j *jsonReader) string(p *path) (string, bool) {
 				return "", false
 			}
 			if strings.ContainsRune(text, utf8.RuneError) && loneSurrogate(j.data[j.next:end]) {
-				j.add(at, p, "the text holds half of a surrogate pair", "")
+				j.Add(at, p, "the text holds half of a surrogate pair", "")
 			}
 			j.advance(end + 1 - j.next)
 			return text, true
@@ -260,25 +260,25 @@ func surrogate(s string) int {
 	return 2
 }
 
-func (j *jsonReader) number(p *path) (*node, bool) {
-	n := &node{kind: number, at: j.at}
+func (j *jsonReader) number(p *Path) (*Node, bool) {
+	n := &Node{Kind: Number, At: j.at}
 	end := j.next
 	for end < len(j.data) && strings.IndexByte("+-.eE0123456789", j.data[end]) >= 0 {
 		end++
 	}
-	n.text = j.data[j.next:end]
-	if !json.Valid([]byte(n.text)) {
-		j.syntax(quote(n.text)+" is not a number", "")
+	n.Text = j.data[j.next:end]
+	if !json.Valid([]byte(n.Text)) {
+		j.syntax(Quote(n.Text)+" is not a number", "")
 		return nil, false
 	}
-	n.whole = !strings.ContainsAny(n.text, ".eE")
+	n.Whole = !strings.ContainsAny(n.Text, ".eE")
 	// A number out of range becomes infinite, which whoever needs the number reports.
-	n.value, _ = strconv.ParseFloat(n.text, 64)
+	n.Value, _ = strconv.ParseFloat(n.Text, 64)
 	j.advance(end - j.next)
 	return n, true
 }
 
 // addDuplicate reports a key that is there twice.
-func (r *report) addDuplicate(at position, p *path, before position) {
-	r.add(at, p, quote(p.name)+" is there twice; the first is on line "+strconv.Itoa(before.line), "")
+func (r *Report) addDuplicate(at Position, p *Path, before Position) {
+	r.Add(at, p, Quote(p.Name)+" is there twice; the first is on line "+strconv.Itoa(before.Line), "")
 }

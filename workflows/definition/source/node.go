@@ -1,0 +1,122 @@
+package source
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// Kind is what a value of a document is.
+type Kind int
+
+// The kinds of values.
+const (
+	Null Kind = iota
+	Boolean
+	Number
+	Str
+	Sequence
+	Mapping
+)
+
+// Style is how a scalar is written; it decides how places inside it map to the document.
+type Style int
+
+const (
+	plain Style = iota
+	singleQuoted
+	doubleQuoted
+	jsonQuoted
+	literal
+	folded
+	// FromMessage marks values that come from a message and not from a
+	// document. What their text looked like is not known.
+	FromMessage
+)
+
+// Node is a value of a document, the same for YAML and JSON.
+type Node struct {
+	Kind    Kind
+	Style   Style
+	At      Position
+	Text    string  // of a string its value, of other scalars their text in the document
+	Value   float64 // of a number
+	Whole   bool    // the number is written as an integer
+	Truth   bool    // of a boolean
+	Entries []Entry // of a mapping, without duplicates
+	Items   []*Node // of a sequence
+}
+
+// Entry is a key of a mapping and its value.
+type Entry struct {
+	Key   string
+	At    Position // of the key
+	Value *Node
+}
+
+// String returns what the value is, for messages: a list, the number 5, the string "x".
+func (n *Node) String() string {
+	switch n.Kind {
+	case Null:
+		return "empty"
+	case Boolean:
+		return n.Text
+	case Number:
+		return "the number " + n.Text
+	case Str:
+		return "the string " + Quote(n.Text)
+	case Sequence:
+		return "a list"
+	}
+	return "a mapping"
+}
+
+// ScalarText returns a scalar as text. Numbers and booleans of a document count
+// as what was written, so that `command: true` and `dependsOn: [1]` mean what
+// they look like; in a message they do not, because "1.0" and "1" are the same there.
+func (n *Node) ScalarText() (string, bool) {
+	switch n.Kind {
+	case Str:
+		return n.Text, true
+	case Number, Boolean:
+		return n.Text, n.Style != FromMessage
+	}
+	return "", false
+}
+
+// StructNode returns the tree of a struct of a message, or nil if there is none.
+func StructNode(s *structpb.Struct) *Node {
+	if s == nil {
+		return nil
+	}
+	return ValueNode(structpb.NewStructValue(s))
+}
+
+// ValueNode returns the tree of a value of a message.
+func ValueNode(v *structpb.Value) *Node {
+	n := &Node{Style: FromMessage}
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_BoolValue:
+		n.Kind, n.Truth, n.Text = Boolean, v.BoolValue, strconv.FormatBool(v.BoolValue)
+	case *structpb.Value_NumberValue:
+		n.Kind, n.Value, n.Text = Number, v.NumberValue, strconv.FormatFloat(v.NumberValue, 'g', -1, 64)
+		n.Whole = v.NumberValue == math.Trunc(v.NumberValue)
+	case *structpb.Value_StringValue:
+		n.Kind, n.Text = Str, v.StringValue
+	case *structpb.Value_ListValue:
+		n.Kind = Sequence
+		for _, item := range v.ListValue.GetValues() {
+			n.Items = append(n.Items, ValueNode(item))
+		}
+	case *structpb.Value_StructValue:
+		n.Kind = Mapping
+		fields := v.StructValue.GetFields()
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			n.Entries = append(n.Entries, Entry{Key: key, Value: ValueNode(fields[key])})
+		}
+	}
+	return n
+}

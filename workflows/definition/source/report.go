@@ -1,0 +1,135 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Problems are the faults of a definition, in the order of the document. As an
+// error they print the way people read them.
+type Problems []*v1.Problem
+
+// Error returns, for each problem, "file:line:column: message", the line of the
+// document with a mark under the place, and the hint. Problems without a
+// position begin with their path instead.
+func (p Problems) Error() string {
+	var b strings.Builder
+	for i, problem := range p {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if problem.GetFile() != "" {
+			b.WriteString(problem.GetFile() + ":")
+		}
+		switch {
+		case problem.GetLine() > 0:
+			fmt.Fprintf(&b, "%d:%d: ", problem.GetLine(), problem.GetColumn())
+		case problem.GetPath() != "":
+			b.WriteString(problem.GetPath() + ": ")
+		case problem.GetFile() != "":
+			b.WriteByte(' ')
+		}
+		b.WriteString(problem.GetMessage())
+		for line := range strings.Lines(problem.GetSnippet()) {
+			b.WriteString("\n    " + strings.TrimRight(line, "\n"))
+		}
+		if problem.GetHint() != "" {
+			b.WriteString("\n  " + problem.GetHint())
+		}
+	}
+	return b.String()
+}
+
+const (
+	// maxKept bounds the problems that are kept while checking: a document of 1 MiB can hold half a million.
+	maxKept = 1000
+	// MaxReported bounds the problems that Err returns.
+	MaxReported = 100
+)
+
+// Report collects the problems of one document.
+type Report struct {
+	File    string
+	Lines   *Lines // nil when there is no document
+	Kept    []*v1.Problem
+	Dropped int // problems beyond maxKept
+	// Failed are the paths whose values could not be read or were answered
+	// for already; rules about them would only repeat that.
+	Failed map[string]bool
+	// Compared counts the comparisons of names of inputs.
+	Compared int
+}
+
+// Add reports a problem. The same words about the same place are said once: an
+// alias makes one place of the document many values.
+func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
+	if r.IsFull() {
+		r.Dropped++
+		return &v1.Problem{}
+	}
+	problem := &v1.Problem{
+		File: r.File, Line: int32(at.Line), Column: int32(at.Column),
+		Path: p.String(), Message: message, Hint: hint,
+	}
+	r.Kept = append(r.Kept, problem)
+	return problem
+}
+
+// Fail reports that the value of p could not be read.
+func (r *Report) Fail(at Position, p *Path, message, hint string) {
+	r.Add(at, p, message, hint)
+	r.Settle(p)
+}
+
+// Settle keeps rules from reporting on p and what is below it.
+func (r *Report) Settle(p *Path) {
+	if r.Failed == nil {
+		r.Failed = map[string]bool{}
+	}
+	r.Failed[p.String()] = true
+}
+
+// IsSettled reports whether p or a place above it was settled.
+func (r *Report) IsSettled(p *Path) bool {
+	if len(r.Failed) == 0 {
+		return false
+	}
+	for {
+		if r.Failed[p.String()] {
+			return true
+		}
+		if p == nil {
+			return false
+		}
+		p = p.Parent
+	}
+}
+
+// IsFull reports whether more problems will only be counted, so that hints for them are of no use.
+func (r *Report) IsFull() bool { return len(r.Kept) >= maxKept }
+
+// Err returns the problems as an error, nil when there are none.
+func (r *Report) Err() error {
+	if len(r.Kept) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.Kept, func(a, b *v1.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Path, b.Path))
+	})
+	reported := slices.CompactFunc(r.Kept, func(a, b *v1.Problem) bool {
+		return a.Line > 0 && a.Line == b.Line && a.Column == b.Column && a.Message == b.Message
+	})
+	if more := len(reported) - MaxReported + r.Dropped; more > 0 && len(reported) > MaxReported {
+		reported = append(reported[:MaxReported:MaxReported], &v1.Problem{File: r.File, Message: fmt.Sprintf("and %d more problems", more)})
+	}
+	for _, problem := range reported {
+		if r.Lines != nil && problem.Line > 0 && problem.Snippet == "" {
+			problem.Snippet = r.Lines.snippet(Position{int(problem.Line), int(problem.Column)})
+		}
+	}
+	return Problems(reported)
+}
