@@ -25,10 +25,11 @@ if [ -n "$literals" ]; then
 	printf 'these words are constants of proto/switchyard/v1/states.go:\n%s\n' "$literals" >&2
 	exit 1
 fi
-# Comments begin with a verb.
-unclear=$(git grep -nE '//.*(says|tells) whether' -- '*.go' ':!*.pb.go' ':!*.connect.go' || true)
+# Comments name who acts, and begin with a verb.
+unclear=$(git grep -nEi '(^|[[:space:]])//.*\b((says|tells) whether|nobody|somebody|anybody|go(es)? on)\b' -- '*.go' '*.proto' \
+	':!*.pb.go' ':!*.connect.go' || true)
 if [ -n "$unclear" ]; then
-	printf 'a predicate "reports whether":\n%s\n' "$unclear" >&2
+	printf 'a predicate "reports whether", code has no "nobody", and what "goes on" continues:\n%s\n' "$unclear" >&2
 	exit 1
 fi
 go vet ./...

@@ -11,7 +11,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestUnknownJSONFields holds that a field that nobody knows is refused by name
+// TestUnknownJSONFields holds that an unknown field is refused by name
 // rather than dropped.
 func TestUnknownJSONFields(t *testing.T) {
 	t.Parallel()

@@ -259,7 +259,7 @@ func TestRetryClosed(t *testing.T) {
 	}
 }
 
-// TestRetryCancelled refuses what would not go on.
+// TestRetryCancelled refuses what would not continue.
 func TestRetryCancelled(t *testing.T) {
 	t.Parallel()
 	f := start(t)

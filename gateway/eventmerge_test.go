@@ -87,7 +87,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnOpenChild asks a child that goes on for what it has not stored.
+// TestEventsOfAnOpenChild asks a child that continues for what it has not stored.
 func TestEventsOfAnOpenChild(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -16,7 +16,7 @@ type turns struct {
 	open map[string]*turn
 }
 
-// turn is the way to one thing, there for as long as somebody is on it.
+// turn is the way to one thing, there for as long as a caller holds it.
 type turn struct {
 	taken chan struct{} // holds one for each that has its turn
 	users int

@@ -119,7 +119,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowPrompt has what is printed arrive while the task goes on printing.
+// TestFollowPrompt has what is printed arrive while the task continues printing.
 func TestFollowPrompt(t *testing.T) {
 	t.Parallel()
 	f := start(t)

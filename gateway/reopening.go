@@ -232,7 +232,7 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 }
 
 // endParts ends what FanOut children still carry through for a run that has closed, and waits until nothing of it runs.
-// A run that was ended from outside leaves them behind, and they would go on beside its next generation.
+// A run that was ended from outside leaves them behind, and they would continue beside its next generation.
 func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
 	defer cancel()

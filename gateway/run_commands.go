@@ -18,7 +18,7 @@ func (g *Gateway) PauseRun(ctx context.Context, req *connect.Request[v1.PauseRun
 	return answered(&v1.PauseRunResponse{Id: id}, err)
 }
 
-// ResumeRun goes on with a paused run.
+// ResumeRun continues with a paused run.
 func (g *Gateway) ResumeRun(ctx context.Context, req *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeUpdate, &v1.RunCommand{By: actor(ctx)})
 	return answered(&v1.ResumeRunResponse{Id: id}, err)
@@ -48,7 +48,7 @@ func (g *Gateway) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTa
 	return answered(&v1.PauseTaskResponse{Id: id}, err)
 }
 
-// ResumeTask lets a suspended task or instance go on.
+// ResumeTask lets a suspended task or instance continue.
 func (g *Gateway) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: actor(ctx)})
 	return answered(&v1.ResumeTaskResponse{Id: id}, err)

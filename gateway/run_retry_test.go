@@ -161,7 +161,7 @@ func TestRerun(t *testing.T) {
 	end(t, again.Msg.GetId(), "completed")
 }
 
-// A run that another has started is as deep inside of others when it is started again, but nobody waits for it.
+// A run that another has started is as deep inside of others when it is started again, but no parent waits for it.
 func TestChildIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	in, err := packed(&v1.RunInput{

@@ -15,7 +15,7 @@ import (
 const logInterval = 100 * time.Millisecond
 
 // StreamRunLogs sends what tasks have printed. Without follow it sends what is
-// there, task by task in the order in which they started; with follow it goes on
+// there, task by task in the order in which they started; with follow it continues
 // with what comes until the run, or the one task, has ended.
 func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())

@@ -142,7 +142,7 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestWorkerAway has a watcher wait while no worker answers, and go on then. It stops the worker of all tests.
+// TestWorkerAway has a watcher wait while no worker answers, and continue then. It stops the worker of all tests.
 func TestWorkerAway(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "away")

@@ -144,7 +144,7 @@ func (c *crew) cutInput() *v1.RunInput {
 	return in
 }
 
-// A node that is cut off for less than its attempts' leases goes on with them.
+// A node that is cut off for less than its attempts' leases continues with them.
 func TestCutEndsBeforeLease(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"a": {{Block: true}}})

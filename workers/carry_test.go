@@ -192,8 +192,8 @@ func TestCancelDuringContinueAsNew(t *testing.T) {
 	}
 }
 
-// Tasks that wait for a node while their run goes on in another execution get
-// their places all the same, and nobody else's are lost.
+// Tasks that wait for a node while their run continues in another execution get
+// their places regardless, and no other task's are lost.
 func TestWaitingAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(150)})
@@ -210,7 +210,7 @@ func TestWaitingAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// A task that waits while its run goes on in another execution hears of the node
+// A task that waits while its run continues in another execution hears of the node
 // that comes, and not the execution that is over.
 func TestNewsReachTheNewExecution(t *testing.T) {
 	t.Parallel()

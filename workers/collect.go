@@ -24,7 +24,7 @@ const (
 	// collectInterval, give or take a tenth.
 	firstCollection = time.Minute
 	collectInterval = time.Hour
-	// collectAtOnce is how many runs a pass looks at; the next one goes on from there.
+	// collectAtOnce is how many runs a pass looks at; the next one continues from there.
 	collectAtOnce = 10_000
 	// collectPause is the wait between two runs, so that a pass is no load.
 	collectPause = 2 * time.Millisecond

@@ -111,7 +111,7 @@ func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 	}
 }
 
-// The election goes on when somebody ends its workflow.
+// The election continues when its workflow is ended.
 func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})

@@ -170,7 +170,7 @@ func (h *holders) closedLock(lock string) {
 	})
 }
 
-// quickLocker looks and ends so soon that tests need not wait, and goes on in a fresh history often.
+// quickLocker looks and ends so soon that tests need not wait, and continues in a fresh history often.
 var quickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
 
 // No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
@@ -291,7 +291,7 @@ func TestLockOutlivesItsProcess(t *testing.T) {
 	h.start("p-2", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("p-2 waits for p-1")
 	y.control.Stop()
-	h.goOn("p-1") // is told while nobody carries the lock
+	h.goOn("p-1") // is told while no process carries the lock
 	control, err := StartControl(t.Context(), y.config)
 	if err != nil {
 		t.Fatal(err)

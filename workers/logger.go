@@ -6,7 +6,7 @@ import (
 )
 
 // quietHandler lowers what the Temporal SDK says by one level: it reports as
-// information what nobody needs, and as an error what it repairs itself.
+// information what users do not need, and as an error what it repairs itself.
 type quietHandler struct{ slog.Handler }
 
 func quiet(logger *slog.Logger) *slog.Logger { return slog.New(quietHandler{logger.Handler()}) }

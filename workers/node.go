@@ -68,7 +68,7 @@ type NodeConfig struct {
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
 	OfflineAfter time.Duration
 
-	// Gaming are the rules by which it is told that somebody plays on the machine; nil: node.DefaultGamingRules.
+	// Gaming are the rules by which the machine counts as one on which a user plays; nil: node.DefaultGamingRules.
 	Gaming *node.GamingRules
 	// Containers is what the containers of tasks may do on the node; nil: nothing that could harm it.
 	Containers *v1.ContainerPolicy
@@ -207,7 +207,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	return n, nil
 }
 
-// recover goes on with the attempts of an earlier worker of the name. Where no lock says
+// recover continues with the attempts of an earlier worker of the name. Where no lock says
 // that it is dead, they may be a live one's.
 func (n *Node) recover(ctx context.Context) {
 	if n.lock == nil {
@@ -286,7 +286,7 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Failed returns a channel that is closed when the node cannot go on, because
+// Failed returns a channel that is closed when the node cannot continue, because
 // another worker has taken its name; Err says so then. It is still to be stopped.
 func (n *Node) Failed() <-chan struct{} { return n.failed }
 

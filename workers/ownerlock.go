@@ -24,8 +24,8 @@ func (c ControlConfig) lockOwner() (machine string, release func()) {
 	}
 }
 
-// relieve ends the ownership of a process of this machine that was killed, so that nobody
-// has to wait until the server has missed its heartbeats.
+// relieve ends the ownership of a process of this machine that was killed, so that no run
+// waits until the server has missed its heartbeats.
 func (c ControlConfig) relieve(ctx context.Context) {
 	reg := registry.New(c.Client)
 	beat, _, err := reg.Owner(ctx)

@@ -25,9 +25,9 @@ const (
 	lostPoll = 250 * time.Millisecond
 )
 
-// lockName takes the name on this machine, for this fleet, so that nobody else
+// lockName takes the name on this machine, for this fleet, so that no other worker
 // here is the node while this process lives. Where there can be no lock, the node
-// goes on without: then the registry alone keeps a second worker out, and a worker
+// continues without: then the registry alone keeps a second worker out, and a worker
 // that has died is waited for.
 func (n *Node) lockName(ctx context.Context) error {
 	lockName := nodeFolder(n.cfg.Client.Fleet, n.cfg.Name)
@@ -108,7 +108,7 @@ func (n *Node) obey(record *v1.NodeRecord) {
 }
 
 // stay registers the node again when the server knows it no more, as after a
-// long cut of the network, until ctx ends. What runs goes on meanwhile.
+// long cut of the network, until ctx ends. What runs continues meanwhile.
 func (n *Node) stay(ctx context.Context) {
 	ticker := time.NewTicker(lostPoll)
 	defer ticker.Stop()

@@ -109,7 +109,7 @@ func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 	}
 }
 
-// A second live worker of the name does not start; the first one goes on.
+// A second live worker of the name does not start; the first one continues.
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, nil)
@@ -168,7 +168,7 @@ func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
 	}
 }
 
-// A node whose entry the server has lost registers again, and what runs on it goes on.
+// A node whose entry the server has lost registers again, and what runs on it continues.
 func TestNodeRegistersAgain(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"x": {{Block: true}}})
@@ -217,7 +217,7 @@ func TestNodeLosesItsName(t *testing.T) {
 }
 
 // A node that is offline for long enough is forgotten, and an entry with a long
-// past goes on in a fresh history.
+// past continues in a fresh history.
 func TestEntryIsForgottenAndContinued(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{registrar: node.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})

@@ -26,7 +26,7 @@ func TestControlRestart(t *testing.T) {
 	h.until("gpu", func(task *v1.Task) bool { return task.GetError() != "" })
 
 	y.control.Stop()
-	c.fake.Release("a") // ends while nobody controls
+	c.fake.Release("a") // ends while no control process runs
 	control, err := StartControl(t.Context(), y.config)
 	if err != nil {
 		t.Fatal(err)

@@ -181,7 +181,7 @@ func TestAgainAfterCancel(t *testing.T) {
 	}
 }
 
-// The dead letter of an instance is put back as that of a task is: its task goes on,
+// The dead letter of an instance is put back as that of a task is: its task continues,
 // and what was skipped below it waits again.
 func TestRetryOfAnInstance(t *testing.T) {
 	t.Parallel()

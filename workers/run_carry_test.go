@@ -88,7 +88,7 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 }
 
 // A batch that waits for a node in one execution is another one in the next, which
-// has nobody else's place.
+// has no other task's place.
 func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}})

@@ -306,7 +306,7 @@ func (c *crew) chainBesideChild(task string) *v1.Definition {
 	return def
 }
 
-// Children of a fan-out go on beside a parent that goes on in fresh histories.
+// Children of a fan-out continue beside a parent that continues in fresh histories.
 func TestChildRunsAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(40)})

@@ -57,7 +57,7 @@ func (h *handle) detaches() map[string]int {
 	return asked
 }
 
-// A run that has outgrown the soft bound goes on to start tasks beside a long one, detaches nothing, and continues as new
+// A run that has outgrown the soft bound continues to start tasks beside a long one, detaches nothing, and continues as new
 // as soon as nothing is in flight.
 func TestContinueAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
@@ -246,7 +246,7 @@ func TestRunningTaskHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A batch goes on, too, and is told one by one as ever.
+// A batch continues, too, and is told one by one as ever.
 func TestBatchIsReattached(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -265,7 +265,7 @@ func TestBatchIsReattached(t *testing.T) {
 	}
 }
 
-// What holds a lock keeps it, what counts for a limit goes on counting, and what waits for
+// What holds a lock keeps it, what counts for a limit continues counting, and what waits for
 // that begins when the attempt has ended.
 func TestLimitsCountDetachedAttempts(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func (h *handle) events() *v1.EventsResponse {
 	return &res
 }
 
-// A run with many events stores them while it goes on, in parts, and every event
+// A run with many events stores them while it continues, in parts, and every event
 // is in one part or in the run's memory.
 func TestEventsAreStoredInParts(t *testing.T) {
 	t.Parallel()

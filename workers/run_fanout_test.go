@@ -147,7 +147,7 @@ func TestFanOutOutputs(t *testing.T) {
 	}
 }
 
-// A fan-out goes on in many executions, in batches too, and a page of it can be asked for.
+// A fan-out continues in many executions, in batches too, and a page of it can be asked for.
 func TestFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(100)})

@@ -50,7 +50,7 @@ func atOnce(all []span) (most int) {
 	return most
 }
 
-// One attempt at a time has a mutex, over all runs, and the runs' other tasks go on.
+// One attempt at a time has a mutex, over all runs, and the runs' other tasks continue.
 func TestMutex(t *testing.T) {
 	t.Parallel()
 	step := script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}

@@ -43,7 +43,7 @@ func (c *crew) puppet(short string, moves ...move) *puppet {
 	c.t.Helper()
 	n := c.start(short)
 	lane := len(n.workers) - 1
-	n.workers[lane].Stop() // it stays in the fleet, and somebody else takes its tasks
+	n.workers[lane].Stop() // it stays in the fleet, and another node takes its tasks
 	n.workers = n.workers[:lane]
 	p := &puppet{crew: c, name: c.name(short), silence: make(chan struct{})}
 	w := worker.New(c.conn.Client, names.NodeQueue(p.name, names.CPULane), worker.Options{DisableWorkflowWorker: true})
@@ -121,7 +121,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 		retries    int
 		state      string // of the task
 		attempts   string
-		dispatches string // attempt, claim, and attempts that nobody heard of
+		dispatches string // attempt, claim, and attempts that were never reported
 		events     string
 		suspicions int32
 	}{

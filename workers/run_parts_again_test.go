@@ -20,7 +20,7 @@ func eightFail(then ...fake.Step) []fake.Step {
 	return append(steps, then...)
 }
 
-// The dead letter of an instance that a child of the run had is put back while the run goes on, and the halt of the
+// The dead letter of an instance that a child of the run had is put back while the run continues, and the halt of the
 // others is taken back with it.
 func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 	replay(t, "letters-large-open", inParts, h.history(""))
 }
 
-// A run that has ended goes on for the sake of one instance that a child had: with its item, and what else has
+// A run that has ended continues for the sake of one instance that a child had: with its item, and what else has
 // failed stays as it is.
 func TestAgainForAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 	}
 }
 
-// Run and parts go on in fresh histories, and the parts outlive those of the run.
+// Run and parts continue in fresh histories, and the parts outlive those of the run.
 func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inParts

@@ -123,7 +123,7 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	}
 }
 
-// Children of a run that is reset to after it had started them go on as its children, also when the run continues as
+// Children of a run that is reset to after it had started them continue as its children, also when the run continues as
 // new before it is reset again.
 func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	t.Parallel()

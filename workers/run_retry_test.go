@@ -161,7 +161,7 @@ func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
 	replay(t, "dead-letter-open", limits.Run{}, h.history(""))
 }
 
-// A run that has ended goes on as its next generation: what has run stays, claims
+// A run that has ended continues as its next generation: what has run stays, claims
 // grow, and the context is kept.
 func TestRetryOfADeadLetterInAClosedRun(t *testing.T) {
 	t.Parallel()

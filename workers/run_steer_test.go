@@ -40,7 +40,7 @@ func (c *crew) paused(task string) bool {
 	return false
 }
 
-// A task that runs is suspended and goes on; what does not run is not.
+// A task that runs is suspended and continues; what does not run is not.
 func TestPauseTask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).crew(t, script{"a": {{Block: true}}, "stopped": {{Block: true}}, "each": {{Block: true}}})

@@ -22,7 +22,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A folder that somebody else can look into, or may have put there, is not used.
+// A folder that another user can look into, or may have put there, is not used.
 func TestStateIsPrivate(t *testing.T) {
 	t.Parallel()
 	open, link := filepath.Join(t.TempDir(), "open"), filepath.Join(t.TempDir(), "link")

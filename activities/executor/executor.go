@@ -58,11 +58,11 @@ type Batch interface {
 type Steerer interface {
 	Executor
 
-	// Pause suspends the attempt that runs under an id: none of its processes goes on
+	// Pause suspends the attempt that runs under an id: none of its processes continues
 	// until Resume, or until ctx of its Run ends. ErrNotRunning says that none does.
 	// To pause twice changes nothing.
 	Pause(ctx context.Context, id string) error
-	// Resume lets a suspended attempt go on. To resume one that is not changes nothing.
+	// Resume lets a suspended attempt continue. To resume one that is not changes nothing.
 	Resume(ctx context.Context, id string) error
 }
 
@@ -150,7 +150,7 @@ type Attempt struct {
 	// that all nodes share; empty: there is none.
 	WorkspaceDir, TempDir, SharedDir string
 	// Notify takes what the system has to say of the attempt to whoever reads its log,
-	// a line each; nil: nobody does. It may be called before spawned.
+	// a line each; nil: they are dropped. It may be called before spawned.
 	Notify func(line string)
 	// Spec is the task's spec; the task type says what it holds.
 	Spec *structpb.Struct
@@ -161,7 +161,7 @@ type Attempt struct {
 	// Stdout and Stderr take what the program prints; nil: it is thrown away. The
 	// executor writes each from one goroutine at a time, but both at once, and
 	// no more once Run has returned. A slow writer slows the program down; after
-	// an error the program goes on, and Run returns the error with the result.
+	// an error the program continues, and Run returns the error with the result.
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Instant is a reading, in nanoseconds, of a clock that nobody sets and that goes
+// Instant is a reading, in nanoseconds, of a clock that is never set and that goes
 // on while the machine sleeps, where the system has one. All processes of a
 // machine read the same clock on Linux; elsewhere each has its own.
 type Instant int64
@@ -20,12 +20,12 @@ func (i Instant) Sub(o Instant) time.Duration { return time.Duration(i - o) }
 // Never is an Instant that does not come.
 const Never Instant = math.MaxInt64
 
-// Lease is how long an attempt may go on without news from whoever gave it out.
+// Lease is how long an attempt may continue without news from whoever gave it out.
 // By its end another node may be given the task, so nothing of the attempt may
 // be left by then. News renew it.
 //
 //	begin ────────────▶ StopAt ────────▶ KillAt
-//	      goes on              asked to        nothing
+//	      continues              asked to        nothing
 //	                           stop            is left
 //
 // Whoever calls Executor.Run renews the lease, and ends the context of Run at

@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// permissions are those of a lock file that Take makes: other users are nobody
-// to take the lock, for who has it can keep us out for as long as they like.
+// permissions are those of a lock file that Take makes: other users
+// must not take the lock, because its holder keeps every other process out.
 const permissions = 0o600
 
-// attempts is how often Take goes on when the file is taken away under its hands.
+// attempts is how often Take continues when the file is taken away under its hands.
 const attempts = 100
 
-// HeldError says that somebody has the lock: another process, or an earlier Take in this one.
+// HeldError means that the lock is held: by another process, or an earlier Take in this one.
 type HeldError struct {
 	// Path of the lock file.
 	Path string
@@ -43,10 +43,10 @@ type Lock struct {
 
 // Take takes the lock on the file at path, which it makes if need be, and
 // writes the id of this process into it for people to read. It does not wait:
-// when somebody has the lock the error is a *HeldError. A symbolic link is
-// refused, since a folder like /tmp may hold anybody's.
+// when the lock is held the error is a *HeldError. A symbolic link is
+// refused, since a folder like /tmp may hold those of any user.
 //
-// When the file is removed by somebody, the lock is taken on the one that is
+// When the file is removed meanwhile, the lock is taken on the one that is
 // there then, so that no two processes have locked different files of one name.
 func Take(path string) (*Lock, error) {
 	for range attempts {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A lock on a file that has been removed keeps nobody away, so it is no lock.
+// A lock on a file that has been removed keeps no process away, so it is no lock.
 func TestRemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	f, err := open(path)

@@ -18,7 +18,7 @@ func open(path string) (file, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Without FILE_SHARE_DELETE nobody can remove the file while it is open.
+	// Without FILE_SHARE_DELETE no process can remove the file while it is open.
 	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE,
 		nil, windows.OPEN_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 	return file(h), err
@@ -40,7 +40,7 @@ func (f file) write(text []byte) {
 	}
 }
 
-// remove removes the file when it is closed. Somebody may have opened it again by
+// remove removes the file when it is closed. Another process may have opened it again by
 // then, and keeps it.
 func (f file) remove(path string) error {
 	if err := f.close(); err != nil {

@@ -48,7 +48,7 @@ type printer struct {
 	notice bool
 }
 
-// room is how much output of somebody a chunk of limit bytes takes in a new entry;
+// room is how much output a chunk of limit bytes takes in a new entry;
 // none is left at 0.
 func (c *chunk) room(by printer, limit int) int {
 	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost-c.names-len(by.task))

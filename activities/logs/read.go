@@ -16,7 +16,7 @@ import (
 const readBytes = 128 << 10
 
 // Read returns what there is of a log from chunk number from on, at most about
-// readBytes and one chunk (2 MiB) of it; next is where to go on. The entries
+// readBytes and one chunk (2 MiB) of it; next is where to continue. The entries
 // have their task and attempt: those of a batch that of the instance that printed
 // them, and of one only those of Attempt.Of if that is set. ended is true in the call that reads the end: no more
 // will come. While nothing new is there, Read costs one look for one key and

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Resume returns a writer that goes on with the log of a dispatch whose writer is no more.
+// Resume returns a writer that continues with the log of a dispatch whose writer is no more.
 // Its streams are to be written again from their start: of what comes first, so much is
 // left out as the log has already. What the writer before could not store counts as
 // printed later. A log that has its end gets nothing more. The error is that of the store.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A writer that goes on with a log adds what is missing and nothing twice, wherever the
+// A writer that continues with a log adds what is missing and nothing twice, wherever the
 // one before was cut off; what the system has said does not count as printed.
 func TestResume(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func (w *Writer) flush() {
 
 // send stores one chunk: the sealed one, or else what is pending, and says
 // whether that went well; if not, the chunk stays sealed. The caller holds mu,
-// which send gives up meanwhile, and nobody else is sending.
+// which send gives up meanwhile, and no other call is sending.
 func (w *Writer) send(ctx context.Context) bool {
 	if w.sealed == nil {
 		w.seal(false)

@@ -33,7 +33,7 @@ type Writer struct {
 	by printer
 	// pending gathers output. sealed is the encoded chunk that is to be stored
 	// under the number next, with so many bytes of output; nil when there is
-	// none. sending says that somebody is storing it, who does not hold mu.
+	// none. sending says that a goroutine is storing it, which does not hold mu.
 	pending     chunk
 	sealed      []byte
 	sealedBytes int
@@ -79,7 +79,7 @@ func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
 
 // Begin says that from now on an instance of a batch prints, by its name and the
 // number of its attempt: its output is found under its name, and the tails are its
-// own. Nobody is writing to a stream.
+// own. No goroutine is writing to a stream.
 func (w *Writer) Begin(instance string, attempt int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,7 +35,7 @@ type Ledger struct {
 // Amount is how much there is of something.
 type Amount struct{ Total, Used float64 }
 
-// Descriptions of what is looked at when somebody asks.
+// Descriptions of what is looked at when they are scraped.
 var (
 	ownerDesc  = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
@@ -48,7 +48,7 @@ var (
 	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
 )
 
-// observed are the figures that are looked at when somebody asks.
+// observed are the figures that are looked at when they are scraped.
 type observed struct {
 	now func() time.Time
 

@@ -95,7 +95,7 @@ func (q *Queue) look(s *shape, n *node) view {
 	return v
 }
 
-// gpuFree reports whether nobody holds a GPU of the machine.
+// gpuFree reports whether no attempt holds a GPU of the machine.
 func (v *view) gpuFree(index int32) bool {
 	return !v.n.now.gaming && v.n.machine.gpuFree(index)
 }
@@ -120,7 +120,7 @@ func (v *view) gpuRoom() bool {
 }
 
 // numaRoom reports whether a NUMA node of the machine has the cores and the memory
-// that nobody is bound to. Free memory as the kernel counts it says nothing here:
+// that no attempt is bound to. Free memory as the kernel counts it says nothing here:
 // it leaves out the page cache.
 func (v *view) numaRoom(index int) bool {
 	for _, p := range v.n.numa {

@@ -81,7 +81,7 @@ func traitFilters() []filter {
 		},
 		{"avoidGaming",
 			func(v *view) bool {
-				// Somebody who plays now will have played enough one day.
+				// A user who plays now will have played enough one day.
 				return !v.constraints.GetAvoidGaming() || v.n.snap.GetGaming() || !v.hasLabel(gamingLabel)
 			},
 			func(*view) phrase { return phrase{verb: has, object: "label " + gamingLabel} },

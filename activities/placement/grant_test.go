@@ -26,7 +26,7 @@ func pinned(target string) func(*v1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) { c.TargetNode = target })
 }
 
-// holding has a node show an attempt of somebody else that holds GPUs, cores and memory.
+// holding has a node show an attempt of another run that holds GPUs, cores and memory.
 func holding(numa int32, cores, memoryMB float64, gpus ...int32) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		a := &v1.RunningAttempt{RunId: "other", Task: string(rune('a' + len(n.Running))), Claim: 1, Cores: cores, MemoryMb: memoryMB, Gpus: gpus}

@@ -107,7 +107,7 @@ func (r *request) waitsFor() string {
 }
 
 // settle finds out why a shape that fits nowhere waits, and tells the requests
-// that have heard another reason if it is time to. Nobody is told words that a
+// that have heard another reason if it is time to. No run is sent words that a
 // reason made of every node is not worth making for.
 func (q *Queue) settle(s *shape) {
 	impossible := !s.possible()

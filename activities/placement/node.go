@@ -67,7 +67,7 @@ type numaNode struct {
 	memoryMB   int64
 }
 
-// released is a claim that snapshots may go on to show for a while.
+// released is a claim that snapshots may continue to show for a while.
 type released struct {
 	at    time.Time
 	grant grant

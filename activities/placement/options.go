@@ -21,7 +21,7 @@ type Options struct {
 	// alone is told; it doubles with each such change, up to 5 minutes; 0: 2 s.
 	ReasonInterval time.Duration
 	// Settle is how long a released claim may still show up in snapshots
-	// without counting as an attempt that somebody else has placed; 0: 10 s.
+	// without counting as an attempt that another process has placed; 0: 10 s.
 	Settle time.Duration
 	// SampleAbove is the number of nodes with room above which requests are given
 	// to the best of a sample of them rather than of all; 0: 256.
@@ -32,7 +32,7 @@ type Options struct {
 	// Rand draws the samples; nil: differently each time.
 	Rand *rand.Rand
 	// Placed is told of each request that is given to a node: the type of its
-	// task, and how long it has waited since it became ready; nil: nobody is.
+	// task, and how long it has waited since it became ready; nil: none is.
 	Placed func(taskType string, waited time.Duration)
 	// Settled is called with the outcome of each dispatch that says something of its node; nil: outcomes are dropped.
 	Settled func(node, outcome string)

@@ -126,7 +126,7 @@ func ledgerFilters() []filter {
 	}
 }
 
-// takenGPUs returns the indices asked for that somebody holds.
+// takenGPUs returns the indices asked for that are held.
 func (v *view) takenGPUs() []string {
 	var out []string
 	for _, index := range v.target.GPUIndices {

@@ -59,7 +59,7 @@ func (r *Registry) update(ctx context.Context, name, update string, args ...any)
 
 // Register opens the entry of a node, or takes it over, and returns its record.
 // ErrTaken: a live worker has the name. ErrOutdated: see Replace. ErrNoControl:
-// nobody was there to decide; it may be tried again.
+// no control process was there to decide; it may be tried again.
 func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()

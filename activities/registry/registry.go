@@ -157,7 +157,7 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 }
 
 // Owner returns the newest heartbeat of the owner of the placement queue, and
-// when the server took it; nil: nobody owns it.
+// when the server took it; nil: it has no leader.
 func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
 	return r.ownerBeat(ctx, func(state enumspb.PendingActivityState) bool {
 		// Between two owners the beat of the last one is still there.

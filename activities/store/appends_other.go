@@ -3,5 +3,5 @@
 package store
 
 // appendsWhole reports whether a file in dir grows by whole appends, one after the
-// other, whoever makes them. Here nobody tells what kind of file system dir is on.
+// other, whoever makes them. Here the kind of file system is unknown.
 func appendsWhole(string) bool { return false }

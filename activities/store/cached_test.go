@@ -95,7 +95,7 @@ func TestCachedKeysDifferBesidesCase(t *testing.T) {
 }
 
 // What a run keeps of lists and reused results goes with it; cached results are
-// nobody's business but that of control processes.
+// the business of control processes alone.
 func TestKeysOfListsAndCachedResults(t *testing.T) {
 	t.Parallel()
 	digest := Digest([]byte("anything"))

@@ -49,7 +49,7 @@ func TestCheckKeyRefusesTheRest(t *testing.T) {
 	}
 	for _, prefix := range badKeys {
 		if strings.HasSuffix(prefix, "..") {
-			continue // may go on with something else
+			continue // may continue with something else
 		}
 		if err := store.CheckPrefix(prefix); err == nil && !strings.HasSuffix(prefix, "a__0x2f__b") {
 			t.Errorf("%q is taken for a prefix", prefix)

@@ -316,7 +316,7 @@ func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 }
 
 // listRun yields what of a run starts with prefix, from its files below dir and
-// from its journal, and reports whether to go on.
+// from its journal, and reports whether to continue.
 func (f *folder) listRun(ctx context.Context, run, dir, prefix string, yield func(string, error) bool) bool {
 	appended, err := f.appended(run, prefix)
 	if err != nil {
@@ -354,7 +354,7 @@ func (f *folder) appended(run, prefix string) (keys []string, err error) {
 }
 
 // list yields the keys of a directory, "" or one with a slash at its end, and of
-// those below it, and reports whether to go on.
+// those below it, and reports whether to continue.
 func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield("", err)

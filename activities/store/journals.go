@@ -52,7 +52,7 @@ func (js *journals) get(f *folder, run string) *journal {
 	return j
 }
 
-// drop closes a journal. Nobody who has one waits for another, so the wait for
+// drop closes a journal. No holder of one waits for another, so the wait for
 // its lock is short.
 func (js *journals) drop(at *list.Element) {
 	o := js.recent.Remove(at).(*opened)

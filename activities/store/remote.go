@@ -28,7 +28,7 @@ type remote struct {
 var _ backend = (*remote)(nil)
 
 const (
-	// patience is how long calls without a deadline go on trying; a gateway that
+	// patience is how long calls without a deadline continue trying; a gateway that
 	// is started anew is back by then.
 	patience = 15 * time.Second
 	// The wait between tries: doubling from the first to the longest.

@@ -20,7 +20,7 @@ import (
 )
 
 // spool keeps values in the files of a folder on the node, in the order in which
-// they came, until somebody takes them out. A process that is killed leaves them
+// they came, until they are taken out. A process that is killed leaves them
 // to the next one. Its methods may be called from several goroutines; the folder
 // belongs to one process at a time.
 //

@@ -160,7 +160,7 @@ func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (ex
 			s.lost(err)
 		}
 		if kept == nil {
-			// Without room there, the tries go on.
+			// Without room there, the tries continue.
 			if kept, existed, err = s.keep(key, value, true); existed {
 				return true, err
 			}

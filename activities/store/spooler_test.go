@@ -253,7 +253,7 @@ func TestSpoolOfADeadProcessIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.crash(t)
-	// What a kill in the middle of a write leaves, and a file of somebody else.
+	// What a kill in the middle of a write leaves, and a file of another program.
 	for _, name := range []string{fileName(7) + temporary, fileName(8), "README"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("put"), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 const (
 	// uploadsAtOnce is how many values go upstream side by side.
 	uploadsAtOnce = 16
-	// uploadPatience is how much longer than a put, which somebody waits for, an
+	// uploadPatience is how much longer than a put, which a caller waits for, an
 	// upload may take.
 	uploadPatience = 3
 )

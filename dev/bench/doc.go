@@ -1,4 +1,4 @@
-// Command bench measures Switchyard against a Temporal workflow that somebody
+// Command bench measures Switchyard against a Temporal workflow that an engineer
 // wrote by hand for the same shell commands. Both run on the same embedded
 // server in the same process, in turns, so that the ratio holds although the
 // machine is shared; the absolute figures are for the record only.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// said is a definition of somebody who has only read the documentation, and what
+// said is a definition of a user who has only read the documentation, and what
 // comes of it.
 type said struct {
 	name       string

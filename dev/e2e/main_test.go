@@ -146,7 +146,7 @@ func startOther(t *testing.T, binary, dir string, env []string, args ...string) 
 }
 
 // cleanEnv is this process's environment without what would point the binary at
-// somebody's cluster.
+// a real cluster.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {

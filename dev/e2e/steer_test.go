@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// open lets the tasks of a test go on that wait for a file.
+// open lets the tasks of a test continue that wait for a file.
 func open(t *testing.T, dir, gate string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, gate), nil, 0o600); err != nil {
@@ -117,7 +117,7 @@ tasks:
 	}
 }
 
-// TestRunsAgain fails a run, mends what was wrong with it and goes on, does one
+// TestRunsAgain fails a run, mends what was wrong with it and continues, does one
 // part again, and starts it anew with another input.
 func TestRunsAgain(t *testing.T) {
 	t.Parallel()

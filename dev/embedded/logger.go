@@ -57,7 +57,7 @@ func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
 }
 
 // Fatal does not return, because its callers count on that, but it leaves the process to its owner. While the server is
-// built, Start returns the failure as an error; later, only the goroutine that cannot go on ends. A service that is
+// built, Start returns the failure as an error; later, only the goroutine that cannot continue ends. A service that is
 // stopped before it has come to serve calls this, too.
 func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
 	if !l.building.Load() {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// readyProbe is a workflow id that nobody uses: that it is not found is the answer of a server that works down to
+	// readyProbe is a workflow id that is never used: that it is not found is the answer of a server that works down to
 	// its store.
 	readyProbe    = "switchyard:ready"
 	readyInterval = 5 * time.Millisecond

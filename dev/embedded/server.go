@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/server/temporal"
 )
 
-// startAttempts is how often the services are started anew because somebody took one of their ports in the moment
+// startAttempts is how often the services are started anew because another process took one of their ports in the moment
 // between choosing and opening it.
 const startAttempts = 4
 

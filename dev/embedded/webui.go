@@ -70,7 +70,7 @@ func uiHandler(conn *grpc.ClientConn, frontend string, opts Options) (http.Handl
 		TemporalGRPCAddress: frontend,
 		EnableUI:            true,
 		DefaultNamespace:    opts.Namespace,
-		// The browser has no business with anybody but this server.
+		// The browser has no business with any other server.
 		DisableNewsFetch: true,
 		// The page comes over plain HTTP.
 		CORS:     config.CORS{CookieInsecure: true},

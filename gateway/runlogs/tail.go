@@ -16,7 +16,7 @@ type tail struct {
 	number int
 	// queue are the attempts still to send; the first is being sent.
 	queue []logs.Attempt
-	// next is the chunk of the first attempt to go on from.
+	// next is the chunk of the first attempt to continue from.
 	next int64
 	// known is the newest attempt that has been in the queue.
 	known *logs.Attempt

@@ -53,7 +53,7 @@ func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limi
 			answer, err = r.storedInstances(ctx, holder, req)
 			stored = err == nil
 		}
-		if errors.Is(err, store.ErrNotFound) { // it goes on still
+		if errors.Is(err, store.ErrNotFound) { // it continues still
 			answer, err = r.QueryInstances(ctx, holder, req)
 		}
 		if err != nil {

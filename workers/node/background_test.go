@@ -62,7 +62,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// A reading that cannot even be stopped holds nobody up, and has no second beside it.
+// A reading that cannot even be stopped delays no other one, and has no second beside it.
 func TestBackgroundHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

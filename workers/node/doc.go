@@ -2,7 +2,7 @@
 // how busy the machine is, and what of it the node's attempts hold.
 //
 //	Probe    reads the figures of a snapshot: processors, memory, NUMA nodes,
-//	         GPUs, disk, network, and whether somebody plays. In a container the
+//	         GPUs, disk, network, and whether a user plays. In a container the
 //	         limit is the machine. What may hang is read in the background.
 //	Detect   finds what tasks may ask for: Docker, Kubernetes, NVIDIA.
 //	Machine  is what the nodes of one process share; Measure makes the one that

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// GamingLabel is added to the labels of a node on whose machine somebody plays.
+// GamingLabel is added to the labels of a node on whose machine a user plays.
 const GamingLabel = "gaming"
 
 const (
@@ -24,10 +24,10 @@ const (
 	gamingLinger = time.Minute
 )
 
-// GamingRules say when somebody plays on a machine: a program of these names
+// GamingRules say when a user plays on a machine: a program of these names
 // runs, or a GPU has been busy for a while without an attempt of ours on it.
 // Ours are those of the nodes of this process: workers that share GPUs from
-// several processes take each other's attempts for somebody else.
+// several processes take each other's attempts for a game.
 type GamingRules struct {
 	// Processes are names of programs, upper and lower case alike; * and ? stand
 	// for any characters and any one. None: programs are not looked at.
@@ -104,7 +104,7 @@ func newGaming(rules GamingRules, r Readers, now func() time.Time, use func(int3
 	}
 }
 
-// detect reports whether somebody plays, and by which sign. gpus are the figures
+// detect reports whether a user plays, and by which sign. gpus are the figures
 // of the reading of that number.
 func (g *gaming) detect(now time.Time, gpus []*v1.GpuSnapshot, reading int64) (sign string, err error) {
 	if len(g.rules.Processes) > 0 {

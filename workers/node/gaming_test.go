@@ -58,7 +58,7 @@ func newPlayground(t *testing.T, rules *GamingRules) *playground {
 	return g
 }
 
-// after lets the node beat for a while, and reports whether somebody plays then.
+// after lets the node beat for a while, and reports whether a user plays then.
 func (g *playground) after(t *testing.T, d time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -137,7 +137,7 @@ func TestOwnAttemptsAreNoGame(t *testing.T) {
 		if g.after(t, 5*time.Minute) {
 			t.Error("our attempt is a game")
 		}
-		// Somebody else on the other GPU is one all the same.
+		// A game on the other GPU counts regardless.
 		g.load[1] = 100
 		if !g.after(t, time.Minute) {
 			t.Error("a game beside our attempt is none")

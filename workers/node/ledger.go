@@ -27,7 +27,7 @@ type Ledger struct {
 	ids     map[string]struct{} // running and waiting
 	running []*entry            // in the order in which they started
 	closed  error               // why nothing more is let in; nil: it is
-	idle    chan struct{}       // closed when nothing runs any more; nil: nobody waits for it
+	idle    chan struct{}       // closed when nothing runs any more; nil: no caller waits for it
 }
 
 // Running is an attempt that holds a place.
@@ -100,7 +100,7 @@ func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release fun
 }
 
 // Restore takes what an attempt has held since before this process, whether there is
-// room for it or not, so that nobody else is given it. release is that of Acquire. The
+// room for it or not, so that no other attempt is given it. release is that of Acquire. The
 // error is ErrDuplicate when the id is on the ledger already.
 func (l *Ledger) Restore(id string, need Need) (release func(), err error) {
 	u, err := need.units()

@@ -40,7 +40,7 @@ type NameLock struct{ lock *filelock.Lock }
 // The error is a *HeldNameError when a live process has the name. Any other
 // error (the folder cannot be written, or the lock file is another user's, which
 // is left alone because its owner may be alive) says nothing about other
-// processes: the worker can go on, but cannot say that it is the only one.
+// processes: the worker can continue, but cannot say that it is the only one.
 func LockName(dir, name string) (*NameLock, error) {
 	// The name becomes a file name.
 	if name == "" || Name(name) != name {
@@ -61,7 +61,7 @@ func LockName(dir, name string) (*NameLock, error) {
 }
 
 // lockDir makes the folder. The shared one lets everybody in and, like the
-// folder for temporary files itself, nobody remove what is another's.
+// folder for temporary files itself, and that no user removes another's files.
 func lockDir(dir string) (string, error) {
 	if dir != "" {
 		return dir, os.MkdirAll(dir, 0o700)
@@ -72,7 +72,7 @@ func lockDir(dir string) (string, error) {
 		// Not by Mkdir, whose mode the umask cuts.
 		return dir, os.Chmod(dir, os.ModeSticky|0o777)
 	}
-	// Somebody may have put a link there that leads elsewhere.
+	// A user may have put a link there that leads elsewhere.
 	if info, statErr := os.Lstat(dir); statErr == nil && info.IsDir() {
 		return dir, nil
 	}

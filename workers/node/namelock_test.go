@@ -76,7 +76,7 @@ func TestLockNameRefuses(t *testing.T) {
 			t.Errorf("locked %q", name)
 		}
 	}
-	// A file in the place of the folder, or a link to one of somebody else.
+	// A file in the place of the folder, or a link to one of another user.
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

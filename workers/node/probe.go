@@ -125,7 +125,7 @@ func (p *Probe) Snapshot(ctx context.Context) *v1.NodeSnapshot {
 	}
 	gpus, reading, err := p.gpus.latest()
 	if p.readable("GPUs", err) || errors.Is(err, context.DeadlineExceeded) {
-		// Others may have the same figures, which nobody changes any more.
+		// Others may have the same figures, which are not changed any more.
 		s.Gpus = gpus
 	}
 	sign, err := p.gaming.detect(now, gpus, reading)

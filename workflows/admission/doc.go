@@ -7,7 +7,7 @@
 //	     Hold ▼  │ Release
 //	          held
 //
-// What waits goes on by priority, then by age, as far as these let it: the run is
+// What waits continues by priority, then by age, as far as these let it: the run is
 // not paused, the task and the fan-out it belongs to are not held, and there are
 // fewer units under way than the run's maxParallel, the fan-out's concurrency, and
 // what its lock can use. A unit is a task or an instance, or the instances of a

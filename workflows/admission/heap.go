@@ -8,7 +8,7 @@ type ranked[T any] interface {
 	at() *int
 }
 
-// ranks is a heap of what may go on, the first on top.
+// ranks is a heap of what may continue, the first on top.
 type ranks[T ranked[T]] struct{ list list[T] }
 
 // set puts x where it belongs: in, at its new place, or out.

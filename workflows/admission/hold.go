@@ -1,12 +1,12 @@
 package admission
 
-// Pause lets nothing go on until Resume.
+// Pause lets nothing continue until Resume.
 func (q *Queue) Pause() { q.paused = true }
 
 // Resume takes a Pause back.
 func (q *Queue) Resume() { q.paused = false }
 
-// Paused reports whether nothing goes on.
+// Paused reports whether nothing continues.
 func (q *Queue) Paused() bool { return q.paused }
 
 // Hold keeps a task back until Release, whether it waits or is added later; of a

@@ -17,7 +17,7 @@ type lane struct {
 	group   *group
 	class   *class
 	waiting ranks[*entry]
-	rank    int // in the heap of its class; -1: nothing of it may go on
+	rank    int // in the heap of its class; -1: nothing of it may continue
 }
 
 func (l *lane) before(o *lane) bool { return l.waiting.top().before(o.waiting.top()) }
@@ -28,7 +28,7 @@ type class struct {
 	classKey
 	ready ranks[*lane]
 	units int // under way
-	rank  int // in the heap of the queue; -1: nothing of it may go on
+	rank  int // in the heap of the queue; -1: nothing of it may continue
 }
 
 func (c *class) before(o *class) bool { return c.ready.top().before(o.ready.top()) }
@@ -49,7 +49,7 @@ type group struct {
 	sizing      sizing
 }
 
-// blocked says that nothing of the group may go on by its own limits.
+// blocked says that nothing of the group may continue by its own limits.
 func (g *group) blocked() bool {
 	return g.concurrency > 0 && g.units >= g.concurrency || g.sizing.wait()
 }

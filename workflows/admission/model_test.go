@@ -33,7 +33,7 @@ func (m *model) count(of func(modelUnit) bool) int {
 	return n
 }
 
-// may reports whether a unit of the request may go on.
+// may reports whether a unit of the request may continue.
 func (m *model) may(r Request) bool {
 	inGroup := func(u modelUnit) bool { return r.Group != NoGroup && u.Group == r.Group }
 	unplaced := func(u modelUnit) bool { return inGroup(u) && !u.placed }
@@ -50,7 +50,7 @@ func (m *model) may(r Request) bool {
 	return false
 }
 
-// next is the first one that may go on, with all that could go on in one unit with it, in order.
+// next is the first one that may continue, with all that could continue in one unit with it, in order.
 func (m *model) next() (first Request, with []int, ok bool) {
 	for _, r := range m.waiting {
 		if m.may(r) && (!ok || r.Priority > first.Priority) {
@@ -72,7 +72,7 @@ func (m *model) remove(task int) bool {
 	return len(m.waiting) < n
 }
 
-// check compares what Next has said with what may go on.
+// check compares what Next has said with what may continue.
 func (m *model) check(t *rapid.T, units []Unit) {
 	for _, u := range units {
 		first, with, ok := m.next()
@@ -102,7 +102,7 @@ func (m *model) check(t *rapid.T, units []Unit) {
 	}
 }
 
-// Whatever happens in whatever order: limits are kept, nothing that may go on is
+// Whatever happens in whatever order: limits are kept, nothing that may continue is
 // kept back, the order is right, and what is added comes out once.
 func TestQueueIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

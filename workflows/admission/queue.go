@@ -115,7 +115,7 @@ func (q *Queue) Remove(task int) bool {
 	return true
 }
 
-// Next returns what may go on now, the first one first. It counts as under way
+// Next returns what may continue now, the first one first. It counts as under way
 // until Done. The cost is that of what is returned.
 func (q *Queue) Next() []Unit {
 	var units []Unit
@@ -154,7 +154,7 @@ func (q *Queue) UnderWay(r Request) {
 	q.countChild(l.class, 1)
 }
 
-// first is the class of what goes on next; nil: nothing does.
+// first is the class of what continues next; nil: nothing does.
 func (q *Queue) first() *class {
 	counted, free := q.ready.len() > 0 && !q.full(), q.free.len() > 0
 	switch {

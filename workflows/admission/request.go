@@ -21,7 +21,7 @@ type Request struct {
 	Child bool
 }
 
-// Batch is how many instances of a fanned-out task go on together.
+// Batch is how many instances of a fanned-out task continue together.
 type Batch struct {
 	// Size is the most in a unit; 0 and 1: each goes by itself.
 	Size int
@@ -40,7 +40,7 @@ type Lock struct {
 	Limit int
 }
 
-// Unit is what goes on together.
+// Unit is what continues together.
 type Unit struct {
 	// Lead stands for the unit: the first of Members.
 	Lead int

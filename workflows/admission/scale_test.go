@@ -20,7 +20,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// Many fan-outs that share a lock go on one after the other, each in order, and none is forgotten.
+// Many fan-outs that share a lock continue one after the other, each in order, and none is forgotten.
 func TestManyWaitForOneLock(t *testing.T) {
 	t.Parallel()
 	q := New(0)

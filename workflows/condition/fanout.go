@@ -50,7 +50,7 @@ func (m *model) outputs(view *v1.FanOutView) ref.Val {
 }
 
 // EmptyOutputs is the list of the outputs of so many instances that left none.
-// Its items are one and the same: nobody may change them.
+// Its items are one and the same: they must not be changed.
 func EmptyOutputs(count int) *structpb.ListValue {
 	empty := structpb.NewStructValue(&structpb.Struct{})
 	list := &structpb.ListValue{Values: make([]*structpb.Value, count)}

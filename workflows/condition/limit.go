@@ -1,6 +1,6 @@
 package condition
 
-// What an expression may cost. Nobody who writes a condition by hand meets
+// What an expression may cost. No condition that was written by hand meets
 // these; they bound what a hostile or generated one can do to the process that
 // evaluates it. All but maxLength are checked by CEL or on CEL's own tree.
 const (
@@ -18,7 +18,7 @@ const (
 	// literal the same whatever its length, so that one in a loop would be free
 	// work.
 	maxLiteral = 200
-	// maxErrorRecovery is how often the parser tries to go on after a syntax
+	// maxErrorRecovery is how often the parser tries to continue after a syntax
 	// error; only the first error is shown.
 	maxErrorRecovery = 4
 

@@ -131,7 +131,7 @@ func (w *rewriter) test(i int) (opening int, pattern string, err *Error) {
 	kept := ""
 	for _, flag := range flags {
 		switch {
-		case flag == 'g': // where to go on looking; test looks once
+		case flag == 'g': // where to continue looking; test looks once
 		case strings.ContainsRune("ims", flag):
 			kept += string(flag)
 		default:

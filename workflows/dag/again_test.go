@@ -140,7 +140,7 @@ func TestRetryUnderTheHaltOfAnother(t *testing.T) {
 	l.want(map[string]string{"each": "running/", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
 }
 
-// What was asked about a task whose parent goes on after all is asked again when
+// What was asked about a task whose parent continues after all is asked again when
 // that has ended.
 func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{

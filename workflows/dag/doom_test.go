@@ -85,7 +85,7 @@ func TestExpire(t *testing.T) {
 			}
 		}
 	}
-	// It is still so in a state that goes on from the records.
+	// It is still so in a state that continues from the records.
 	l.s = dag.Restore(l.g, l.s.Records())
 	if diff := cmp.Diff([]string{"finishes", "gone", "runs"}, l.names(l.s.Start().Stop)); diff != "" {
 		t.Errorf("restored, stopped (-want +got):\n%s", diff)

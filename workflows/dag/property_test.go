@@ -106,7 +106,7 @@ func generation(t *rapid.T, m *simulation) {
 	m.restore()
 }
 
-// noise draws an event that nobody asked for: one that was sent before, or one that
+// noise draws an event that was not asked for: one that was sent before, or one that
 // is made up. It may happen to fit.
 func noise(m *simulation, t *rapid.T) dag.Event {
 	if len(m.sent) > 0 && chance(t, 60, "again") {

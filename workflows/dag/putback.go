@@ -49,7 +49,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 			s.reset(i)
 		}
 	}
-	var resumed []int // tasks that go on without being decided about again
+	var resumed []int // tasks that continue without being decided about again
 	for _, i := range dead {
 		task := s.taskOf(i)
 		if again[task] && s.tasks[i].State == v1.TaskPending {
@@ -72,7 +72,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 	s.wait(again, wasHalted && !s.halted())
 	s.derive()
 	for _, i := range slices.Compact(resumed) {
-		if s.progress[i].open == 0 { // else something above it goes on as well
+		if s.progress[i].open == 0 { // else something above it continues as well
 			s.begin(i)
 		}
 	}

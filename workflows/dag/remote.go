@@ -10,7 +10,7 @@ import (
 // What becomes of instances that someone else carries through, and of those that are
 // carried through for someone else.
 
-// ErrNotRemote: the instances of the task are not elsewhere, or their task goes on.
+// ErrNotRemote: the instances of the task are not elsewhere, or their task continues.
 var ErrNotRemote = errors.New("its instances are not elsewhere, or have not all ended")
 
 // HaltGroup lets no instance of a task start any more that has not: someone who sees
@@ -31,7 +31,7 @@ type PutBack struct {
 	Task int
 }
 
-// WithHaltedGroup goes on with a group for which HaltGroup holds.
+// WithHaltedGroup continues with a group for which HaltGroup holds.
 func WithHaltedGroup(task int, reason string) RestoreOption {
 	return func(s *State) {
 		if task >= 0 && task < s.graph.Len() {

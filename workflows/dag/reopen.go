@@ -33,7 +33,7 @@ type Again struct {
 	From []string
 }
 
-// Reopen returns a state that goes on from records, such as those of a run that
+// Reopen returns a state that continues from records, such as those of a run that
 // is over, with some of it to be done again. State.Start gives the first
 // decisions. Instances of tasks that fan out anew are gone from it; the others may
 // have another index than in records. The error wraps one of those above.

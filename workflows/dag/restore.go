@@ -5,12 +5,12 @@ import v1 "switchyard/proto/switchyard/v1"
 // A RestoreOption tells Restore what the records do not hold.
 type RestoreOption func(*State)
 
-// WithCancelled goes on with a run whose State.Cancelled was so.
+// WithCancelled continues with a run whose State.Cancelled was so.
 func WithCancelled(cancelled bool) RestoreOption {
 	return func(s *State) { s.cancelled = cancelled }
 }
 
-// WithAborted goes on with a run whose State.Aborted was this one, if it was any.
+// WithAborted continues with a run whose State.Aborted was this one, if it was any.
 func WithAborted(abort Abort) RestoreOption {
 	return func(s *State) {
 		s.aborted = abort
@@ -18,14 +18,14 @@ func WithAborted(abort Abort) RestoreOption {
 	}
 }
 
-// WithFirstFailure goes on with a run whose State.FirstFailure was this one.
+// WithFirstFailure continues with a run whose State.FirstFailure was this one.
 // Without it, or when that task did not fail the run, the one with the lowest
 // index that did is taken.
 func WithFirstFailure(task int) RestoreOption {
 	return func(s *State) { s.first = task }
 }
 
-// WithExpansion goes on with a run in which a task has fanned out as
+// WithExpansion continues with a run in which a task has fanned out as
 // State.Expansion tells. The records of the instances, unless they are remote,
 // follow those of the tasks and of the expansions before this one. One that cannot
 // be is ignored.
@@ -38,7 +38,7 @@ func WithExpansion(task, from, count int, remote bool) RestoreOption {
 	}
 }
 
-// Restore returns a state that goes on from records, by index, such as those of
+// Restore returns a state that continues from records, by index, such as those of
 // State.Records; missing ones at the end are pending. It gives no decisions:
 // State.Start gives those that are owed. Claims that were open before still are.
 func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
@@ -80,7 +80,7 @@ func (s *State) derive() {
 				p.learn(s.progress[parent].effect)
 			}
 		}
-		// What was asked for under parents that go on after all is asked for again when
+		// What was asked for under parents that continue after all is asked for again when
 		// they have ended.
 		if p.open > 0 || s.tasks[i].State != v1.TaskPending {
 			p.asked = nothing

@@ -305,7 +305,7 @@ func (m *simulation) options() []dag.RestoreOption {
 	return options
 }
 
-// restore goes on with a new state, which must owe exactly what is open.
+// restore continues with a new state, which must owe exactly what is open.
 func (m *simulation) restore() {
 	m.s = dag.Restore(m.g, m.s.Records(), m.options()...)
 	before := m.s.Records()
@@ -327,7 +327,7 @@ func (m *simulation) restore() {
 	m.take(before, d)
 }
 
-// reopen goes on with a run that has ended, in a new generation.
+// reopen continues with a run that has ended, in a new generation.
 func (m *simulation) reopen(again dag.Again) {
 	records, old, put := make(map[string]dag.Record), m.s, again.Tasks
 	for i, rec := range m.s.Records() {

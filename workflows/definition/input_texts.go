@@ -99,7 +99,7 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 	return v
 }
 
-// guess is what a text stands for when nobody says: JSON, where it is that and
+// guess is what a text stands for when no type is given: JSON, where it is that and
 // no number of it would be rounded, because ids must not be; else a text.
 func guess(text string) *structpb.Value {
 	v := &structpb.Value{}

@@ -14,7 +14,7 @@ import (
 const (
 	// ownHeartbeat is how long the owner may be silent before another process owns the placement queue.
 	ownHeartbeat = 5 * time.Second
-	// ownerHistoryEvents is the size of the history after which Owner goes on in a fresh one.
+	// ownerHistoryEvents is the size of the history after which Owner continues in a fresh one.
 	ownerHistoryEvents = 1000
 )
 

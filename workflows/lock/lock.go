@@ -15,17 +15,17 @@ import (
 
 // Locker has the workflow Lock. A field that is zero has its default.
 type Locker struct {
-	// Idle is how long a lock stays that nobody holds and nobody waits for; 1 minute.
+	// Idle is how long a lock stays that has no holder and no waiter; 1 minute.
 	Idle time.Duration
 	// LookEvery is the time between two looks at whether the holders are still there, while someone waits; 10 s.
 	LookEvery time.Duration
-	// HistoryEvents is the size of the history after which the lock goes on in a fresh one; 5,000.
+	// HistoryEvents is the size of the history after which the lock continues in a fresh one; 5,000.
 	HistoryEvents int
 }
 
 // Lock is the single writer of a lock: a mutex, a semaphore, or the places for the
 // runs of a workflow. It is asked by the signal `ask` and answers by the signal
-// `granted` to the workflow that asked. It is open while somebody holds the lock or
+// `granted` to the workflow that asked. It is open while the lock has a holder or
 // waits for it, and a little longer.
 //
 // A holder that has closed without giving its places back, as one that was
@@ -80,7 +80,7 @@ type lock struct {
 	looked     time.Time // when it was last asked whether the holders are there
 }
 
-// tooLong says that the history is so long that the lock goes on in a fresh one, as
+// tooLong says that the history is so long that the lock continues in a fresh one, as
 // soon as nothing is under way. What is decided until then is told there.
 func (k *lock) tooLong() bool {
 	info := workflow.GetInfo(k.ctx)
@@ -161,7 +161,7 @@ func (k *lock) look() {
 	})
 }
 
-// wake has the lock go on by itself when there is something to do later.
+// wake has the lock continue by itself when there is something to do later.
 func (k *lock) wake() {
 	now := workflow.Now(k.ctx)
 	if len(k.table.waiting) > 0 && k.next == nil {

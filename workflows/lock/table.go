@@ -124,7 +124,7 @@ func (t *table) gone(a *v1.AcquireRequest) {
 	}
 }
 
-// serve gives places to those that wait. Nobody overtakes: the first one goes by
+// serve gives places to those that wait. None overtakes: the first one goes by
 // its own limit, and the others wait behind it.
 func (t *table) serve() {
 	for len(t.waiting) > 0 && len(t.held) < places(t.waiting[0]) {

@@ -114,7 +114,7 @@ func TestHolderName(t *testing.T) {
 	}
 }
 
-// Whatever is asked in whatever order: no more hold the lock than may, nobody
+// Whatever is asked in whatever order: no more hold the lock than may, none
 // waits who need not, the order is kept, and everyone who waits gets it in the end.
 func TestLockTableKeepsItsLimit(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 type Registrar struct {
 	// ForgetAfter is how long a node may be offline before its entry goes; 7 days.
 	ForgetAfter time.Duration
-	// HistoryEvents is the size of the history after which the entry goes on in a fresh one; 2,000.
+	// HistoryEvents is the size of the history after which the entry continues in a fresh one; 2,000.
 	HistoryEvents int
 }
 
@@ -163,7 +163,7 @@ func (e *entry) rest(ctx workflow.Context) (forgotten bool, err error) {
 	if e.live() {
 		return false, nil
 	}
-	e.removed = true // nobody registers here any more
+	e.removed = true // no worker registers here any more
 	return true, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 

@@ -20,7 +20,7 @@ func offlineAfter(reg *v1.NodeRegistration) time.Duration {
 }
 
 // heartbeatOptions are the options of the activity Heartbeat. It is never
-// retried: a worker that was lost registers itself. Nobody waits for the one of
+// retried: a worker that was lost registers itself. No caller waits for the one of
 // an incarnation that was replaced, because that is dead.
 func heartbeatOptions(node string, offline time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{

@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// unit is what goes on together: a task, an instance, or the instances of a batch.
+// unit is what continues together: a task, an instance, or the instances of a batch.
 type unit struct {
 	lead    int   // stands for it, in the admission queue and in the placement queue
 	members []int // in the order in which they run; what has ended without them is left out

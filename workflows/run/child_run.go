@@ -77,7 +77,7 @@ func (r *run) followChild(c *child) {
 	r.childRuns[c.unit.lead] = c
 }
 
-// restoreChild goes on with the run of a task that the execution before has started.
+// restoreChild continues with the run of a task that the execution before has started.
 func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))}
 	r.track(u)

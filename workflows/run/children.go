@@ -85,7 +85,7 @@ func newChildren() children {
 	return children{open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
 }
 
-// canDetach reports whether the next execution of this run can go on with every child.
+// canDetach reports whether the next execution of this run can continue with every child.
 func (r *run) canDetach() bool {
 	c := &r.children
 	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading {
@@ -189,7 +189,7 @@ func (r *run) childOpened(w *childWorkflow, first string) {
 	}
 }
 
-// reattachChild goes on with a child that the execution before has started.
+// reattachChild continues with a child that the execution before has started.
 func (r *run) reattachChild(w *childWorkflow) {
 	r.children.open[w.id], w.attached = w, true
 	r.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { r.childEnded(w, end) }})

@@ -171,7 +171,7 @@ func (r *run) cancelTask(i int, c *v1.TaskCommand) {
 }
 
 // setAside takes back what has not started of a unit, which then waits for its
-// turn again. What runs, or waits for a person, goes on.
+// turn again. What runs, or waits for a person, continues.
 func (r *run) setAside(u *unit, reason, text string) {
 	for k, a := range r.assignments {
 		if a.unit != u {

@@ -23,7 +23,7 @@ type attempt struct {
 	cancel  workflow.CancelFunc
 	stopped map[int]bool // members that are not wanted any more; nil: none
 	// steered says that its node has been asked for something and has not answered, and
-	// unsure that nobody knows whether it was suspended.
+	// unsure that it is unknown whether it was suspended.
 	steered, unsure bool
 	// askedIn is the round in which its node was asked to detach it, or 0 if it was not, or has done so.
 	askedIn int

@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/admission"
 )
 
-// What a run has learned of the instances of a task is worth a second or two to whoever goes on with others of them:
+// What a run has learned of the instances of a task is worth a second or two to whoever continues with others of them:
 // the next part, and the next execution.
 
 // paceOf is what has been learned of the instances of a task; nil: nothing.

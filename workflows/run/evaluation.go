@@ -114,7 +114,7 @@ func (r *run) wanted(q question) bool {
 	return rec.State == v1.TaskPending
 }
 
-// answered goes on with a task whose question has its answer.
+// answered continues with a task whose question has its answer.
 func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	switch q.kind {
 	case asksCondition:

@@ -149,7 +149,7 @@ func (r *run) partGone(m *remote, from int, why string) {
 func (r *run) partUnopened(m *remote, from int) {
 	if p := m.partFrom(from); p != nil && !p.GetOver() {
 		state := v1.TaskCancelled
-		if r.killed(m.task) != "" {
+		if r.killReason(m.task) != "" {
 			state = v1.TaskKilled
 		}
 		r.endPart(m, p, state, state)
@@ -264,7 +264,7 @@ func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]in
 	return e
 }
 
-// restoreParts goes on with a large fan-out of the execution before.
+// restoreParts continues with a large fan-out of the execution before.
 func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew

@@ -25,7 +25,7 @@ func (r *run) orderParts(m *remote) {
 // orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
 // everything is to end, it never is.
 func (r *run) orderPart(m *remote, from int) {
-	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killed(m.task)}
+	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
 	w := m.children[from]
 	switch {
 	case w == nil:

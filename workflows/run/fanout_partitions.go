@@ -188,7 +188,7 @@ func (r *run) countParts(n int) {
 	r.admission.SetChildren(r.children.parts)
 }
 
-// reattachParts goes on with the open parts of the execution before.
+// reattachParts continues with the open parts of the execution before.
 func (r *run) reattachParts(m *remote) {
 	if r.in.GetCarry() == nil {
 		return // those of the generation before have been ended

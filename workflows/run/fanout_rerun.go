@@ -12,7 +12,7 @@ import (
 )
 
 // Instances of a large fan-out whose part is over are put back by opening the part once more, under the same workflow
-// id: it goes on from the status that it has left.
+// id: it continues from the status that it has left.
 
 // errOpenPart: the instance is with a child that is open, and which is to be asked.
 var errOpenPart = errors.New("a child of the run carries it through")
@@ -58,7 +58,7 @@ func (r *run) mayPutBack(m *remote, number int) error {
 	return nil
 }
 
-// putInstanceBack has the part of an instance opened again, and its task go on if it has ended.
+// putInstanceBack has the part of an instance opened again, and its task continue if it has ended.
 func (r *run) putInstanceBack(m *remote, number int) {
 	m.putBack = append(m.putBack, int32(number))
 	r.events = append(r.events, dag.PutBack{Task: m.task}) // the event of its end may be queued
@@ -82,7 +82,7 @@ func (m *remote) takeBack(from, to int) {
 	m.putBack = slices.DeleteFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
-// keeps reports whether a part stays as it was when the task goes on for the sake of instances of others.
+// keeps reports whether a part stays as it was when the task continues for the sake of instances of others.
 func (m *remote) keeps(before *v1.PartReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }

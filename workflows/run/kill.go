@@ -28,8 +28,8 @@ func (r *run) kill(i int, c *v1.TaskCommand) {
 	r.events = append(r.events, dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
 }
 
-// killed is why a person has killed task i, which has not ended yet; empty: nobody has.
-func (r *run) killed(i int) string {
+// killReason returns why task i is being killed, or "" if it is not.
+func (r *run) killReason(i int) string {
 	if rec := r.core.Task(i); rec.Doomed && rec.Failure.State == v1.TaskKilled {
 		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
 	}
@@ -46,7 +46,7 @@ func (r *run) endReason(i int) string {
 
 // asKilled says of an attempt that was stopped why it was, if a person has killed its task.
 func (r *run) asKilled(e *dag.Ended) {
-	if why := r.killed(e.Task); why != "" && e.State == v1.TaskCancelled {
+	if why := r.killReason(e.Task); why != "" && e.State == v1.TaskCancelled {
 		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why
 	}
 }

@@ -119,7 +119,7 @@ func (r *run) told(g *v1.Granted) {
 	case g.GetAsker() != workflow.GetInfo(r.root).OriginalRunID: // an execution before has asked, and taken it back
 	case u == nil:
 		if r.locks.held[g.GetClaim()] == nil && len(g.GetHolders()) == 0 {
-			r.freeLock(g.GetLock(), g.GetClaim()) // nobody here wants it any more
+			r.freeLock(g.GetLock(), g.GetClaim()) // this run does not want it any more
 		}
 	case len(g.GetHolders()) > 0:
 		r.showWait(u, fmt.Sprintf("waits for the lock %s, held by %s", lockName(g.GetLock()), strings.Join(g.GetHolders(), ", ")))

@@ -23,7 +23,7 @@ type dispatchEnd struct {
 	ended   dag.Ended // as the core is told
 	res     *v1.ExecuteResponse
 	outcome string // what it says of the node; empty: nothing
-	unheard bool   // nobody heard how the attempt ended, if it did
+	unheard bool   // it is unknown how the attempt ended, if it did
 	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
 	checkpoint *v1.Checkpoint
 }

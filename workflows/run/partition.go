@@ -41,7 +41,7 @@ func (r *run) newCore() *dag.State {
 	return dag.New(r.graph)
 }
 
-// reopenPart goes on from what the part has left in a generation before. Without that, all of it is done again.
+// reopenPart continues from what the part has left in a generation before. Without that, all of it is done again.
 func (r *run) reopenPart() {
 	part, current := r.in.GetPart(), r.context
 	before, _ := names.ParseFanOutID(part.GetBefore())
@@ -180,7 +180,7 @@ func (r *run) keepUpdate(update *structpb.Struct) {
 	proto.Merge(r.reports.context, update)
 }
 
-// takeOrders does what the run wants of the part. A run gets none: whatever somebody sends it is dropped.
+// takeOrders does what the run wants of the part. A run gets none: whatever is sent to it is dropped.
 func (r *run) takeOrders() {
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {

@@ -16,9 +16,9 @@ func (r *run) looksUp(i int) bool {
 	return r.core.Definition(i).GetCache() != nil && r.core.Task(i).Attempt == 0 && !r.status.HasCacheKey(i)
 }
 
-// cacheAnswered goes on with a task whose cache key has been evaluated: a result
+// cacheAnswered continues with a task whose cache key has been evaluated: a result
 // that is there is reused, and else the task runs. So does one whose key cannot be
-// told, which the events and its log say; its result is kept for nobody.
+// told, which the events and its log say; its result is not kept.
 func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.status.Extras(i).Uncached = "runs without the cache: " + a.GetError()

@@ -127,7 +127,7 @@ func (r *run) awaitHandlers() {
 	_ = workflow.Await(r.ctx, func() bool { return workflow.AllHandlersFinished(r.ctx) })
 }
 
-// startsWith is what this generation does again. An execution that goes on from
+// startsWith is what this generation does again. An execution that continues from
 // one of the same generation has nothing of the kind.
 func (r *run) startsWith() dag.Again {
 	if r.in.GetCarry() != nil {
@@ -137,7 +137,7 @@ func (r *run) startsWith() dag.Again {
 	return dag.Again{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
-// reopen goes on from the status that the generation before has ended with.
+// reopen continues from the status that the generation before has ended with.
 func (r *run) reopen() error {
 	var carry v1.RunCarry
 	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration()}

@@ -59,7 +59,7 @@ type run struct {
 	attempts    map[int]*attempt // by each member
 	inFlight    int              // activities Execute
 	detaching   detaching
-	steerings   int            // nodes that have been asked to suspend something, or to go on with it
+	steerings   int            // nodes that have been asked to suspend something, or to continue with it
 	approvals   map[int]bool   // tasks that wait for a person
 	childRuns   map[int]*child // of tasks of type run
 	children    children
@@ -189,7 +189,7 @@ func (r *run) readInput() error {
 
 // chainOf returns the chain of an execution that begins with one, or with none. A reset begins a
 // chain of its own, so that what it does again is not answered by what it did before: it has
-// another run id than the history that it goes on from was written under.
+// another run id than the history that it continues from was written under.
 func chainOf(info *workflow.Info, given string) string {
 	if execution := info.WorkflowExecution.RunID; info.OriginalRunID != execution {
 		return execution
@@ -203,7 +203,7 @@ func (r *run) home() string { return names.Home(r.self, r.selfChain) }
 // execution is the id of this execution in Temporal.
 func (r *run) execution() string { return workflow.GetInfo(r.root).WorkflowExecution.RunID }
 
-// begin makes the state that the run goes on from.
+// begin makes the state that the run continues from.
 func (r *run) begin() error {
 	now := workflow.Now(r.root)
 	switch {
@@ -388,7 +388,7 @@ func (r *run) carryOut(d dag.Decisions) {
 	r.evaluate()
 	r.admit()
 	if len(r.questions) > 0 {
-		r.wake() // what goes on now has expressions to be replaced first
+		r.wake() // what continues now has expressions to be replaced first
 	}
 	r.askLocks()
 	r.openAllParts()

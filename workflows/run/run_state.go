@@ -169,7 +169,7 @@ func (r *run) carry() *v1.RunCarry {
 	return c
 }
 
-// restore goes on from the state that the execution before has left.
+// restore continues from the state that the execution before has left.
 func (r *run) restore(carry *v1.RunCarry) error {
 	tasks := map[string]*v1.TaskCarry{}
 	take := func(part *v1.RunCarry) {
@@ -262,7 +262,7 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
 		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == v1.TaskPending ||
-			len(t.GetParts()) == 0 && r.isLarge(i, count) { // nobody knows its instances any more
+			len(t.GetParts()) == 0 && r.isLarge(i, count) { // its instances are not known any more
 			continue
 		}
 		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))

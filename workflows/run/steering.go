@@ -22,7 +22,7 @@ const (
 )
 
 // steering is what a node has been asked to do to an attempt that it has. The run does
-// not go on in another execution, and the person has no answer, before the node has.
+// not continue in another execution, and the person has no answer, before the node has.
 type steering struct {
 	done bool
 	err  error
@@ -86,7 +86,7 @@ func (r *run) mayPauseTask(i int) error {
 	return nil
 }
 
-// mayResumeTask says why task i cannot go on, or nil.
+// mayResumeTask says why task i cannot continue, or nil.
 func (r *run) mayResumeTask(i int) error {
 	if att := r.attempts[i]; r.status.Suspended(i) == "" && (att == nil || !att.unsure) {
 		if r.approvals[i] {

@@ -24,8 +24,8 @@ func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 	}
 }
 
-// Refusals are counted as long as they come in a row, an attempt of which nobody
-// heard is noted once, and the newest attempts are shown.
+// Refusals are counted as long as they come in a row, an attempt that was never
+// reported is noted once, and the newest attempts are shown.
 func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)

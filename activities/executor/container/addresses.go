@@ -24,7 +24,7 @@ const autoAddress = "auto"
 //
 // A network that the node does not have, and an address that is taken, are faults of the
 // node; a network without addresses of one's own, and an address outside of it, are the
-// task's, a *StartError. Somebody else may take the address before the container starts:
+// task's, a *StartError. Another container may take the address before the container starts:
 // then the engine's error is one of isAddressTaken, and another reservation of "auto"
 // gives another address.
 func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
@@ -71,7 +71,7 @@ func badNetwork(format string, args ...any) error {
 	return cannotRun(fmt.Errorf(format, args...))
 }
 
-// userDefined reports whether a spec's network is one that somebody has made.
+// userDefined reports whether a spec's network is user-defined.
 func userDefined(name string) bool {
 	switch name {
 	case "", network.NetworkDefault, network.NetworkBridge, network.NetworkNone, network.NetworkHost:
@@ -80,7 +80,7 @@ func userDefined(name string) bool {
 	return true
 }
 
-// isAddressTaken reports whether the engine could not start a container because somebody
+// isAddressTaken reports whether the engine could not start a container because another one
 // else has its address.
 func isAddressTaken(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "address already in use")

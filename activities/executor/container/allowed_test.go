@@ -138,7 +138,7 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAddressThatSomebodyTakes holds that an address that somebody else has taken unseen
+// TestAddressThatSomebodyTakes holds that an address that another container has taken unseen
 // does not fail the attempt: it gets another one.
 func TestAddressThatSomebodyTakes(t *testing.T) {
 	t.Parallel()

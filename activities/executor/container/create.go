@@ -73,7 +73,7 @@ func (r *running) remove() {
 // removeNow removes a container with its processes, and returns when it is gone.
 func (e *Executor) removeNow(ctx context.Context, id string) error {
 	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	for cerrdefs.IsConflict(err) { // somebody else removes it
+	for cerrdefs.IsConflict(err) { // another caller removes it
 		select {
 		case <-ctx.Done():
 			return told(ctx, err)
@@ -89,7 +89,7 @@ func (e *Executor) removeNow(ctx context.Context, id string) error {
 	return told(ctx, err)
 }
 
-// removePoll is how often a container is looked at that somebody else removes.
+// removePoll is how often a container is looked at that another caller removes.
 const removePoll = 50 * time.Millisecond
 
 // keepIt leaves the container to whoever wants to look at it. Its name says that it is

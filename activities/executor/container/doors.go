@@ -7,7 +7,7 @@ import (
 )
 
 // openDoors lets whatever user a container has write to the workspace, and shutDoors
-// takes that back. The workspace lies in a directory that nobody else can enter. They
+// takes that back. The workspace lies in a directory that no other user can enter. They
 // follow no link out of it: a container can put one there.
 func openDoors(dir string) error { return doors(dir, 0o777, 0o666) }
 

@@ -12,7 +12,7 @@ import (
 
 const (
 	// pingEvery is how often an engine is asked whether it is there, and pingAgain
-	// how often one that somebody waits for.
+	// how often one that a caller waits for.
 	pingEvery = 3 * time.Second
 	pingAgain = 200 * time.Millisecond
 	// pingPatience is how long an answer may take; a machine that is busy can be slow.
@@ -24,7 +24,7 @@ const (
 var errAsking = errors.New("the container engine has not answered yet")
 
 // engine knows whether the container engine answers. Calls under its guard end when
-// it does not, so that an engine that hangs holds up nobody for long; how long a call
+// it does not, so that an engine that hangs holds up no caller for long; how long a call
 // takes that an engine works on does not matter.
 type engine struct {
 	docker *client.Client
@@ -152,7 +152,7 @@ func (e *engine) await(ctx context.Context) error {
 	}
 }
 
-// ask has the engine pinged now: somebody has reason to doubt what is known.
+// ask has the engine pinged now: a caller has reason to doubt what is known.
 func (e *engine) ask() {
 	select {
 	case e.hurry <- struct{}{}:

@@ -30,7 +30,7 @@ func nothingOn(t *testing.T, engine *enginetest.Private) {
 	})
 }
 
-// An engine with live-restore is killed, and restarted: its containers go on, and what
+// An engine with live-restore is killed, and restarted: its containers continue, and what
 // they print comes once.
 func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	testneeds.Long(t)

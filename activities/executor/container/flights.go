@@ -27,7 +27,7 @@ const linesAhead = 64
 
 // do does the work, or waits for the one under way of the same key, and tells notify
 // what it says from now on. The end of ctx ends the waiting alone, and the work too when
-// nobody else waits; then do returns only after the work has.
+// no other caller waits; then do returns only after the work has.
 func (f *flights) do(ctx context.Context, key string, notify func(string), work func(ctx context.Context, say func(string)) ([]string, error)) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -90,7 +90,7 @@ func TestFlightsOutliveOneWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestFlightsNeedNoListener holds that one who does not listen keeps nobody up.
+// TestFlightsNeedNoListener holds that a caller that does not listen delays no other.
 func TestFlightsNeedNoListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flights

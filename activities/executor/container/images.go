@@ -34,7 +34,7 @@ const (
 // ensureImage sees to it that the engine has the image that a spec names, and returns
 // its content address: the digest in its registry, such as "busybox@sha256:...", of one
 // that was pulled, and the engine's id of another. notify is told of the progress, a
-// line each, while ensureImage has not returned; nil: nobody is. Attempts that want the
+// line each, while ensureImage has not returned; nil: it is dropped. Attempts that want the
 // same image at once get it by one pull. An image that cannot be had is a fault of the
 // node.
 func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (address string, err error) {

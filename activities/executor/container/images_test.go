@@ -151,7 +151,7 @@ func waitFor(t *testing.T, ok func() bool) {
 }
 
 // TestPullEndsWithTheLast holds that who does not want an image any more does not keep it
-// from the others, and that a pull that nobody wants ends.
+// from the others, and that a pull that no caller wants ends.
 func TestPullEndsWithTheLast(t *testing.T) {
 	t.Parallel()
 	y, e := newYard(t), newFor(t, Options{})

@@ -14,7 +14,7 @@ import (
 )
 
 // output passes on what a container prints, each byte once. It comes by a stream of the
-// engine; a slow writer slows the container down. When the engine was away, it goes on
+// engine; a slow writer slows the container down. When the engine was away, it continues
 // with what the engine has kept, from where the stream was cut.
 type output struct {
 	r *running
@@ -98,7 +98,7 @@ func (o *output) copy(ctx context.Context) {
 const cutPatience = time.Second
 
 // resume passes on what the engine has kept since the stream was cut at a time, and
-// goes on with what comes.
+// continues with what comes.
 func (o *output) resume(ctx context.Context, cut time.Time) {
 	for ctx.Err() == nil {
 		state, err := o.r.state(ctx)

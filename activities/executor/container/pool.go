@@ -81,7 +81,7 @@ func usable(subnet netip.Prefix, at netip.Addr) bool {
 }
 
 // free finds a free address, the next one after another if that is in the pool: one
-// that somebody took unseen is not tried again at once. IPv4 goes first. most is how
+// that another container took unseen is not tried again at once. IPv4 goes first. most is how
 // many addresses may be taken.
 func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (netip.Addr, bool) {
 	for _, v6 := range []bool{false, true} {

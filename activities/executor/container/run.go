@@ -82,7 +82,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	return nil, err
 }
 
-// addressTries is how many addresses of a network are tried that somebody else may take.
+// addressTries is how many addresses of a network are tried that another container may take.
 const addressTries = 5
 
 // startAt starts a container with an address of its network.

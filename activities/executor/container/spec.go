@@ -41,7 +41,7 @@ func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
 	}
 	spec := &v1.ContainerSpec{}
 	if err := protojson.Unmarshal(data, spec); err != nil {
-		// Its position is in a text that nobody has written.
+		// Its position is in a generated text.
 		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		if _, after, found := strings.Cut(text, "): "); found {
 			text = after

@@ -15,7 +15,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	return e.steer(ctx, id, "pause", true, e.docker.ContainerPause, "already paused")
 }
 
-// Resume lets a suspended container go on.
+// Resume lets a suspended container continue.
 func (e *Executor) Resume(ctx context.Context, id string) error {
 	return e.steer(ctx, id, "resume", false, e.docker.ContainerUnpause, "is not paused")
 }

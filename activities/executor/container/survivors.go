@@ -90,10 +90,10 @@ func startedAt(s *container.State) time.Time {
 	return at
 }
 
-// Adopt goes on with the container of an attempt that an earlier worker has started, and
+// Adopt continues with the container of an attempt that an earlier worker has started, and
 // removes it in the end. The engine is waited for as long as ctx lasts. What is printed
 // comes line by line. Of a container
-// that has ended in between by a signal that nobody here has sent it is not known
+// that has ended in between by a signal that was not sent here is not known
 // whether it was the engine, or the machine, that went down: a fault of the node.
 func (e *Executor) Adopt(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if a.Notify == nil {
@@ -159,7 +159,7 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// leftoverGrace is how long a container that nobody wants may take to end by itself.
+// leftoverGrace is how long an unwanted container may take to end by itself.
 const leftoverGrace = 2 * time.Second
 
 // stopLeftover asks a container to end and waits for that, but not for long.

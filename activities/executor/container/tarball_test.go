@@ -187,7 +187,7 @@ func TestLongTarballIsWhatEngineSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := aName(t) // so that nobody removes the image itself
+	keeper := aName(t) // so that the image is not removed itself
 	if err := docker.ImageTag(t.Context(), name, keeper); err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (h Harness) survivors(t *testing.T) {
 	})
 }
 
-// abandoned is an attempt whose worker is dead. It goes on when goOn has been called.
+// abandoned is an attempt whose worker is dead. It continues when goOn has been called.
 func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
 	t.Helper()
 	workspace := t.TempDir()
@@ -114,7 +114,7 @@ func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt,
 	return l
 }
 
-// ends waits for the end of an attempt that nobody has adopted.
+// ends waits for the end of an attempt that was not reattached.
 func (h Harness) ends(t *testing.T, e executor.Survivor, a executor.Attempt) {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

@@ -55,7 +55,7 @@ type Executor struct {
 	running map[string]int
 	gates   map[string]chan struct{}
 	// paused has the ids of the attempts that run, with what is closed when one that is
-	// suspended goes on; nil: it is not.
+	// suspended continues; nil: it is not.
 	paused map[string]chan struct{}
 	// changed is closed and replaced whenever calls or running change.
 	changed chan struct{}
@@ -180,7 +180,7 @@ func (s Step) stop(a executor.Attempt) executor.Result {
 	return executor.Result{ExitCode: 143, Signal: "SIGTERM", Stopped: true}
 }
 
-// Release lets the attempts of a task go on that block, those that come later included.
+// Release lets the attempts of a task continue that block, those that come later included.
 func (e *Executor) Release(task string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

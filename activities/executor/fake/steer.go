@@ -23,7 +23,7 @@ func (e *Executor) Pause(_ context.Context, id string) error {
 	return nil
 }
 
-// Resume lets it go on.
+// Resume lets it continue.
 func (e *Executor) Resume(_ context.Context, id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // Survivor is an Executor with attempts that an earlier worker has left: the script says
-// how they go on. Its methods may be called from several goroutines.
+// how they continue. Its methods may be called from several goroutines.
 type Survivor struct {
 	*Executor
 

@@ -148,7 +148,7 @@ func (d *cgroupDir) state(name string) int {
 	return cgroup.Count(text[:n], name)
 }
 
-// populated reports whether a process is in or below the directory. One that somebody
+// populated reports whether a process is in or below the directory. One that another process
 // else has removed has none.
 func (d *cgroupDir) populated() bool {
 	switch d.state("populated") {

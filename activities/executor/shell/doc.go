@@ -28,8 +28,8 @@
 //
 // A program that exits takes what it left in the background with it. The
 // short linger lets helpers at the end of a pipe, such as the tee of a process
-// substitution, write out what they hold. They get no SIGTERM: nobody asked the
-// task to stop, and a program that wants to wait for its children can.
+// substitution, write out what they hold. They get no SIGTERM: the
+// task was not asked to stop, and a program that wants to wait for its children can.
 //
 // # Who belongs to an attempt
 //
@@ -79,7 +79,7 @@
 // entry in the watchdog and one pair of pipes. What a program has printed is in the pipes when nothing of it is left, so that the
 // next one may have them, too. One that has left something behind, which had to be
 // ended, costs the row its pipes; one that SIGKILL has ended costs it its cgroup,
-// because Linux goes on to kill what is forked into a cgroup that was killed.
+// because Linux continues to kill what is forked into a cgroup that was killed.
 // SWITCHYARD_CLAIM is that of the row.
 //
 // # When the worker dies, or is held up

@@ -18,7 +18,7 @@ import (
 )
 
 // A worker that is stopped cannot end its attempts; the watchdog does, and the
-// worker knows when it goes on.
+// worker knows when it continues.
 func TestWatchdogEndsTheTreeOfAStoppedWorker(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {

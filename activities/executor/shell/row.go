@@ -13,7 +13,7 @@ import (
 var _ executor.Batcher = (*Executor)(nil)
 
 // row is a row of attempts in one enclosure. They have one pair of pipes, too, for as
-// long as none leaves anything behind that might go on writing to them.
+// long as none leaves anything behind that might continue writing to them.
 type row struct {
 	executor *Executor
 	id       string
@@ -69,7 +69,7 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
 	result, err := r.run(ctx, b.executor, p, spawned)
 	if b.left {
-		// Somebody whom the enclosure does not hold may have the pipes, too.
+		// A process that the process tree does not hold may have the pipes, too.
 		b.pipes.Close()
 		b.pipes = nil
 	}

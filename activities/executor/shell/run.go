@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// linger is how long what a program has left in the background may go on.
+	// linger is how long what a program has left in the background may continue.
 	linger = 200 * time.Millisecond
 )
 
@@ -110,7 +110,7 @@ type running struct {
 	// stopAt is when the grace period ends; zero unless ctx ended first.
 	stopAt time.Time
 
-	// steer is held by what suspends the tree or lets it go on.
+	// steer is held by what suspends the tree or lets it continue.
 	steer     sync.Mutex
 	suspended bool
 }
@@ -201,7 +201,7 @@ func (r *running) stop(program int) {
 	}
 	r.stopAt = time.Now().Add(r.attempt.Grace)
 	r.mu.Unlock()
-	// What is suspended hears the signal when it goes on.
+	// What is suspended hears the signal when it continues.
 	r.steer.Lock()
 	r.tree.terminate()
 	if r.suspended {

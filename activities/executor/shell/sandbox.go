@@ -1,6 +1,6 @@
 package shell
 
-// sandboxHome is the home directory of a program in a sandbox, which nobody else sees.
+// sandboxHome is the home directory of a program in a sandbox, which no other program sees.
 const sandboxHome = "/tmp"
 
 // sandboxed is what a program in a sandbox gets of the node's environment.

@@ -74,7 +74,7 @@ type sandbox struct {
 func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	s := &sandbox{Executor: needSandbox(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "NODES_SECRET=x"}, PassEnv: []string{"NODES_SECRET"}})}
-	// As a worker has them: in a folder that is nobody else's.
+	// As a worker has them: in a folder of its own.
 	root := filepath.Join(t.TempDir(), "private", "attempts")
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		t.Fatal(err)

@@ -46,8 +46,8 @@ type Options struct {
 	// and HOME; one that ends in * stands for all that begin so. Tasks in a sandbox do not get them.
 	PassEnv []string
 	// SandboxUsers are the ids of users, and of their groups, that sandboxes run as, one for
-	// each that runs; nobody else may have them. Zero: 65,536 from 1,900,000,000 on, which no
-	// distribution gives to anybody.
+	// each that runs; no other account may have them. Zero: 65,536 from 1,900,000,000 on, which no
+	// distribution gives to an account.
 	SandboxUsers Users
 	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
 	Logger *slog.Logger

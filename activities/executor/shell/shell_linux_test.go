@@ -292,7 +292,7 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// Short-lived orphans end while the program still runs; nobody but the
+// Short-lived orphans end while the program still runs; only the
 // subreaper can reap them.
 func TestNoZombiesAreLeft(t *testing.T) {
 	for _, m := range mechanismsHere(t) {

@@ -78,7 +78,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	return fmt.Errorf("suspend %s: %w", id, err)
 }
 
-// Resume lets the processes of an attempt go on.
+// Resume lets the processes of an attempt continue.
 func (e *Executor) Resume(_ context.Context, id string) error {
 	r := e.steered.find(id)
 	if r == nil || r.ending() {
@@ -97,7 +97,7 @@ func (r *running) ending() bool {
 	return r.exited || !r.stopAt.IsZero()
 }
 
-// unsuspend lets a suspended attempt go on. It waits for the end of a Pause that has
+// unsuspend lets a suspended attempt continue. It waits for the end of a Pause that has
 // begun, which an attempt that is ending makes short.
 func (r *running) unsuspend() error {
 	r.steer.Lock()

@@ -37,7 +37,7 @@ type tree interface {
 	// suspend has all processes stand still. It returns when they do, or with the
 	// error of wanted; whether any does then is not known.
 	suspend(wanted func() error) error
-	// resume lets all of them go on.
+	// resume lets all of them continue.
 	resume() error
 	// empty reports whether no process is left.
 	empty() bool

@@ -16,7 +16,7 @@ import (
 const (
 	// patience is how long the watchdog may take to read, or to end.
 	patience = 3 * time.Second
-	// mostWatchdogs is how many are started before it is given up: somebody may
+	// mostWatchdogs is how many are started before it is given up: a user may
 	// kill one, but one that ends at once is not run by this program's main.
 	mostWatchdogs = 10
 	// stayed is how long one must last for that count to start again.
@@ -56,7 +56,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	}
 	w := &watchdog{logger: logger, held: make(map[string]*held), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogName {
-		// Main does not call ServeIfAsked: this is a watchdog that goes on as a worker.
+		// Main does not call ServeIfAsked: this is a watchdog that continues as a worker.
 		w.left = 0
 	}
 	return w
@@ -140,7 +140,7 @@ func (w *watchdog) start() error {
 }
 
 // tell does not block for long: a watchdog that does not read, because
-// somebody has stopped it, is as good as dead.
+// it was stopped, is as good as dead.
 func (w *watchdog) tell(message string) error {
 	if w.pipe == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// adopt kills a worker with running containers and starts it again: soon, when they go on
+// adopt kills a worker with running containers and starts it again: soon, when they continue
 // as if nothing had been, also when they have ended meanwhile; and leaves it dead, when
 // their tasks start anew elsewhere.
 func adopt(y *Yard) error {

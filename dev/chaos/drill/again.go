@@ -56,7 +56,7 @@ func killRetry(y *Yard) error {
 	return nil
 }
 
-// retryAndKill kills the gateway when it has said that the run goes on.
+// retryAndKill kills the gateway when it has said that the run continues.
 func (y *Yard) retryAndKill(id string) error {
 	if _, err := y.must("runs", "retry", id); err != nil {
 		return err

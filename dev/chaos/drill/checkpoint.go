@@ -6,7 +6,7 @@ import (
 )
 
 // killCounting kills the worker of a task that keeps a count in its checkpoint.
-// It goes on from there elsewhere.
+// It continues from there elsewhere.
 func killCounting(y *Yard) error {
 	if err := y.start("a"); err != nil {
 		return err

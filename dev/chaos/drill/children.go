@@ -33,7 +33,7 @@ func killParent(y *Yard) error {
 	if err := y.kill(gatewayName(0)); err != nil {
 		return err
 	}
-	if err := y.open(gate); err != nil { // it ends while nobody carries the runs
+	if err := y.open(gate); err != nil { // it ends while no control process runs
 		return err
 	}
 	if err := y.pause(y.Scale.Short); err != nil {

@@ -37,7 +37,7 @@ func cutShort(y *Yard) error {
 	return y.untouched(id, tasks)
 }
 
-// untouched reports whether each task was started once and nobody asked it to end.
+// untouched reports whether each task was started once and was not asked to end.
 func (y *Yard) untouched(id string, tasks []string) error {
 	var errs []error
 	for _, task := range tasks {

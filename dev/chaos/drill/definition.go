@@ -40,7 +40,7 @@ type job struct {
 	tree   bool    // leaves processes that are hard to end
 	fails  int     // attempts that fail
 	once   string  // file without which it fails, after it has made it
-	counts bool    // goes on from its checkpoint
+	counts bool    // continues from its checkpoint
 	after  []string
 	node   string // that it is pinned to
 	label  string // that its node must have

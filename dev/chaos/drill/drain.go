@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// drains drains the workers in turn while runs go on. It loses nothing and
+// drains drains the workers in turn while runs continue. It loses nothing and
 // spends no attempt.
 func drains(y *Yard) error {
 	workers := []string{"a", "b", "c"}

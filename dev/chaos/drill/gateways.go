@@ -88,7 +88,7 @@ func killGateway(y *Yard) error {
 	if err := y.kill(gatewayName(0)); err != nil {
 		return err
 	}
-	if err := y.open(gate); err != nil { // they end while nobody carries the run
+	if err := y.open(gate); err != nil { // they end while no control process runs
 		return err
 	}
 	if err := y.pause(y.Scale.Short); err != nil {

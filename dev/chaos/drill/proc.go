@@ -18,7 +18,7 @@ func processesWith(entry string) []int {
 		if err != nil {
 			continue
 		}
-		// A process that has ended meanwhile, or is somebody else's, is none of ours.
+		// A process that has ended meanwhile, or is another user's, is none of ours.
 		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 		if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(e []byte) bool { return string(e) == entry }) {
 			found = append(found, pid)

@@ -132,7 +132,7 @@ const (
 	soakTurns = 3
 )
 
-// retry has a run go on that has failed. A gateway that died meanwhile may have seen to it.
+// retry has a run continue that has failed. A gateway that died meanwhile may have seen to it.
 func (y *Yard) retry(failed *run) error {
 	_, err := y.must("runs", "retry", failed.ID)
 	if err == nil {

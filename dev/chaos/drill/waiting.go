@@ -8,7 +8,7 @@ import (
 )
 
 // killWaiting kills everything while runs wait for people: one for an approval,
-// one that is paused, one with a task that is held back. They wait on, and go on
+// one that is paused, one with a task that is held back. They wait on, and continue
 // when they are told to.
 func killWaiting(y *Yard) error {
 	if err := y.startDev(); err != nil {

@@ -162,7 +162,7 @@ func (y *Yard) env() []string {
 const yardVariable = "CHAOS_YARD"
 
 // cleanEnv is this process's environment without what would point the binary at
-// somebody's cluster.
+// a real cluster.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {

@@ -34,7 +34,7 @@ type Definition struct {
 	// First value of the context that tasks share, read and add to.
 	Context *structpb.Struct `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
 	// What a failure does to the rest of the run: "continue" (the default) lets
-	// independent branches go on; "halt" starts nothing new.
+	// independent branches continue; "halt" starts nothing new.
 	FailurePolicy string `protobuf:"bytes,4,opt,name=failure_policy,json=failurePolicy,proto3" json:"failure_policy,omitempty"`
 	// The tasks by name. A name is [A-Za-z0-9][A-Za-z0-9_-]{0,62}.
 	Tasks map[string]*TaskDefinition `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -452,7 +452,7 @@ type TaskDefinition struct {
 	Concurrency int32 `protobuf:"varint,18,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	// Instances that may fail without the task failing; with one more, no further instance starts and the task has failed.
 	MaxFailures int32 `protobuf:"varint,19,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
-	// Instances that run one after the other in one go on one node: an integer, or "auto", which makes a go about a
+	// Instances that run one after the other in one batch on one node: an integer, or "auto", which makes a batch about a
 	// second of work. Absent, 0 or 1: each instance is placed by itself.
 	Batch *structpb.Value `protobuf:"bytes,20,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Name of a lock that one attempt at a time holds, over all runs.
@@ -463,7 +463,7 @@ type TaskDefinition struct {
 	Cache *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
 	// How long the node of an attempt may be silent before the attempt counts as lost and the task starts elsewhere, such
 	// as "2m"; from 5s to 1h. Empty: 15s. A container outlives its worker that long: a worker that is started again by
-	// then goes on with it.
+	// then continues with it.
 	HeartbeatTimeout string `protobuf:"bytes,24,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

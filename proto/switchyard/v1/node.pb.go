@@ -65,7 +65,7 @@ type NodeSnapshot struct {
 	Numa []*NumaSnapshot `protobuf:"bytes,18,rep,name=numa,proto3" json:"numa,omitempty"`
 	// The node takes nothing new and hands back what waits there.
 	Draining bool `protobuf:"varint,19,opt,name=draining,proto3" json:"draining,omitempty"`
-	// Somebody plays on the machine: the label "gaming" was added, and its GPUs are in use.
+	// A user plays on the machine: the label "gaming" was added, and its GPUs are in use.
 	Gaming bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
 	// What containers may do on the node beyond the harmless; absent: nothing.
 	Containers *ContainerPolicy `protobuf:"bytes,21,opt,name=containers,proto3" json:"containers,omitempty"`

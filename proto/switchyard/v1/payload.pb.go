@@ -35,10 +35,10 @@ type RunInput struct {
 	References map[string]*ConditionReferences `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
-	// Execution to go on from, after a continue-as-new.
+	// Execution to continue, after a continue-as-new.
 	Carry *RunCarry `protobuf:"bytes,5,opt,name=carry,proto3" json:"carry,omitempty"`
 	// How often the run was started again after it had ended; 0 at first. An execution that is not the
-	// first goes on from the stored status of the generation before, unless it has a carry.
+	// first continues from the stored status of the generation before, unless it has a carry.
 	Generation int32 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Dead-lettered tasks that are put back at the start of this generation.
 	Retry []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
@@ -1310,7 +1310,7 @@ func (x *RunCarry) GetCancelledBy() string {
 	return ""
 }
 
-// ReopenRequest asks for the state from which an ended run goes on.
+// ReopenRequest asks for the state from which an ended run continues.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run that has ended.
@@ -1953,7 +1953,7 @@ type Granted struct {
 	Refused bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	// Who holds it, or takes its place, for people; of a grant: none.
 	Holders []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
-	// As in the AcquireRequest. An execution that goes on from the one that asked has given the place back, and may have
+	// As in the AcquireRequest. An execution that continues the one that asked has given the place back, and may have
 	// asked again.
 	Asker         string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2600,7 +2600,7 @@ type TaskCarry struct {
 	Failure *Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
 	// It was put back by hand, and so may start although the run has halted.
 	Retried bool `protobuf:"varint,6,opt,name=retried,proto3" json:"retried,omitempty"`
-	// Attempts whose end nobody heard of.
+	// Attempts whose end was never reported.
 	Unheard []int32 `protobuf:"varint,7,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
 	// Node that failed under its newest attempt, or refused it.
 	AvoidNode string `protobuf:"bytes,8,opt,name=avoid_node,json=avoidNode,proto3" json:"avoid_node,omitempty"`
@@ -2628,7 +2628,7 @@ type TaskCarry struct {
 	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
 	// Only the instances that were put back run again; all others keep the state in which they ended.
 	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
-	// A person has suspended it, and who and why, in one line; empty: nobody has.
+	// A person has suspended it, and who and why, in one line; empty if it runs.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
 	// First execution of the run that it has started, which has not ended; empty: there is none.
 	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
@@ -2956,7 +2956,7 @@ type SteerRequest struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// "pause": none of its processes goes on until "resume".
+	// "pause": none of its processes runs until "resume".
 	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
 	// Chain of the run, as in ExecuteRequest.
 	Chain         string `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -3075,14 +3075,14 @@ func (x *SteerResponse) GetRefused() string {
 	return ""
 }
 
-// DetachRequest asks a node to go on with attempts for which nobody waits for a while.
+// DetachRequest asks a node to continue attempts that run unattended for a while.
 type DetachRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the attempts.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The attempts: the task or instance, or the first instance of a batch, and its claim.
 	Attempts []*ClaimRef `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How long they may go on until they are adopted.
+	// How long they may run until they are reattached.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Chain of the run, as in ExecuteRequest.
 	Chain         string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -3148,7 +3148,7 @@ func (x *DetachRequest) GetChain() string {
 	return ""
 }
 
-// DetachResponse says what the node will not go on with.
+// DetachResponse has what the node will not continue.
 type DetachResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Attempts that are not there, have ended, or are ending.
@@ -3881,7 +3881,7 @@ func (x *AwaitedRun) GetChild() *AwaitingChild {
 	return nil
 }
 
-// AwaitingChild is a child workflow that ends with the execution of its parent, and with those that go on from it: by
+// AwaitingChild is a child workflow that ends with the execution of its parent, and with those that continue it: by
 // continuing as new, or by a reset to when the child had been started.
 type AwaitingChild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5861,7 +5861,7 @@ type ExecuteRequest struct {
 	Gpus []int32 `protobuf:"varint,17,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
 	// NUMA node that it is bound to; absent: none.
 	NumaNode *int32 `protobuf:"varint,18,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Attempts (this one too, when it was dispatched before) whose end nobody heard of: one of them may have completed
+	// Attempts (this one too, when it was dispatched before) whose end was never reported: one of them may have completed
 	// and left its record.
 	Unheard []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
 	// Number of the instance, from 0; absent: the task is not fanned out. `task` is the name without it.

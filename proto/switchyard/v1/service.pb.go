@@ -38,7 +38,7 @@ type ListRunEventsRequest struct {
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// Most events a page holds; 0: 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only those of this kind, as Event.event; empty: all.
 	Event string `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`
@@ -349,7 +349,7 @@ type ListDeadLettersRequest struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Most runs a page covers; 0: 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -711,7 +711,7 @@ type ListNodesRequest struct {
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Most nodes a page holds; 0: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -920,7 +920,7 @@ type DrainNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How long what runs may go on; absent: until it has ended.
+	// How long what runs may continue; absent: until it has ended.
 	Deadline *durationpb.Duration `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Why, for people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1409,7 +1409,7 @@ type ListBlobsRequest struct {
 	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// Most keys a page holds; 0: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2028,7 +2028,7 @@ func (x *RetryRunRequest) GetFrom() []string {
 	return nil
 }
 
-// RetryRunResponse says that the run goes on.
+// RetryRunResponse reports that the run continues.
 type RetryRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -2340,7 +2340,7 @@ func (x *ResumeRunRequest) GetId() string {
 	return ""
 }
 
-// ResumeRunResponse says that the run goes on.
+// ResumeRunResponse reports that the run continues.
 type ResumeRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -2872,7 +2872,7 @@ func (x *ResumeTaskRequest) GetTask() string {
 	return ""
 }
 
-// ResumeTaskResponse says that the task goes on.
+// ResumeTaskResponse reports that the task continues.
 type ResumeTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -3257,7 +3257,7 @@ type ListInstancesRequest struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Most instances a page holds; 0: 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Number of the instance that the first page begins with.
 	First         int32 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
@@ -3651,7 +3651,7 @@ type ListWorkflowsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Most that a page holds; 0: 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3910,7 +3910,7 @@ type GetRunRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Most tasks a page holds; 0: 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Leave out what tasks and instances have printed and left as output.
 	Brief bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
@@ -4150,7 +4150,7 @@ type ListRunsRequest struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Most runs a page holds; 0: 100.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on: `next_page_token` of the page before.
+	// Where to continue: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only runs that sent a task to this node; empty: all.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
@@ -4597,7 +4597,7 @@ type StreamRunLogsRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Only this task, with all its instances, or only this instance ("each[3]"); empty: all tasks.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Goes on until the run, or the task, has ended.
+	// Continues until the run, or the task, has ended.
 	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
 	// Only this attempt; absent: the newest of each task, and those that come.
 	Attempt *int32 `protobuf:"varint,4,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`

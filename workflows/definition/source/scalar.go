@@ -53,7 +53,7 @@ func (t *Lines) Inside(n *Node, o Offset) (at Position, exact bool) {
 
 // scan walks the text of a scalar in the document beside its value up to the
 // value's character want, and returns how far that is. Not ok: they part, so
-// that the scalar goes on in the next line, or begins with an anchor or tag.
+// that the scalar continues in the next line, or begins with an anchor or tag.
 func scan(source []rune, s Style, value []rune, want int) (int, bool) {
 	i := 0
 	if s != plain {

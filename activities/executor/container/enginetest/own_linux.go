@@ -143,7 +143,7 @@ func (p *Private) endContainerd() {
 			return
 		}
 	}
-	// Where nobody reaps orphans, it counts as running for whoever reads this.
+	// Where no process reaps orphans, it counts as running.
 	_ = os.Remove(file)
 }
 
@@ -154,10 +154,10 @@ func (p *Private) Restart() {
 	p.Start()
 }
 
-// Hang suspends the engine: it takes calls and does not answer. Resume lets it go on.
+// Hang suspends the engine: it takes calls and does not answer. Resume lets it continue.
 func (p *Private) Hang() { p.signal(syscall.SIGSTOP) }
 
-// Resume lets an engine go on that hangs.
+// Resume lets an engine continue that hangs.
 func (p *Private) Resume() { p.signal(syscall.SIGCONT) }
 
 func (p *Private) signal(s syscall.Signal) {

@@ -70,7 +70,7 @@ func (c *sharedPipe) next(fd int) (n int, end bool) {
 		break
 	}
 	if c.err == nil {
-		// As in stream.copy, the program goes on.
+		// As in stream.copy, the program continues.
 		_, c.err = c.to.Write(buffer[:n])
 	}
 	return n, false

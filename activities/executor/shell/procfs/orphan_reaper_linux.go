@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slowWait is how long a child of somebody else's in this process may have been
+// slowWait is how long a child of another part of this process may have been
 // dead before its parent code asks for its exit status.
 const slowWait = time.Second
 

@@ -145,7 +145,7 @@ type RunServiceClient interface {
 	// has ended is FailedPrecondition. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
-	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
+	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
 	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
 	// a run with a `problem` the newest may be missing until it makes progress.
@@ -154,7 +154,7 @@ type RunServiceClient interface {
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
 	// Lists the tasks whose retries are spent, the newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
-	// Puts a dead-lettered task back with its attempts at 0; its run goes on from there. A task that is not
+	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
 	// dead-lettered is FailedPrecondition.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
@@ -168,9 +168,9 @@ type RunServiceClient interface {
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs goes on. A run that is paused or has ended is FailedPrecondition.
+	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is FailedPrecondition.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Goes on with a paused run. One that is not paused is FailedPrecondition.
+	// Resumes a paused run. One that is not paused is FailedPrecondition.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
 	// Holds a task back that has not started. One that has is FailedPrecondition.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
@@ -178,10 +178,10 @@ type RunServiceClient interface {
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
-	// Suspends a task or instance that runs: none of its processes goes on. That time does not count against its timeout.
+	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
 	// One that does not run, or cannot be suspended, is FailedPrecondition.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Lets a suspended task or instance go on. One that is not suspended is FailedPrecondition.
+	// Resumes a suspended task or instance. One that is not suspended is FailedPrecondition.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
@@ -546,7 +546,7 @@ type RunServiceHandler interface {
 	// has ended is FailedPrecondition. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
-	// Sends what the tasks of a run have printed, and, if asked, goes on until the run has ended.
+	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error
 	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
 	// a run with a `problem` the newest may be missing until it makes progress.
@@ -555,7 +555,7 @@ type RunServiceHandler interface {
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
 	// Lists the tasks whose retries are spent, the newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
-	// Puts a dead-lettered task back with its attempts at 0; its run goes on from there. A task that is not
+	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
 	// dead-lettered is FailedPrecondition.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
@@ -569,9 +569,9 @@ type RunServiceHandler interface {
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs goes on. A run that is paused or has ended is FailedPrecondition.
+	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is FailedPrecondition.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Goes on with a paused run. One that is not paused is FailedPrecondition.
+	// Resumes a paused run. One that is not paused is FailedPrecondition.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
 	// Holds a task back that has not started. One that has is FailedPrecondition.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
@@ -579,10 +579,10 @@ type RunServiceHandler interface {
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
-	// Suspends a task or instance that runs: none of its processes goes on. That time does not count against its timeout.
+	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
 	// One that does not run, or cannot be suspended, is FailedPrecondition.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Lets a suspended task or instance go on. One that is not suspended is FailedPrecondition.
+	// Resumes a suspended task or instance. One that is not suspended is FailedPrecondition.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
