@@ -15,7 +15,7 @@ import (
 func newDLQRetry(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry RUN [TASK|--all]",
-		Short: "Put dead letters back with their attempts at 0; the run goes on from there",
+		Short: "Put dead letters back with their attempts at 0; the run continues from there",
 	}
 	chosen := oneOrAll(cmd)
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
@@ -34,7 +34,7 @@ func newDLQRetry(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, res)
 		}
-		_, err = fmt.Fprintf(sys.screen, "run %s goes on with %s\n", res.GetRun(), strings.Join(res.GetTasks(), ", "))
+		_, err = fmt.Fprintf(sys.screen, "run %s continues with %s\n", res.GetRun(), strings.Join(res.GetTasks(), ", "))
 		return err
 	})
 	return cmd

@@ -43,8 +43,8 @@ func TestDLQRetryAndPurge(t *testing.T) {
 		asked  proto.Message
 		stderr string
 	}{
-		{[]string{"retry", "night", "build"}, &v1.RetryDeadLetterRequest{Run: "night", Task: "build"}, "run nightly-4g5h6jkm goes on with build, test\n"},
-		{[]string{"retry", "night", "--all"}, &v1.RetryDeadLetterRequest{Run: "night"}, "run nightly-4g5h6jkm goes on with build, test\n"},
+		{[]string{"retry", "night", "build"}, &v1.RetryDeadLetterRequest{Run: "night", Task: "build"}, "run nightly-4g5h6jkm continues with build, test\n"},
+		{[]string{"retry", "night", "--all"}, &v1.RetryDeadLetterRequest{Run: "night"}, "run nightly-4g5h6jkm continues with build, test\n"},
 		{[]string{"purge", "night", "build"}, &v1.PurgeDeadLetterRequest{Run: "night", Task: "build"}, "purged build of run nightly-4g5h6jkm\n"},
 		{[]string{"purge", "night", "--all"}, &v1.PurgeDeadLetterRequest{Run: "night"}, "purged build of run nightly-4g5h6jkm\n"},
 	} {

@@ -167,7 +167,7 @@ func TestInterruptLeavesAWatchedRunAlone(t *testing.T) {
 	if len(f.cancelled) != 0 {
 		t.Errorf("cancelled %v", f.cancelled)
 	}
-	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm goes on") {
+	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm continues") {
 		t.Errorf("stderr:\n%s", c.stderr)
 	}
 }
@@ -223,7 +223,7 @@ func TestHangUpLeavesARunOnAGatewayAlone(t *testing.T) {
 	if code := c.wait(t); code != exit.CodeInterrupted {
 		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 	}
-	if len(f.cancelled) != 0 || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm goes on") {
+	if len(f.cancelled) != 0 || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm continues") {
 		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
 	}
 }

@@ -25,7 +25,7 @@ type listing struct {
 func listFlags(cmd *cobra.Command, what string, limit, most int32) *listing {
 	l := &listing{most: most}
 	cmd.Flags().Int32Var(&l.limit, "limit", limit, fmt.Sprintf("most %s to list, up to %d", what, most))
-	cmd.Flags().StringVar(&l.token, "page-token", "", "go on from the nextPageToken of the list before")
+	cmd.Flags().StringVar(&l.token, "page-token", "", "continue from the nextPageToken of the list before")
 	l.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	return l
 }

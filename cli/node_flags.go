@@ -50,7 +50,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
-	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may go on when the node stops; then it moves to another node")
+	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may continue when the node stops; then it moves to another node")
 	n.gaming.add(f)
 	n.containers.add(f)
 }

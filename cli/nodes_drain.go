@@ -34,7 +34,7 @@ the deadline and moves then; none of that spends an attempt.
 Ctrl-C ends the waiting of --wait and not the drain.`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may go on, such as 10m; 0: until it has ended")
+	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may continue, such as 10m; 0: until it has ended")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return only when nothing of the node is left")
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
@@ -83,7 +83,7 @@ func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node
 		}
 		select {
 		case <-ctx.Done():
-			fmt.Fprintf(sys.screen, "node %s goes on draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
+			fmt.Fprintf(sys.screen, "node %s keeps draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
 			return nil, ctx.Err()
 		case <-time.After(drainPause):
 		}

@@ -56,7 +56,7 @@ func (c runAction) command(sys *system) *cobra.Command {
 		if err != nil {
 			return withRemedy(err, func() string {
 				if a.HasEnded(ctx, run) {
-					return fmt.Sprintf("the run has ended: `switchyard runs get %[1]s` shows how, `switchyard runs retry %[1]s` goes on with it", run)
+					return fmt.Sprintf("the run has ended: `switchyard runs get %[1]s` shows how, `switchyard runs retry %[1]s` continues it", run)
 				}
 				return c.remedy(run, task)
 			})

@@ -40,7 +40,7 @@ or worse.`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run, or the task, has ended")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run, or the task, has ended")
 	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, from 0 (default the newest)")
 	flags.BoolVar(&f.stdout, "stdout", false, "only standard output")
 	flags.BoolVar(&f.stderr, "stderr", false, "only standard error")

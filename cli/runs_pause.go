@@ -26,13 +26,13 @@ an instance, such as "each[3]".`,
 		},
 		done: func(run, task string) string {
 			if task == "" {
-				return fmt.Sprintf("run %s is paused; `switchyard runs resume %s` goes on with it", run, run)
+				return fmt.Sprintf("run %s is paused; `switchyard runs resume %s` continues it", run, run)
 			}
-			return fmt.Sprintf("task %s of run %s is paused; `switchyard runs resume %s %s` goes on with it", task, run, run, output.ShellWord(task))
+			return fmt.Sprintf("task %s of run %s is paused; `switchyard runs resume %s %s` continues it", task, run, run, output.ShellWord(task))
 		},
 		remedy: func(run, task string) string {
 			if task == "" {
-				return fmt.Sprintf("only a run that goes on can be paused; `switchyard runs get %s` shows how it stands", run)
+				return fmt.Sprintf("only an open run can be paused; `switchyard runs get %s` shows how it stands", run)
 			}
 			return fmt.Sprintf("only a task that runs can be paused; `switchyard runs hold %s %s` keeps one from starting", run, output.ShellWord(task))
 		},

@@ -26,7 +26,7 @@ id. The input is that of the other run, but for the values that are given here.`
 		Args: arguments(1, 1, "RUN"),
 	}
 	input.add(cmd.Flags())
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		given, err := input.read(sys)

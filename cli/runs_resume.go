@@ -22,13 +22,13 @@ func newRunsResume(sys *system) *cobra.Command {
 		},
 		done: func(run, task string) string {
 			if task == "" {
-				return fmt.Sprintf("run %s goes on", run)
+				return fmt.Sprintf("run %s continues", run)
 			}
-			return fmt.Sprintf("task %s of run %s goes on", task, run)
+			return fmt.Sprintf("task %s of run %s continues", task, run)
 		},
 		remedy: func(run, task string) string {
 			if task == "" {
-				return fmt.Sprintf("only a paused run can be resumed; one that has ended goes on with `switchyard runs retry %s`", run)
+				return fmt.Sprintf("only a paused run can be resumed; `switchyard runs retry %s` continues one that has ended", run)
 			}
 			return fmt.Sprintf("only a task that `switchyard runs pause %[1]s %[2]s` has paused can be resumed; `switchyard runs release %[1]s %[2]s` lets a held one start", run, output.ShellWord(task))
 		},

@@ -28,7 +28,7 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 		Args: arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells how it ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := sys.resolveOwnRun(a.URL, args[0])
@@ -53,7 +53,7 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 			if len(from) > 0 {
 				again = strings.Join(from, ", ") + " and what is below"
 			}
-			fmt.Fprintf(sys.screen, "run %s goes on with %s, generation %d\n", res.GetId(), again, res.GetGeneration())
+			fmt.Fprintf(sys.screen, "run %s continues with %s, generation %d\n", res.GetId(), again, res.GetGeneration())
 		}
 		if !watch {
 			return nil

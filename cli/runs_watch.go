@@ -15,8 +15,8 @@ func newRunsWatch(sys *system) *cobra.Command {
 	var logs bool
 	cmd := &cobra.Command{
 		Use:   "watch RUN",
-		Short: "Follow a run to its end; the exit code tells how it ended",
-		Long:  "Follows a run to its end; the exit code tells how it ended.\n\n" + follow.FanOutRule,
+		Short: "Follow a run to its end; the exit code is that of its end",
+		Long:  "Follows a run to its end; the exit code is that of its end.\n\n" + follow.FanOutRule,
 		Args:  arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")

@@ -22,9 +22,9 @@ func TestSteering(t *testing.T) {
 	}{
 		{
 			[]string{"pause", "night", "--reason", "lunch"}, &v1.PauseRunRequest{Id: "night", Reason: "lunch"},
-			"run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm` goes on with it\n", "switchyard runs get night",
+			"run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm` continues it\n", "switchyard runs get night",
 		},
-		{[]string{"resume", "night"}, &v1.ResumeRunRequest{Id: "night"}, "run nightly-4g5h6jkm goes on\n", "switchyard runs retry night"},
+		{[]string{"resume", "night"}, &v1.ResumeRunRequest{Id: "night"}, "run nightly-4g5h6jkm continues\n", "switchyard runs retry night"},
 		{
 			[]string{"hold", "night", "each[3]", "--reason", "wait"}, &v1.HoldTaskRequest{Id: "night", Task: "each[3]", Reason: "wait"},
 			"task each[3] of run nightly-4g5h6jkm is held; `switchyard runs release nightly-4g5h6jkm 'each[3]'` lets it start\n",
@@ -48,12 +48,12 @@ func TestSteering(t *testing.T) {
 		},
 		{
 			[]string{"pause", "night", "each[3]", "--reason", "lunch"}, &v1.PauseTaskRequest{Id: "night", Task: "each[3]", Reason: "lunch"},
-			"task each[3] of run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm 'each[3]'` goes on with it\n",
+			"task each[3] of run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm 'each[3]'` continues it\n",
 			"only a task that runs can be paused; `switchyard runs hold night 'each[3]'` keeps one from starting",
 		},
 		{
 			[]string{"resume", "night", "build"}, &v1.ResumeTaskRequest{Id: "night", Task: "build"},
-			"task build of run nightly-4g5h6jkm goes on\n", "only a task that `switchyard runs pause night build` has paused can be resumed",
+			"task build of run nightly-4g5h6jkm continues\n", "only a task that `switchyard runs pause night build` has paused can be resumed",
 		},
 		{
 			[]string{"kill", "night", "build", "--reason", "stuck"}, &v1.KillTaskRequest{Id: "night", Task: "build", Reason: "stuck"},
@@ -61,11 +61,11 @@ func TestSteering(t *testing.T) {
 		},
 		{
 			[]string{"retry", "night"}, &v1.RetryRunRequest{Id: "night"},
-			"run nightly-4g5h6jkm goes on with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
+			"run nightly-4g5h6jkm continues with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
 		},
 		{
 			[]string{"retry", "night", "--from", "a", "--from", "b"}, &v1.RetryRunRequest{Id: "night", From: []string{"a", "b"}},
-			"run nightly-4g5h6jkm goes on with a, b and what is below, generation 2\n", "switchyard runs cancel night",
+			"run nightly-4g5h6jkm continues with a, b and what is below, generation 2\n", "switchyard runs cancel night",
 		},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {

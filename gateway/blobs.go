@@ -100,7 +100,7 @@ func (b blobs) putResult(ctx context.Context, key string, data []byte) error {
 	case err != nil:
 		return err
 	case stored.GetState() == v1.TaskCompleted:
-		return alreadyStored("%s says completed; the first record of a completed attempt counts", key)
+		return alreadyStored("%s is a completed result; the first record of a completed attempt counts", key)
 	}
 	return b.store.Put(ctx, key, data)
 }

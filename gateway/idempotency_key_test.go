@@ -58,7 +58,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	signal(t, first.GetId(), endSignal, "continued")
-	eventually(t, "it goes on in another execution", func() bool {
+	eventually(t, "it continues in another execution", func() bool {
 		now, err := f.reader.Describe(t.Context(), first.GetId())
 		return err == nil && now.GetWorkflowExecutionInfo().GetExecution().GetRunId() != before.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	})

@@ -63,7 +63,7 @@ func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.Re
 		tasks, generation = namesOf(chosen), v.Run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
 		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
-			return "", rpcerror.WrongState("run %s was cancelled, and a cancelled run does not go on", id)
+			return "", rpcerror.WrongState("run %s was cancelled, and a cancelled run does not continue", id)
 		}
 		if runview.IsOpen(status) {
 			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && task != "")

@@ -79,7 +79,7 @@ func TestPollerEnds(t *testing.T) {
 	second.next()
 	first.close()
 	set(t, id, "build", 1, &v1.Task{State: "assigned"})
-	second.until(t, "the other goes on", func() bool { return second.run.GetTasks()["build"].GetState() == "assigned" })
+	second.until(t, "the other continues", func() bool { return second.run.GetTasks()["build"].GetState() == "assigned" })
 	second.close()
 	eventually(t, "the poller has gone", func() bool {
 		return f.pollers.CountOpen() == 0
@@ -156,7 +156,7 @@ func TestWorkerAway(t *testing.T) {
 	_, err := f.client.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id}))
 	wantCode(t, "get while no worker answers", err, connect.CodeDeadlineExceeded)
 	controlWorker = startWorker()
-	w.until(t, "the run goes on", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
+	w.until(t, "the run continues", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
 }
 
 // TestWatchMessages has no message much larger than its bound.

@@ -147,7 +147,7 @@ func (n *Node) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := registry.New(n.cfg.Client).Leave(ctx, n.cfg.Name, n.presence.Incarnation); err != nil {
-		n.cfg.Logger.Warn("the fleet could not be told that the node leaves; it finds out by its silence", "error", err)
+		n.cfg.Logger.Warn("the fleet could not be informed that the node leaves; it notices the silence", "error", err)
 	}
 }
 

@@ -207,7 +207,7 @@ func TestNodeLosesItsName(t *testing.T) {
 	select {
 	case <-first.Failed():
 	case <-time.After(limit):
-		t.Fatal("the first worker goes on")
+		t.Fatal("the first worker continues")
 	}
 	if !errors.Is(first.Err(), registry.ErrTaken) || second.Err() != nil {
 		t.Errorf("first: %v, second: %v", first.Err(), second.Err())

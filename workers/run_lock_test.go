@@ -89,7 +89,7 @@ func TestSemaphore(t *testing.T) {
 		t.Errorf("%d of %d ran at once", n, len(all))
 	}
 	if len(a.executions()) < 2 {
-		t.Error("the run did not go on in a fresh history")
+		t.Error("the run did not continue in a fresh history")
 	}
 	(&holders{yard: y, t: t}).closedLock(names.TaskLock("s"))
 }

@@ -88,7 +88,7 @@ func TestPauseTask(t *testing.T) {
 	h.until("stopped", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
 	refused(names.ResumeTaskUpdate, "stopped", "task stopped is cancelled")
 	if !c.paused("a") || !c.paused("each") {
-		t.Error("it goes on by itself")
+		t.Error("it continues by itself")
 	}
 	for _, task := range []string{"a", "each[0]"} {
 		h.must(names.ResumeTaskUpdate, task)

@@ -26,7 +26,7 @@ func (w *Writer) take(stream string, by printer, p []byte) error {
 		return err
 	}
 	return w.add(Stderr, w.system(), fmt.Appendf(nil,
-		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out, and the task goes on]\n", w.opts.MaxBytes))
+		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out, and the task continues]\n", w.opts.MaxBytes))
 }
 
 // cut ends the log with the reason why the store takes no more of it; without room for that, too,
@@ -38,7 +38,7 @@ func (w *Writer) cut(why string) {
 	if !w.isCut {
 		w.full, w.isCut = true, true
 		w.pending.add(Stderr, w.system(), time.Now(),
-			fmt.Appendf(nil, "\n[switchyard: the log ends here: %s; the task goes on]\n", why), store.MaxNoticeBytes)
+			fmt.Appendf(nil, "\n[switchyard: the log ends here: %s; the task continues]\n", why), store.MaxNoticeBytes)
 	}
 	if w.closed {
 		w.seal(true)

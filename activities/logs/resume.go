@@ -15,7 +15,7 @@ func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error)
 		entries, next, end, err := Read(ctx, s, a, w.next)
 		if err != nil {
 			w.cancel()
-			return nil, fmt.Errorf("read the log of attempt %d (claim %d) of task %s of run %s to go on with it: %w", a.Attempt, a.Claim, a.Task, a.Run, err)
+			return nil, fmt.Errorf("read the log of attempt %d (claim %d) of task %s of run %s to continue it: %w", a.Attempt, a.Claim, a.Task, a.Run, err)
 		}
 		for _, e := range entries {
 			if !e.GetNotice() {

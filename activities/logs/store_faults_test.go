@@ -125,7 +125,7 @@ func TestLogOfARunThatHasUsedItsQuotaNamesTheQuota(t *testing.T) {
 	if !l.ended || len(l.stdout) == 0 || len(l.stdout) > 16<<10 {
 		t.Errorf("the log has %d bytes, ended %t", len(l.stdout), l.ended)
 	}
-	if text := string(l.stderr); strings.Count(text, "[switchyard: the log ends here: the logs of this run have reached their quota (--log-quota-gb); the task goes on]") != 1 {
+	if text := string(l.stderr); strings.Count(text, "[switchyard: the log ends here: the logs of this run have reached their quota (--log-quota-gb); the task continues]") != 1 {
 		t.Errorf("the log says %q", text)
 	}
 }

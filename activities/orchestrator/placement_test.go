@@ -46,7 +46,7 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	}
 	attend("second")
 	if told(again) || !woken(again) {
-		t.Error("an AwaitPlacement goes on when its execution is over")
+		t.Error("an AwaitPlacement continues when its execution is over")
 	}
 	if told(p.await("r", "first")) {
 		t.Error("an execution that is over is told news")

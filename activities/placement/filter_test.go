@@ -125,7 +125,7 @@ func TestFilters(t *testing.T) {
 			node:   aNode("a", gpus(1), func(n *v1.NodeSnapshot) { n.Gaming = true })},
 		"no GPU asked, gaming": {change: withCores(1), node: aNode("a", gpus(1), func(n *v1.NodeSnapshot) { n.Gaming = true })},
 		"gaming avoided while it lasts": {change: constrained(func(c *v1.Constraints) { c.AvoidGaming = true }),
-			reason: "a has somebody playing on it",
+			reason: "a has a user playing on it",
 			node:   aNode("a", labels("gaming"), func(n *v1.NodeSnapshot) { n.Gaming = true })},
 		"draining": {change: withCores(0), reason: "a is draining", node: aNode("a", func(n *v1.NodeSnapshot) { n.Draining = true })},
 		"pinned to a draining node": {change: pinned("a"), reason: "a is draining",

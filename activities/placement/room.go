@@ -45,7 +45,7 @@ func conditionFilters() []filter {
 			},
 			func(v *view) phrase {
 				if v.constraints.GetAvoidGaming() {
-					return phrase{verb: has, object: "somebody playing on it"}
+					return phrase{verb: has, object: "a user playing on it"}
 				}
 				return phrase{verb: has, object: "its GPUs in use for gaming", want: v.wantedGPUs(), got: "0, in use for gaming"}
 			},

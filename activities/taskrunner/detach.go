@@ -38,7 +38,7 @@ const longestOrphan = 30 * time.Second
 
 var (
 	// errDetached: no activity waits for the attempt, and none takes its heartbeats.
-	errDetached = errors.New("nobody waits for the attempt for now")
+	errDetached = errors.New("no activity waits for the attempt for now")
 	// errReattached says that a heartbeat was for an activity that another one has followed.
 	errReattached = errors.New("another activity has taken the attempt over")
 )

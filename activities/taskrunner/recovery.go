@@ -178,7 +178,7 @@ func (r *recovery) scan(taskType string, f *finds, answered func()) {
 	close(f.done)
 	answered()
 	for _, l := range unknown {
-		n.Logger.Info("what an earlier worker has left is ended: nobody knows what it is for", "attempt", l.ID)
+		n.Logger.Info("an attempt of an earlier worker without a recovery file is ended", "attempt", l.ID)
 		r.remove(f.exec, l)
 	}
 }
@@ -366,7 +366,7 @@ func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failu
 			return
 		}
 		if executor.Now() >= until {
-			n.Logger.Warn("the end of an attempt was not told to the server", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+			n.Logger.Warn("the end of an attempt was not reported to the server", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
 			return
 		}
 		time.Sleep(a.terms.again)

@@ -79,7 +79,7 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	finishLogs()
 	if err != nil {
 		if (!w.OwnsRun || w.isLeftRunning(ctx)) && ctx.Err() != nil && !status.Ended() {
-			fmt.Fprintf(w.Terminal.Screen, "run %s goes on; `switchyard runs cancel %s` stops it\n", w.Run, w.Run)
+			fmt.Fprintf(w.Terminal.Screen, "run %s continues; `switchyard runs cancel %s` stops it\n", w.Run, w.Run)
 		}
 		return err
 	}

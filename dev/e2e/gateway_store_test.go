@@ -106,7 +106,7 @@ tasks:
 	g.signal(syscall.SIGKILL)
 	g.wait()
 	before := printed()
-	eventually(t, "the task goes on without the gateway", func() bool { return printed() > before+100 })
+	eventually(t, "the task continues without the gateway", func() bool { return printed() > before+100 })
 	_, _ = startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
 	eventually(t, "what was printed meanwhile is stored", func() bool {
 		return strings.Contains(logOf(t, url, id, "talk"), fmt.Sprintf("line %d\n", before+100))

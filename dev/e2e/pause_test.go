@@ -74,7 +74,7 @@ tasks:
 		t.Errorf("ticks is %s", state)
 	}
 	do(t, s.gateway, 0, "runs", "resume", id, "ticks")
-	eventually(t, "it goes on", func() bool { return ticks() > stood })
+	eventually(t, "it continues", func() bool { return ticks() > stood })
 	open(t, dir, "enough")
 	if _, stderr := do(t, s.gateway, 1, "runs", "watch", id); !strings.Contains(stderr, "killed") {
 		t.Errorf("the run ends with\n%s", stderr)

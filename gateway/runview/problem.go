@@ -68,7 +68,7 @@ func (r *Reader) taskFailure(ctx context.Context, info *workflowpb.WorkflowExecu
 			return "it has taken too long"
 		}
 	}
-	return "the control process's log says why"
+	return "see the control process's log for the reason"
 }
 
 // reportedProblem returns the problem of a run as visibility knows it, or "" if there is none.
@@ -76,7 +76,7 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	if !IsOpen(info.GetStatus()) || info.GetSearchAttributes().GetIndexedFields()[names.ReportedProblemsAttribute] == nil {
 		return ""
 	}
-	return "its workflow task fails again and again; `runs get` says how"
+	return "its workflow task fails again and again; see `runs get` for the error"
 }
 
 // stuck returns what is known of an open run that does not answer because of a problem.

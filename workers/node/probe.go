@@ -143,9 +143,9 @@ func (p *Probe) Snapshot(ctx context.Context) *v1.NodeSnapshot {
 func (p *Probe) played(sign string) {
 	switch {
 	case sign != "" && p.game == "":
-		p.logger.Info("somebody plays on this machine: label gaming is added", "sign", sign)
+		p.logger.Info("a user plays on this machine: label gaming is added", "sign", sign)
 	case sign == "" && p.game != "":
-		p.logger.Info("nobody plays on this machine any more: label gaming is removed")
+		p.logger.Info("no user plays on this machine any more: label gaming is removed")
 	}
 	p.game = sign
 }

@@ -98,7 +98,7 @@ func (m *model) check(t *rapid.T, units []Unit) {
 		m.underWay[u.Lead] = modelUnit{Request: first}
 	}
 	if r, _, ok := m.next(); ok {
-		t.Fatalf("%+v may go on and does not", r)
+		t.Fatalf("%+v may continue and does not", r)
 	}
 }
 

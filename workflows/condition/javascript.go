@@ -141,7 +141,7 @@ func methodHint(method string) string {
 func callHint(name string) string {
 	switch name {
 	case "success", "succeeded":
-		return "without a condition a task starts when its parents have succeeded; `when: all_success` says so"
+		return "without a condition a task starts when its parents have succeeded, as `when: all_success` does"
 	case "always":
 		return "write `when: always` in place of the condition"
 	case "failure", "failed":
@@ -179,7 +179,7 @@ func wordHint(word string) string {
 	case "None", "nil":
 		return "CEL: null"
 	case "undefined", "NaN":
-		return "CEL: has(x.key) tells whether a key is there"
+		return "CEL: has(x.key) is true if the key is there"
 	case "typeof", "instanceof":
 		return "CEL: type(x) == string"
 	case "Number", "parseFloat":

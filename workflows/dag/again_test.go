@@ -155,10 +155,10 @@ func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	l.retry("up")
 	asked, _ := l.index("asked")
 	if d := l.expand("each", dag.Expanded{Count: 1}); len(d.Changed) > 0 {
-		t.Errorf("expanded under a task that goes on: %+v", d)
+		t.Errorf("expanded under a task that continues: %+v", d)
 	}
 	if d := l.s.Apply(dag.Evaluated{Task: asked, Value: true}); len(d.Changed) > 0 {
-		t.Errorf("started under a task that goes on: %+v", d)
+		t.Errorf("started under a task that continues: %+v", d)
 	}
 	l.placed("up")
 	if d := l.s.Apply(l.end("up", exit(0))); len(d.Expand) != 1 || len(d.Evaluate) != 1 {
@@ -222,7 +222,7 @@ func endedRun(t *testing.T, policy string) live {
 	l.die("each[1]")
 	l.die("each[2]")
 	if d := l.s.Apply(l.end("other", ended("failed"))); d.End == nil {
-		t.Fatalf("the run goes on: %v", l.s.Counts())
+		t.Fatalf("the run continues: %v", l.s.Counts())
 	}
 	return l
 }

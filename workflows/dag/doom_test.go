@@ -58,7 +58,7 @@ func TestCancelTask(t *testing.T) {
 		t.Errorf("runs is %+v", rec)
 	}
 	if len(d.Backoff)+len(d.Place) > 0 {
-		t.Errorf("goes on: %+v", d)
+		t.Errorf("continues: %+v", d)
 	}
 	l.placed("spare")
 	d = l.s.Apply(l.end("spare", ended("completed")))
@@ -109,7 +109,7 @@ func TestKill(t *testing.T) {
 		}
 		d := l.s.Apply(l.end("finishes", ended("completed")), l.end("gone", ended(end)), l.end("runs", ended(end)))
 		if len(d.Backoff)+len(d.Place) > 0 {
-			t.Errorf("goes on: %+v", d)
+			t.Errorf("continues: %+v", d)
 		}
 		l.want(map[string]string{"asked": gone, "unknown": gone, "backoff": gone, "later": gone, "queued": gone, "finishes": "completed/r", "gone": gone, "runs": gone, "done": "completed/r"})
 		l.placed("spare")

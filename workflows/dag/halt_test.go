@@ -168,7 +168,7 @@ func TestMovedUnderHaltEndsInTheFailureBefore(t *testing.T) {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 	if d.End == nil {
-		t.Error("the run goes on")
+		t.Error("the run continues")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Why a task cannot be put back.
 var (
 	ErrUnknownTask   = errors.New("the run has no such task")
-	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not go on")
+	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not continue")
 	ErrNotDeadLetter = errors.New("only a dead letter can be put back")
 	ErrStopping      = errors.New("its task is being stopped")
 )

@@ -128,7 +128,7 @@ func (d *decoder) network(spec *v1.ContainerSpec, p *source.Path) {
 		if name != "" {
 			shown = "network " + name
 		}
-		d.Add(d.locateKey(ip), ip, "spec.ip says nothing in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
+		d.Add(d.locateKey(ip), ip, "spec.ip has no effect in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
 	}
 }
 

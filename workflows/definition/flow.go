@@ -55,7 +55,7 @@ func (d *decoder) runSpec(spec *v1.RunSpec, p *source.Path) {
 	case name != "" && inline:
 		d.Add(d.locateKey(definition), definition, "spec.workflow and spec.definition exclude each other", "workflow names a stored definition, definition is one")
 	case name == "" && !inline:
-		d.Add(d.locate(p), p, "spec says neither workflow nor definition", "workflow: NAME runs a stored definition, definition: { name: ..., tasks: ... } another one")
+		d.Add(d.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition, definition: { name: ..., tasks: ... } another one")
 	case name != "" && !condition.HasTemplate(name) && !workflowName.MatchString(name):
 		d.badWorkflowName(d.locate(workflow), workflow, name)
 	}
@@ -67,7 +67,7 @@ func (d *decoder) runSpec(spec *v1.RunSpec, p *source.Path) {
 // concurrency checks how many runs of the workflow may be open.
 func (d *decoder) concurrency(c *v1.RunConcurrency, p *source.Path) {
 	if c.GetStrategy() != "" && c.GetMaxRuns() == 0 && !d.IsSettled(p.Field("maxRuns")) {
-		d.Add(d.locateKey(p.Field("strategy")), p.Field("strategy"), "concurrency.strategy says nothing without maxRuns", "maxRuns: 1 lets one run at a time")
+		d.Add(d.locateKey(p.Field("strategy")), p.Field("strategy"), "concurrency.strategy has no effect without maxRuns", "maxRuns: 1 lets one run at a time")
 	}
 }
 

@@ -170,6 +170,6 @@ func (k *lock) wake() {
 	}
 	if k.table.empty() && k.idle == nil {
 		k.idle = workflow.NewTimerWithOptions(k.ctx, max(k.Idle-now.Sub(k.busy), time.Millisecond),
-			workflow.TimerOptions{Summary: "nobody wants the lock"})
+			workflow.TimerOptions{Summary: "the lock has no holder and no waiter"})
 	}
 }

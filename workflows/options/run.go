@@ -121,7 +121,7 @@ func AwaitAnswer(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
 		StartToCloseTimeout: Unlimited,
 		HeartbeatTimeout:    awaitRunsHeartbeat,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second},
-		Summary:             fmt.Sprintf("wait for what %s still says of %s", req.GetNode(), name),
+		Summary:             fmt.Sprintf("wait for what %s still reports of %s", req.GetNode(), name),
 	}
 }
 

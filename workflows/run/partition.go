@@ -165,7 +165,7 @@ func (r *run) lastReport() {
 		p.Outputs = outputs.GetKey()
 	}
 	if err := r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())).Get(r.ctx, nil); err != nil {
-		workflow.GetLogger(r.ctx).Warn("the run of the part is no more", "error", err)
+		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
 	}
 }
 

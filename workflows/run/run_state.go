@@ -294,7 +294,7 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 	var err error
 	r.core, err = dag.Reopen(r.graph, records, again, options...)
 	if err != nil {
-		return fmt.Errorf("go on with the run: %w", err)
+		return fmt.Errorf("continue the run: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type updateHandler struct {
 func (r *run) handleCommands() error {
 	for _, u := range []updateHandler{
 		r.newRunHandler(names.PauseUpdate, "let nothing new start", r.mayPause, r.pause),
-		r.newRunHandler(names.ResumeUpdate, "go on", r.mayResume, r.resume),
+		r.newRunHandler(names.ResumeUpdate, "continue a paused run", r.mayResume, r.resume),
 		r.newTaskHandler(names.HoldUpdate, "hold a task back", r.mayHold, r.hold),
 		r.newTaskHandler(names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold),
 		r.newTaskHandler(names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask),
@@ -26,7 +26,7 @@ func (r *run) handleCommands() error {
 		r.newTaskHandler(names.ApproveUpdate, "approve a task", r.mayJudge, r.approve),
 		r.newTaskHandler(names.RejectUpdate, "reject a task", r.mayJudge, r.reject),
 		r.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused),
-		r.newSteeringHandler(names.ResumeTaskUpdate, "let a suspended task go on", actionResume, r.mayResumeTask, r.taskResumed),
+		r.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, r.mayResumeTask, r.taskResumed),
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, u.handle, workflow.UpdateHandlerOptions{
 			Description: u.description,

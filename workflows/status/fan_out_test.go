@@ -178,7 +178,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	}
 	next := dag.Restore(b.graph, records, dag.WithExpansion(0, 0, 3, false))
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
-		t.Errorf("the core goes on with\n%v, want\n%v", c, a)
+		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
 	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, time.Unix(0, 0))
 	after.AddInstances(next)

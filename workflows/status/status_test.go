@@ -155,7 +155,7 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 
 	carry := b.RunState(dag.Restore(b.graph, records))
 	if len(carry.GetTasks()) != 2 {
-		t.Errorf("%d tasks go on, want those 2 that are not pending", len(carry.GetTasks()))
+		t.Errorf("%d tasks continue, want those 2 that are not pending", len(carry.GetTasks()))
 	}
 	next := newTestStatus(t, 3)
 	for i := range records {
@@ -177,6 +177,6 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 	}
 	e := next.entries[0]
 	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unacknowledged, []int32{0}) || e.avoid != "a" || e.queuedAt != b.entries[0].queuedAt {
-		t.Errorf("the first task goes on as %+v", e)
+		t.Errorf("the first task continues as %+v", e)
 	}
 }

@@ -21,7 +21,7 @@ const (
 	oomPatience = 10 * time.Second
 )
 
-var errVanished = errors.New("somebody has removed it")
+var errVanished = errors.New("the container was removed")
 
 // await waits for the end of the container, also while the engine is away and comes back.
 func (r *running) await(ctx context.Context) exit {

@@ -49,7 +49,7 @@ func (e *engine) hijack(ctx context.Context, path string) (net.Conn, *bufio.Read
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 		conn.Close()
-		return nil, nil, fmt.Errorf("the engine says %s: %s", res.Status, text)
+		return nil, nil, fmt.Errorf("the engine answered %s: %s", res.Status, text)
 	}
 	return conn, reader, nil
 }

@@ -63,7 +63,7 @@ func (h Harness) output(t *testing.T) {
 		}
 		h.nothingLeft(t, a.ID)
 	})
-	t.Run("nobody reads", func(t *testing.T) {
+	t.Run("no reader", func(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "x", Err: "y"})
 		a.Stdout, a.Stderr = nil, nil
 		h.finish(t, t.Context(), e, a, c)

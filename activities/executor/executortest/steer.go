@@ -62,7 +62,7 @@ func (h Harness) steer(t *testing.T) {
 		h.must(t, e.Pause(t.Context(), a.ID))
 		cancel()
 		if r := <-ended; !r.Stopped || r.ExitCode != 7 || !strings.HasSuffix(c.out.String(), "bye") {
-			t.Errorf("result %+v, want one that has heard SIGTERM", r)
+			t.Errorf("result %+v, want one that has received SIGTERM", r)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func (c *capture) stands(t *testing.T) {
 			had, since = now, time.Now()
 		}
 		if time.Now().After(until) {
-			t.Fatal("it goes on though it is suspended")
+			t.Fatal("it continues although it is suspended")
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (s *steerable) stands(t *testing.T) {
 	a, b := s.size(t, "a"), s.size(t, "b")
 	time.Sleep(100 * time.Millisecond)
 	if s.size(t, "a") != a || s.size(t, "b") != b {
-		t.Error("it goes on although it is suspended")
+		t.Error("it continues although it is suspended")
 	}
 }
 
