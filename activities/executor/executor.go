@@ -76,10 +76,10 @@ type Survivor interface {
 	// Survivors are the attempts that earlier workers have left on this node, those
 	// that have ended since included. They are to be adopted or removed.
 	Survivors(ctx context.Context, node string) ([]Leftover, error)
-	// Adopt is Run of an attempt that has started already. Its writers get all that it
+	// Reattach is Run of an attempt that has started already. Its writers get all that it
 	// has ever printed, from the start. An attempt of which nothing is there any more is
 	// ErrNotRunning.
-	Adopt(ctx context.Context, a Attempt) (Result, error)
+	Reattach(ctx context.Context, a Attempt) (Result, error)
 	// Remove ends what is left of an attempt, and returns when nothing is.
 	Remove(ctx context.Context, l Leftover) error
 }

@@ -318,7 +318,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	}
 	w.since = w.started.Add(l.state.stoodStill())
 	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
-		return exec.Adopt(ctx, attempt)
+		return exec.Reattach(ctx, attempt)
 	}
 	if err := w.resumeLog(ctx); err != nil {
 		r.remove(exec, found)
@@ -408,7 +408,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 			return
 		}
 		w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
-			return exec.Adopt(ctx, attempt)
+			return exec.Reattach(ctx, attempt)
 		}
 		if _, err := w.finish(ctx, &a.members[0]); err != nil && !errors.Is(err, executor.ErrNotRunning) {
 			n.Logger.Warn("the end of an attempt is not known", "attempt", l.state.ID, "error", err)

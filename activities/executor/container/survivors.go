@@ -90,12 +90,12 @@ func startedAt(s *container.State) time.Time {
 	return at
 }
 
-// Adopt continues with the container of an attempt that an earlier worker has started, and
+// Reattach continues with the container of an attempt that an earlier worker has started, and
 // removes it in the end. The engine is waited for as long as ctx lasts. What is printed
 // comes line by line. Of a container
 // that has ended in between by a signal that was not sent here is not known
 // whether it was the engine, or the machine, that went down: a fault of the node.
-func (e *Executor) Adopt(ctx context.Context, a executor.Attempt) (executor.Result, error) {
+func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}
 	}

@@ -22,7 +22,7 @@ func (h Harness) survivors(t *testing.T) {
 		if left, err := e.Survivors(t.Context(), a.ID); err != nil || len(left) > 0 {
 			t.Errorf("survivors %+v, error %v", left, err)
 		}
-		if _, err := e.Adopt(t.Context(), a); !errors.Is(err, executor.ErrNotRunning) {
+		if _, err := e.Reattach(t.Context(), a); !errors.Is(err, executor.ErrNotRunning) {
 			t.Errorf("adopted with error %v, want ErrNotRunning", err)
 		}
 		h.must(t, e.Remove(t.Context(), executor.Leftover{ID: a.ID, Identity: a.Identity}))
@@ -32,7 +32,7 @@ func (h Harness) survivors(t *testing.T) {
 		a, c, goOn := h.abandoned(t, Program{Out: "first", Err: "to standard error", Code: 5})
 		h.survives(t, e, a, true)
 		time.AfterFunc(100*time.Millisecond, goOn)
-		r, err := e.Adopt(t.Context(), a)
+		r, err := e.Reattach(t.Context(), a)
 		if err != nil || r.ExitCode != 5 || r.Stopped {
 			t.Errorf("result %+v, error %v, want exit code 5", r, err)
 		}
@@ -47,7 +47,7 @@ func (h Harness) survivors(t *testing.T) {
 		goOn()
 		h.ends(t, e, a)
 		h.survives(t, e, a, false)
-		r, err := e.Adopt(t.Context(), a)
+		r, err := e.Reattach(t.Context(), a)
 		if err != nil || r.ExitCode != 5 || r.Stopped || c.out.String() != "first" {
 			t.Errorf("result %+v, error %v, output %q, want exit code 5", r, err, c.out.String())
 		}
@@ -59,7 +59,7 @@ func (h Harness) survivors(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		a.Stdout = &trigger{buffer: &c.out, on: "first", do: cancel}
-		if r, err := e.Adopt(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+		if r, err := e.Reattach(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGTERM" {
 			t.Errorf("result %+v, error %v, want one stopped by SIGTERM", r, err)
 		}
 		h.gone(t, e, a)

@@ -43,8 +43,8 @@ func (s *Survivor) Away(err error) {
 	s.err = err
 }
 
-// Adopt does the next step of the attempt's task.
-func (s *Survivor) Adopt(ctx context.Context, a executor.Attempt) (executor.Result, error) {
+// Reattach does the next step of the attempt's task.
+func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if !s.Lose(a.ID) {
 		return executor.Result{}, executor.ErrNotRunning
 	}
