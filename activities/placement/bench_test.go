@@ -28,8 +28,8 @@ func benchFleet(n int, width int32, sequence int64) []Node {
 	return live(out...)
 }
 
-// benchShapes are twenty kinds of tasks.
-func benchShapes(i int) func(*v1.TaskRequest) {
+// benchClasses are twenty classes of requests.
+func benchClasses(i int) func(*v1.TaskRequest) {
 	return func(r *v1.TaskRequest) {
 		kind := i % 20
 		withCores([]float64{0.25, 0.5, 1, 1}[kind%4])(r)
@@ -51,7 +51,7 @@ func benchShapes(i int) func(*v1.TaskRequest) {
 func benchRequests(first, n int) []*v1.TaskRequest {
 	out := make([]*v1.TaskRequest, n)
 	for i := range out {
-		out[i] = aTask(fmt.Sprintf("t%d", first+i), benchShapes(first+i))
+		out[i] = aTask(fmt.Sprintf("t%d", first+i), benchClasses(first+i))
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func BenchmarkOneByOne(b *testing.B) {
 			placed, _ := q.Take("r")
 			decisions, began := 0, cpuTime()
 			for b.Loop() {
-				c.add(time.Millisecond) // attempts take more than a second, so that nothing is filled ahead
+				c.add(time.Millisecond) // attempts take more than a second, so that nothing is prefetched to
 				a := placed[0]
 				placed = placed[1:]
 				release(q, "r", a.Task, a.Claim)

@@ -5,15 +5,15 @@ import (
 	"container/heap"
 )
 
-// candidate is a node that a shape fits, as it was when last looked at. During
+// candidate is a node that a request class fits, as it was when last looked at. During
 // a pass a node only ever gets fuller, so a candidate can only have become worse;
 // one that has become better in the meantime is there a second time.
 type candidate struct {
-	n      *node
-	ahead  bool // the request would wait in the node's queue
-	base   float64
-	pinned bool
-	tasks  int
+	n          *node
+	prefetched bool // the request would wait in the node's queue
+	base       float64
+	pinned     bool
+	tasks      int
 }
 
 func (c *candidate) score(perTask float64) float64 {
@@ -23,12 +23,12 @@ func (c *candidate) score(perTask float64) float64 {
 	return c.base - perTask*float64(c.tasks)
 }
 
-func (q *Queue) candidate(s *shape, n *node, ahead bool) candidate {
-	return candidate{n: n, ahead: ahead, pinned: s.target.Node != "", tasks: n.tasks, base: n.base(s)}
+func (q *Queue) candidate(s *requestClass, n *node, ahead bool) candidate {
+	return candidate{n: n, prefetched: ahead, pinned: s.target.Node != "", tasks: n.tasks, base: n.base(s)}
 }
 
-// base is the node's score for the shape without tasks.
-func (n *node) base(s *shape) float64 {
+// base is the node's score for the class without tasks.
+func (n *node) base(s *requestClass) float64 {
 	if s.need.gpus > 0 {
 		return n.now.scoreGPU
 	}
@@ -38,8 +38,8 @@ func (n *node) base(s *shape) float64 {
 // betterThan puts nodes first where the request starts at once, then the higher
 // score, fewer tasks and the name.
 func (c *candidate) betterThan(o *candidate, perTask float64) bool {
-	if c.ahead != o.ahead {
-		return o.ahead
+	if c.prefetched != o.prefetched {
+		return o.prefetched
 	}
 	return cmp.Or(
 		cmp.Compare(o.score(perTask), c.score(perTask)),
@@ -57,9 +57,9 @@ type ranking struct {
 	perTask float64
 }
 
-// rank makes the shape's ranking of the open nodes of a pool, or of a sample of
-// them. It leaves out those that the shape does not fit.
-func (q *Queue) rank(s *shape, p *pool) {
+// rank makes the class's ranking of the open nodes of a pool, or of a sample of
+// them. It leaves out those that the class does not fit.
+func (q *Queue) rank(s *requestClass, p *pool) {
 	r := &s.ranking
 	*r = ranking{of: p, list: r.list[:0], perTask: q.opts.Weights.Task}
 	if p.open > q.opts.SampleAbove {
@@ -81,9 +81,9 @@ func (q *Queue) rank(s *shape, p *pool) {
 	heap.Init(r)
 }
 
-// rankAgain adds a node to the ranking that may have become better. What was
+// rerank adds a node to the ranking that may have become better. What was
 // ranked of it before is found out to be wrong when it comes to the top.
-func (q *Queue) rankAgain(s *shape, p *pool, n *node) {
+func (q *Queue) rerank(s *requestClass, p *pool, n *node) {
 	v := q.look(s, n)
 	if !q.fits(&v) {
 		q.drop(s, p, n)
@@ -92,9 +92,9 @@ func (q *Queue) rankAgain(s *shape, p *pool, n *node) {
 	heap.Push(&s.ranking, q.candidate(s, n, v.waitsThere()))
 }
 
-// draw adds random nodes of a pool to the shape's ranking: of those where the
+// draw adds random nodes of a pool to the class's ranking: of those where the
 // request starts at once, or, when there are none, of those where it waits.
-func (q *Queue) draw(s *shape, p *pool, size int) {
+func (q *Queue) draw(s *requestClass, p *pool, size int) {
 	r := &s.ranking
 	for i := 0; len(r.list) < size && i < p.ready; {
 		p.swap(i, i+q.opts.Rand.IntN(p.ready-i))

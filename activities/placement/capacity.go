@@ -14,9 +14,9 @@ func (q *Queue) hold(r *request, c candidate) {
 	n := c.n
 	r.state, r.node, r.assignedAt = assigned, n, q.now
 	r.why = reckoning{score: c.score(q.opts.Weights.Task), figures: n.figures, tasks: q.opts.Weights.forTasks(c.tasks), pinned: c.pinned}
-	v := q.look(r.shape, n)
+	v := q.look(r.class, n)
 	r.grant = v.choose()
-	n.held[r.key()] = r
+	n.claimed[r.key()] = r
 	n.tasks++
 	n.perRun[r.run.id]++
 	n.priorities[r.priority]++
@@ -24,14 +24,14 @@ func (q *Queue) hold(r *request, c candidate) {
 	n.machine.unseenMB += r.grant.memoryMB
 	n.machine.charge(&n.machine.holds, r.grant)
 	if q.opts.Placed != nil {
-		q.opts.Placed(r.shape.taskType, q.now.Sub(r.queuedAt))
+		q.opts.Placed(r.class.taskType, q.now.Sub(r.queuedAt))
 	}
 }
 
 // free gives back what an assigned request holds.
 func (q *Queue) free(r *request) {
 	n, now := r.node, q.opts.Now()
-	delete(n.held, r.key())
+	delete(n.claimed, r.key())
 	n.byAge.Remove(r.age)
 	if !r.seen {
 		n.machine.unseenMB -= r.grant.memoryMB
@@ -45,7 +45,7 @@ func (q *Queue) free(r *request) {
 	if !r.cutShort {
 		n.measure(now.Sub(r.assignedAt))
 	}
-	q.roomOn(n)
+	q.capacityOn(n)
 	q.discard(n)
 }
 
@@ -57,14 +57,14 @@ func (n *node) leave(runID string) {
 	}
 }
 
-// roomOn has the next pass look at the nodes of the machine.
-func (q *Queue) roomOn(n *node) {
+// capacityOn has the next pass look at the nodes of the machine.
+func (q *Queue) capacityOn(n *node) {
 	for _, m := range n.machine.nodes {
 		q.touch(m)
 	}
 }
 
-// touch has every shape look at a node again.
+// touch makes every class look at a node again.
 func (q *Queue) touch(n *node) {
 	q.moved = true
 	q.touched.note(n, len(q.listed))
@@ -78,19 +78,19 @@ func (n *node) measure(took time.Duration) {
 	n.mean += time.Duration(meanWeight * float64(took-n.mean))
 }
 
-// view is a node as a shape sees it during a pass.
+// view is a node as a request class sees it during a pass.
 type view struct {
-	*shape
+	*requestClass
 	n       *node
 	now     time.Time
-	stretch int // 1, or aheadFactor where the node is filled ahead
+	stretch int // 1, or prefetchFactor where the node is prefetched to
 }
 
-func (q *Queue) look(s *shape, n *node) view {
-	v := view{shape: s, n: n, now: q.now, stretch: 1}
+func (q *Queue) look(s *requestClass, n *node) view {
+	v := view{requestClass: s, n: n, now: q.now, stretch: 1}
 	// What holds a GPU or a part of the machine of its own must not wait behind others for it.
-	if s.need.gpus == 0 && s.need.numa == noNUMA && v.waitsThere() && q.fillsAhead(n) {
-		v.stretch = aheadFactor
+	if s.need.gpus == 0 && s.need.numa == noNUMA && v.waitsThere() && q.prefetches(n) {
+		v.stretch = prefetchFactor
 	}
 	return v
 }
@@ -110,8 +110,8 @@ func (v *view) freeGPUs() int {
 	return free
 }
 
-// gpuRoom reports whether the GPUs asked for are free.
-func (v *view) gpuRoom() bool {
+// gpuCapacity reports whether the GPUs asked for are free.
+func (v *view) gpuCapacity() bool {
 	if v.need.gpus == 0 {
 		return true
 	}
@@ -119,10 +119,10 @@ func (v *view) gpuRoom() bool {
 	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
 }
 
-// numaRoom reports whether a NUMA node of the machine has the cores and the memory
+// numaCapacity reports whether a NUMA node of the machine has the cores and the memory
 // that no attempt is bound to. Free memory as the kernel counts it says nothing here:
 // it leaves out the page cache.
-func (v *view) numaRoom(index int) bool {
+func (v *view) numaCapacity(index int) bool {
 	for _, p := range v.n.numa {
 		if p.index != index {
 			continue
@@ -140,5 +140,5 @@ func (v *view) coresFree(stretch int) bool {
 }
 
 // waitsThere reports whether the request would have to wait on the node, in the
-// part of its queue that is filled ahead.
+// part of its queue that is prefetched to.
 func (v *view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }

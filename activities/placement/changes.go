@@ -1,7 +1,7 @@
 package placement
 
-// changes is a log of nodes that have changed. Each shape reads on from where
-// it stopped, so that shapes for which nothing waits cost nothing meanwhile.
+// changes is a log of nodes that have changed. Each class reads on from where
+// it stopped, so that request classes for which nothing waits cost nothing meanwhile.
 type changes struct {
 	from  uint64 // number of the first entry that is kept
 	nodes []*node

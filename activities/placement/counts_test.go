@@ -10,7 +10,7 @@ import (
 )
 
 // TestCounts holds that a request is counted as waiting or as placed, and that
-// the hook is told of it once.
+// the hook is called once.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	c := newClock()

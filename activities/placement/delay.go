@@ -31,7 +31,7 @@ func (q *Queue) delay(r *request, refusals int32) {
 	r.due = r.arrived.Add(d)
 	r.delayed = fmt.Sprintf("waits for %v: nodes had no room for it %d times in a row", d, refusals)
 	heap.Push(&q.delayed, r)
-	q.tell(r)
+	q.report(r)
 }
 
 // admit puts the requests whose delay is over into the queue.

@@ -16,8 +16,8 @@
 // What holds a node's place and was not given out by this queue is foreign: it
 // was placed by the queue before it, and is known from what nodes show.
 //
-// Requests that ask for the same are of one shape, and everything is found out
-// for a shape at a time. Each shape keeps the nodes that may ever meet it in a
+// Requests that ask for the same are of one class, and everything is found out
+// for a request class at a time. Each class keeps the nodes that may ever meet it in a
 // pool, sorted by what was last known of them, and reads from two logs which
 // nodes have changed since: so neither a new snapshot nor a new request costs a
 // look at the whole fleet. While more nodes have room than can be looked at

@@ -14,17 +14,17 @@ import (
 func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 	q.now = q.opts.Now()
 	res := &v1.ExplainResponse{}
-	s := newShape(runID, req)
-	s.ask, s.key = shapeKeys(runID, req)
-	if r := q.held(runID, req.GetTask()); r != nil {
-		s, res.Held = r.shape, true
+	s := newRequestClass(runID, req)
+	s.ask, s.key = classKeys(runID, req)
+	if r := q.unavailable(runID, req.GetTask()); r != nil {
+		s, res.Held = r.class, true
 		if r.state == assigned {
 			res.Chosen, res.Reason = r.node.name, r.whyThere()
 			defer q.lift(r)()
 		} else {
 			res.Reason = r.waitsFor()
 		}
-	} else if n, key := q.heldBefore(runID, req.GetTask()); n != nil {
+	} else if n, key := q.unavailableBefore(runID, req.GetTask()); n != nil {
 		res.Chosen, res.Reason = n.name, "given to "+n.name+" before this placement queue took over"
 		defer n.liftForeign(key)()
 	}
@@ -37,16 +37,16 @@ func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 	return res
 }
 
-// held returns the request of a task, nil without any.
-func (q *Queue) held(runID, task string) *request {
+// unavailable returns the request of a task, nil without any.
+func (q *Queue) unavailable(runID, task string) *request {
 	if owner := q.runs[runID]; owner != nil {
 		return owner.tasks[task]
 	}
 	return nil
 }
 
-// heldBefore returns where a task runs that another queue has placed.
-func (q *Queue) heldBefore(runID, task string) (*node, claimKey) {
+// unavailableBefore returns where a task runs that another queue has placed.
+func (q *Queue) unavailableBefore(runID, task string) (*node, claimKey) {
 	for key, n := range q.foreign {
 		if key.run == runID && key.task == task {
 			return n, key
@@ -55,10 +55,10 @@ func (q *Queue) heldBefore(runID, task string) (*node, claimKey) {
 	return nil, claimKey{}
 }
 
-func (q *Queue) verdict(s *shape, n *node) *v1.NodeVerdict {
+func (q *Queue) verdict(s *requestClass, n *node) *v1.NodeVerdict {
 	v := q.look(s, n)
 	out := &v1.NodeVerdict{Name: n.name}
-	for _, filters := range [][]filter{q.byName, q.byKind, q.rooms} {
+	for _, filters := range [][]filter{q.byName, q.byKind, q.capacities} {
 		for _, f := range filters {
 			if !f.fits(&v) {
 				p := f.why(&v)
@@ -88,12 +88,12 @@ func (q *Queue) lift(r *request) (back func()) {
 	if !r.seen {
 		unseen = g.memoryMB
 	}
-	delete(n.held, r.key())
+	delete(n.claimed, r.key())
 	n.leave(r.run.id)
 	m.unseenMB -= unseen
 	m.discharge(&m.holds, g)
 	return func() {
-		n.held[r.key()] = r
+		n.claimed[r.key()] = r
 		n.tasks++
 		n.perRun[r.run.id]++
 		m.unseenMB += unseen

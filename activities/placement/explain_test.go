@@ -122,7 +122,7 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 	}
 }
 
-// A node that several filters refuse for the same reason is told of once.
+// A node that several filters refuse for the same reason is named once.
 func TestExplainSaysEachReasonOnce(t *testing.T) {
 	q := New(Options{Now: newClock().now})
 	q.SetNodes([]Node{{Snapshot: aNode("a"), State: v1.NodeOffline, Reason: names.NodeLeft}})

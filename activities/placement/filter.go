@@ -17,9 +17,9 @@ type filter struct {
 	why  func(*view) phrase // asked only when fits says no
 }
 
-// kindFilters look at what nodes of one kind have in common. A node that one of
+// nodeFilters look at what nodes of one node class have in common. A node that one of
 // them refuses could never take the request, however idle it is.
-func kindFilters() []filter { return slices.Concat(traitFilters(), totalFilters()) }
+func nodeFilters() []filter { return slices.Concat(traitFilters(), totalFilters()) }
 
 // identityFilters look at the node's name.
 func identityFilters() []filter {

@@ -185,7 +185,7 @@ func allowing(p *v1.ContainerPolicy) func(*v1.NodeSnapshot) {
 }
 
 // TestContainersGoWhereTheyAreAllowed holds that requests that differ in what they need
-// alone are told apart, and nodes that differ in what they allow alone, and that a node
+// alone are distinguished, and nodes that differ in what they allow alone, and that a node
 // that comes to allow more is looked at again.
 func TestContainersGoWhereTheyAreAllowed(t *testing.T) {
 	clock := newClock()

@@ -33,7 +33,7 @@ func (q *Queue) SetNodes(nodes []Node) {
 			q.all.add(n.number)
 			added = true
 		}
-		q.adopt(n, told)
+		q.track(n, told)
 	}
 	gone := func(n *node) bool { return n.round != q.round }
 	for _, n := range q.listed {
@@ -45,7 +45,7 @@ func (q *Queue) SetNodes(nodes []Node) {
 	if added {
 		slices.SortFunc(q.listed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
-	if max(len(q.numbered), len(q.kinds)) > 2*len(q.nodes)+fewNodes {
+	if max(len(q.numbered), len(q.nodeClasses)) > 2*len(q.nodes)+fewNodes {
 		q.renumber()
 	}
 	now := q.opts.Now()
@@ -60,7 +60,7 @@ func (q *Queue) newNode(name string) *node {
 	n := &node{
 		number:     len(q.numbered),
 		name:       name,
-		held:       map[claimKey]*request{},
+		claimed:    map[claimKey]*request{},
 		perRun:     map[string]int{},
 		byAge:      list.New(),
 		priorities: map[int32]int{},
@@ -73,17 +73,17 @@ func (q *Queue) newNode(name string) *node {
 	return n
 }
 
-// renumber closes the gaps that nodes and kinds have left in their numbers, which
-// all shapes have tables by.
+// renumber closes the gaps that nodes and node classes have left in their numbers, which
+// all request classes have tables by.
 func (q *Queue) renumber() {
 	q.layout++
-	clear(q.kinds)
+	clear(q.nodeClasses)
 	clear(q.numbered)
 	q.numbered = q.numbered[:0]
 	for _, n := range q.nodes {
 		n.number = len(q.numbered)
 		q.numbered = append(q.numbered, n)
-		n.kind = q.kindOf(n)
+		n.class = q.nodeClassOf(n)
 	}
 	q.all.clear()
 	for _, n := range q.listed {
@@ -91,8 +91,8 @@ func (q *Queue) renumber() {
 	}
 }
 
-// adopt takes a node as it is told of.
-func (q *Queue) adopt(n *node, told Node) {
+// track adds a node as it is reported.
+func (q *Queue) track(n *node, told Node) {
 	s, state := told.Snapshot, told.stateNow()
 	if n.reason != told.Reason {
 		n.reason, q.fleetChanged = told.Reason, true
@@ -101,16 +101,16 @@ func (q *Queue) adopt(n *node, told Node) {
 		return
 	}
 	q.fleetChanged = true
-	was := n.kind
+	was := n.class
 	n.state, n.snap = state, s
-	if n.kind = q.kindOf(n); !n.present || n.kind != was {
+	if n.class = q.nodeClassOf(n); !n.present || n.class != was {
 		q.reshaped.note(n, len(q.nodes))
 	}
 	n.present = true
 	clear(n.refused)
 	n.read(q.opts.Weights)
 	q.join(n)
-	q.countAgain(n.machine)
+	q.recount(n.machine)
 }
 
 // leave notes that a node is not part of the fleet any more.
@@ -119,13 +119,13 @@ func (q *Queue) leave(n *node) {
 	q.all.remove(n.number)
 	q.fleetChanged = true
 	q.reshaped.note(n, len(q.nodes))
-	q.countAgain(n.machine)
+	q.recount(n.machine)
 	q.discard(n)
 }
 
 // discard drops a node that is gone and holds nothing.
 func (q *Queue) discard(n *node) {
-	if n.present || len(n.held) > 0 {
+	if n.present || len(n.claimed) > 0 {
 		return
 	}
 	q.part(n)

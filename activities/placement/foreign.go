@@ -10,7 +10,7 @@ import (
 // after a restart, whatever the queue before it had placed.
 func (q *Queue) countForeign(m *machine, now time.Time) {
 	var known, reported amount
-	silent := 0 // foreign attempts that do not tell what they hold
+	silent := 0 // foreign attempts that do not report what they hold
 	for _, n := range m.nodes {
 		for key, old := range n.settled {
 			if now.Sub(old.at) > q.opts.Settle {
@@ -23,7 +23,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 		}
 		for _, a := range n.snap.GetRunning() {
 			key := claimKey{run: a.GetRunId(), task: a.GetTask(), claim: a.GetClaim()}
-			if r := n.held[key]; r != nil {
+			if r := n.claimed[key]; r != nil {
 				r.seen = true
 				known.add(r.grant)
 			} else if old, ok := n.settled[key]; ok {
@@ -44,7 +44,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 		reported.milliCores = max(reported.milliCores, thousandthsOf(n.snap.GetReservedCores()))
 		reported.memoryMB = max(reported.memoryMB, int64(n.snap.GetReservedMemoryMb()))
 	}
-	// Together, those that do not tell hold what remains of the machine's sum.
+	// Together, those that do not report hold what remains of the machine's sum.
 	if silent > 0 {
 		m.foreign.milliCores += max(0, reported.milliCores-known.milliCores)
 		m.foreign.memoryMB += max(0, reported.memoryMB-known.memoryMB)
@@ -52,7 +52,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 }
 
 // grantOf reads what a running attempt holds. One that holds nothing may be of a
-// worker that does not tell.
+// worker that does not report.
 func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
 	g = grant{
 		milliCores: thousandthsOf(a.GetCores()),
@@ -79,12 +79,12 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 	n.leave(key.run)
 	n.settled[key] = released{at: q.opts.Now(), grant: g}
 	m.discharge(&m.foreign, g)
-	// What those that do not tell hold is known of all of them only.
+	// What those that do not report hold is known of all of them only.
 	if m.foreign.tasks == 0 {
 		m.foreign = amount{}
 		m.spread()
 	}
-	q.roomOn(n)
+	q.capacityOn(n)
 	return n
 }
 

@@ -91,7 +91,7 @@ func (v *view) freeGroups(but []int32) []gpuGroup {
 // the smallest, which leaves the larger ones whole.
 func (v *view) bestGroup(groups []gpuGroup, n int) *gpuGroup {
 	var best *gpuGroup
-	room := func(g *gpuGroup) bool { return v.numaRoom(g.numa) }
+	room := func(g *gpuGroup) bool { return v.numaCapacity(g.numa) }
 	for i := range groups {
 		g := &groups[i]
 		if len(g.free) < n {
@@ -115,7 +115,7 @@ func (v *view) commonNUMA(gpus []int32) int {
 		}
 		common = v.n.gpus[at].numa
 	}
-	if !v.numaRoom(common) {
+	if !v.numaCapacity(common) {
 		return noNUMA
 	}
 	return common

@@ -129,7 +129,7 @@ func TestFailuresOfForeignAttempts(t *testing.T) {
 	}
 }
 
-// TestSettledDispatches tells how dispatches end on their nodes, and counts those that a node did not take up.
+// TestSettledDispatches reports how dispatches end on their nodes, and counts those that a node did not accept.
 func TestSettledDispatches(t *testing.T) {
 	var told []string
 	c := newClock()

@@ -71,7 +71,7 @@ func gpus(k int) func(*v1.NodeSnapshot) {
 	}
 }
 
-// gpusOn gives a node a GPU for each NUMA node named; -1: the GPU does not tell.
+// gpusOn gives a node a GPU for each NUMA node named; -1: the GPU does not report it.
 func gpusOn(numa ...int32) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		for i, on := range numa {

@@ -47,7 +47,7 @@ func (m *machine) discharge(sum *amount, g grant) {
 	m.spread()
 }
 
-// spread tells the nodes of the machine what is held of it. Of the memory, no
+// spread gives the nodes of the machine what is held of it. Of the memory, no
 // more is free than is really there once the assignments have started that no
 // snapshot shows yet.
 func (m *machine) spread() {
@@ -107,10 +107,10 @@ func (q *Queue) part(n *node) {
 	if len(m.nodes) == 0 {
 		delete(q.machines, m.id)
 	}
-	q.countAgain(m)
+	q.recount(m)
 }
 
-func (q *Queue) countAgain(m *machine) {
+func (q *Queue) recount(m *machine) {
 	if !m.changed {
 		m.changed = true
 		q.uncounted = append(q.uncounted, m)
@@ -130,8 +130,8 @@ func (q *Queue) count(m *machine, now time.Time) {
 		}
 		clear(n.foreign)
 		clear(n.perRun)
-		n.tasks = len(n.held)
-		for key, r := range n.held {
+		n.tasks = len(n.claimed)
+		for key, r := range n.claimed {
 			n.perRun[key.run]++
 			r.seen = false
 			m.charge(&m.holds, r.grant)
@@ -139,7 +139,7 @@ func (q *Queue) count(m *machine, now time.Time) {
 	}
 	q.countForeign(m, now)
 	for _, n := range m.nodes {
-		for _, r := range n.held {
+		for _, r := range n.claimed {
 			if !r.seen {
 				m.unseenMB += r.grant.memoryMB
 			}

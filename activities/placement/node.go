@@ -10,7 +10,7 @@ import (
 // node is a node that is present, or is gone while attempts still hold it.
 type node struct {
 	number  int // among all nodes
-	kind    int // what it has in common with others
+	class   int // what it has in common with others
 	name    string
 	tasks   int // that run on the node, or are on their way to it
 	health  *health
@@ -26,18 +26,18 @@ type node struct {
 	gpus    []gpu
 	numa    []numaNode
 
-	held   map[claimKey]*request
-	perRun map[string]int // tasks by run, ours and foreign
-	byAge  *list.List     // held requests, the oldest first
+	claimed map[claimKey]*request
+	perRun  map[string]int // tasks by run, ours and foreign
+	byAge   *list.List     // held requests, the oldest first
 
 	priorities map[int32]int // held requests by priority
-	keptBack   bool          // in Queue.keptBack
+	reserved   bool          // in Queue.reserved
 	wantedAt   uint64        // number of the level that wanted was found at
 	wanted     bool          // something more urgent waits that could use the node
 
 	foreign map[claimKey]grant    // running there, and not placed by this queue
 	settled map[claimKey]released // released not long ago
-	refused map[string]struct{}   // what it had no room for, by shape.ask, since its snapshot
+	refused map[string]struct{}   // what it had no room for, by class.ask, since its snapshot
 
 	measured bool
 	mean     time.Duration // of the time from assignment to release

@@ -9,16 +9,16 @@ import (
 type Options struct {
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// Epoch is the identity of the queue, told to runs so that they notice
+	// Epoch is the identity of the queue, sent to runs so that they notice
 	// when another queue, which knows nothing of them, has taken over.
 	Epoch string
 	// Weights of the score; nil: DefaultWeights.
 	Weights *Weights
-	// AheadBelow is the mean length of a node's attempts below which its queue
-	// is filled ahead; 0: 1 s.
-	AheadBelow time.Duration
+	// PrefetchBelow is the mean length of a node's attempts below which its queue
+	// is prefetched to; 0: 1 s.
+	PrefetchBelow time.Duration
 	// ReasonInterval is how long a reason stands before a change of its words
-	// alone is told; it doubles with each such change, up to 5 minutes; 0: 2 s.
+	// alone is reported; it doubles with each such change, up to 5 minutes; 0: 2 s.
 	ReasonInterval time.Duration
 	// Settle is how long a released claim may still show up in snapshots
 	// without counting as an attempt that another process has placed; 0: 10 s.
@@ -31,7 +31,7 @@ type Options struct {
 	Sample int
 	// Rand draws the samples; nil: differently each time.
 	Rand *rand.Rand
-	// Placed is told of each request that is given to a node: the type of its
+	// Placed is called for each request that is given to a node: the type of its
 	// task, and how long it has waited since it became ready; nil: none is.
 	Placed func(taskType string, waited time.Duration)
 	// Settled is called with the outcome of each dispatch that says something of its node; nil: outcomes are dropped.
@@ -39,8 +39,8 @@ type Options struct {
 }
 
 // longestReasonInterval bounds the doubling of ReasonInterval. Whatever a run
-// is told adds events to its history, so one that waits for days must not be
-// told of every MiB that comes and goes.
+// is reported adds events to its history, so one that waits for days must not be
+// reported for every MiB that comes and goes.
 const longestReasonInterval = 5 * time.Minute
 
 // WithDefaults returns the options with every default filled in.
@@ -52,8 +52,8 @@ func (o Options) WithDefaults() Options {
 		w := DefaultWeights()
 		o.Weights = &w
 	}
-	if o.AheadBelow == 0 {
-		o.AheadBelow = time.Second
+	if o.PrefetchBelow == 0 {
+		o.PrefetchBelow = time.Second
 	}
 	if o.ReasonInterval == 0 {
 		o.ReasonInterval = 2 * time.Second

@@ -12,8 +12,8 @@ import (
 // have not taken what a former pass had for them, sorted.
 //
 // A pass costs O(log waiting) and a few looks at nodes for each request that it
-// places, a look at each node that has changed for each shape of request, and
-// one at each node for each shape that finds it full. A pass for which nothing
+// places, a look at each node that has changed for each class of request, and
+// one at each node for each class that finds it full. A pass for which nothing
 // has changed looks at nothing.
 func (q *Queue) Place() []string {
 	q.now = q.opts.Now()
@@ -23,8 +23,8 @@ func (q *Queue) Place() []string {
 		q.pass()
 	}
 	q.giveUp()
-	out := make([]string, 0, len(q.news))
-	for r := range q.news {
+	out := make([]string, 0, len(q.reports))
+	for r := range q.reports {
 		out = append(out, r.id)
 	}
 	slices.Sort(out)
@@ -33,10 +33,10 @@ func (q *Queue) Place() []string {
 
 func (q *Queue) pass() {
 	if q.reordered || q.fleetChanged {
-		q.freeKeptBack()
+		q.freeReserved()
 		q.reordered = false
 	}
-	order := make(shapeHeap, 0, len(q.active))
+	order := make(classHeap, 0, len(q.active))
 	for _, s := range q.active {
 		q.sync(s)
 		if s.mayFit() {
@@ -71,14 +71,14 @@ func (q *Queue) pass() {
 		r := heap.Pop(&s.waiting).(*request)
 		q.noteFirst(s, r)
 		q.hold(r, c)
-		q.tell(r)
+		q.report(r)
 		if len(s.waiting) > 0 {
 			heap.Fix(&order, 0)
 			continue
 		}
 		s.inOrder = false
 		q.retire(s)
-		// The heap may not look at a shape without a request.
+		// The heap may not look at a request class without a request.
 		last := len(order) - 1
 		order.Swap(0, last)
 		order = order[:last]
@@ -89,13 +89,13 @@ func (q *Queue) pass() {
 	q.moved, q.asked, q.fleetChanged = false, false, false
 }
 
-// fail ends a shape's part in a pass: what still waits of it fits nowhere.
-func (q *Queue) fail(s *shape) {
+// fail ends a request class's part in a pass: what still waits of it fits nowhere.
+func (q *Queue) fail(s *requestClass) {
 	q.settle(s)
 	for _, r := range s.fresh {
 		r.fresh = false
 		if r.state == waiting {
-			q.tell(r)
+			q.report(r)
 		}
 	}
 	s.fresh = nil

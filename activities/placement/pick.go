@@ -6,12 +6,12 @@ import "container/heap"
 // another one: the best quarter, as good on average as the best of eight.
 const picksOfSample = 4
 
-// pick returns the best node for a shape as of now: of all nodes, or, while
+// pick returns the best node for a request class as of now: of all nodes, or, while
 // there are many, of a sample of those where the next request starts at once.
 // With so many nodes the best of some is nearly as good as the best, and it
 // keeps the cost of a placement from growing with the fleet. There is none only
 // when every node has been found to have no room.
-func (q *Queue) pick(s *shape) (candidate, bool) {
+func (q *Queue) pick(s *requestClass) (candidate, bool) {
 	for _, p := range []*pool{&s.preferred, &s.avoided} {
 		if c, ok := q.pickOf(s, p); ok {
 			return c, true
@@ -20,7 +20,7 @@ func (q *Queue) pick(s *shape) (candidate, bool) {
 	return candidate{}, false
 }
 
-func (q *Queue) pickOf(s *shape, p *pool) (candidate, bool) {
+func (q *Queue) pickOf(s *requestClass, p *pool) (candidate, bool) {
 	for p.open > 0 {
 		r := &s.ranking
 		switch {
@@ -38,7 +38,7 @@ func (q *Queue) pickOf(s *shape, p *pool) (candidate, bool) {
 }
 
 // best returns the best of the ranked nodes of a pool.
-func (q *Queue) best(s *shape, p *pool) (candidate, bool) {
+func (q *Queue) best(s *requestClass, p *pool) (candidate, bool) {
 	h := &s.ranking
 	for len(h.list) > 0 {
 		c := &h.list[0]
@@ -48,12 +48,12 @@ func (q *Queue) best(s *shape, p *pool) (candidate, bool) {
 			q.drop(s, p, c.n)
 			heap.Pop(h)
 			continue
-		case h.sample && ahead && !c.ahead:
+		case h.sample && ahead && !c.prefetched:
 			// It would start at once on some node that is not in the sample.
 			p.demote(p.find(c.n.number))
 			heap.Pop(h)
 			continue
-		case c.ahead == ahead && c.tasks == c.n.tasks && c.base == c.n.base(s):
+		case c.prefetched == ahead && c.tasks == c.n.tasks && c.base == c.n.base(s):
 			return *c, true
 		}
 		*c = q.candidate(s, c.n, ahead)
@@ -62,9 +62,9 @@ func (q *Queue) best(s *shape, p *pool) (candidate, bool) {
 	return candidate{}, false
 }
 
-// admits reports whether the shape's next request may be given to a node now, and
+// admits reports whether the class's next request may be given to a node now, and
 // whether it would wait there.
-func (q *Queue) admits(s *shape, n *node) (ahead, ok bool) {
+func (q *Queue) admits(s *requestClass, n *node) (ahead, ok bool) {
 	v := q.look(s, n)
 	if !q.fits(&v) {
 		return false, false
@@ -76,9 +76,9 @@ func (q *Queue) admits(s *shape, n *node) (ahead, ok bool) {
 	return ahead, true
 }
 
-// drop moves a node to the right that the shape does not fit, or out of the pool
+// drop moves a node to the right that the class does not fit, or out of the pool
 // when it never could.
-func (q *Queue) drop(s *shape, p *pool, n *node) {
+func (q *Queue) drop(s *requestClass, p *pool, n *node) {
 	if q.couldEverFit(s, n) {
 		p.close(p.find(n.number))
 	} else {
@@ -88,5 +88,5 @@ func (q *Queue) drop(s *shape, p *pool, n *node) {
 
 // fits reports whether a node can take a request now.
 func (q *Queue) fits(v *view) bool {
-	return q.couldEverFit(v.shape, v.n) && fitsAll(q.rooms, v)
+	return q.couldEverFit(v.requestClass, v.n) && fitsAll(q.capacities, v)
 }

@@ -3,10 +3,10 @@ package placement
 import "slices"
 
 // fewNodes is up to how many nodes a pool is searched one by one. A table would
-// take 4 bytes for each node of the fleet, and most pinned shapes have one node.
+// take 4 bytes for each node of the fleet, and most pinned request classes have one node.
 const fewNodes = 32
 
-// pool is a set of nodes that a shape may ever use, by number, in three parts:
+// pool is a set of nodes that a request class may ever use, by number, in three parts:
 //
 //	nodes[:ready]      as far as known, the next request starts there at once
 //	nodes[ready:open]  as far as known, it waits in the node's queue there

@@ -192,7 +192,7 @@ func TestQueueAgainstModel(t *testing.T) {
 func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 	q.Place()
 	want, err := m.place(func(id string) grant {
-		if r := q.held(id[:2], id[3:]); r != nil && r.state == assigned {
+		if r := q.unavailable(id[:2], id[3:]); r != nil && r.state == assigned {
 			return r.grant
 		}
 		return grant{numa: noNUMA}
@@ -209,7 +209,7 @@ func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 			if c == nil || c.req.Claim != a.Claim || c.node != a.Node {
 				t.Fatalf("%s claim %d was told to be on %q, the model has %+v", id, a.Claim, a.Node, c)
 			}
-			// An assignment that was told before comes again when it is asked for again.
+			// An assignment that was reported before comes again when it is asked for again.
 			if _, fresh := want[id]; fresh || !told[fmt.Sprint(id, a.Claim)] {
 				got[id] = a.Node
 			}
@@ -241,8 +241,8 @@ func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 
 func checkEmpty(t *rapid.T, q *Queue) {
 	for _, n := range q.nodes {
-		if len(n.held) > 0 || n.byAge.Len() > 0 || len(n.priorities) > 0 {
-			t.Fatalf("node %s still holds %d", n.name, len(n.held))
+		if len(n.claimed) > 0 || n.byAge.Len() > 0 || len(n.priorities) > 0 {
+			t.Fatalf("node %s still holds %d", n.name, len(n.claimed))
 		}
 	}
 	for _, m := range q.machines {
@@ -269,8 +269,8 @@ func checkEmpty(t *rapid.T, q *Queue) {
 			}
 		}
 	}
-	if len(q.active)+len(q.delayed)+len(q.timed)+len(q.runs)+len(q.news) > 0 {
+	if len(q.active)+len(q.delayed)+len(q.timed)+len(q.runs)+len(q.reports) > 0 {
 		t.Fatalf("%d shapes, %d delayed, %d time-outs, %d runs and %d with news are left",
-			len(q.active), len(q.delayed), len(q.timed), len(q.runs), len(q.news))
+			len(q.active), len(q.delayed), len(q.timed), len(q.runs), len(q.reports))
 	}
 }

@@ -12,33 +12,33 @@ import (
 // Queue is the placement queue: the nodes, what has been given to them, and the
 // requests that wait. It is not safe for concurrent use.
 type Queue struct {
-	opts   Options
-	byName []filter // what a node fails because of its name
-	byKind []filter // what it fails however idle it is
-	rooms  []filter // what it may meet another time
+	opts       Options
+	byName     []filter // what a node fails because of its name
+	byKind     []filter // what it fails however idle it is
+	capacities []filter // what it may meet another time
 
-	nodes     map[string]*node
-	listed    []*node // the present ones, by name
-	all       pool    // the same, for shapes to start with
-	numbered  []*node // by number
-	layout    uint64  // changes when nodes and their kinds get new numbers
-	kinds     map[string]int
-	scratch   []byte
-	round     uint64 // number of the newest SetNodes
-	machines  map[string]*machine
-	uncounted []*machine // whose nodes have changed
-	foreign   map[claimKey]*node
-	healths   map[string]*health // of nodes that fail, by name
+	nodes       map[string]*node
+	listed      []*node // the present ones, by name
+	all         pool    // the same, for request classes to start with
+	numbered    []*node // by number
+	layout      uint64  // changes when nodes and their classes get new numbers
+	nodeClasses map[string]int
+	scratch     []byte
+	round       uint64 // number of the newest SetNodes
+	machines    map[string]*machine
+	uncounted   []*machine // whose nodes have changed
+	foreign     map[claimKey]*node
+	healths     map[string]*health // of nodes that fail, by name
 	// suspicions counts, by node, the dispatches that were not picked up, or not started.
 	suspicions map[string]int32
 	born       time.Time
 
 	runs    map[string]*run
-	shapes  map[string]*shape
-	active  []*shape // those for which something waits
-	rests   uint64   // how often a shape became idle
+	classes map[string]*requestClass
+	active  []*requestClass // those for which something waits
+	rests   uint64          // how often a request class became idle
 	delayed delayHeap
-	timed   map[*shape]struct{} // impossible shapes with a placement time-out running
+	timed   map[*requestClass]struct{} // impossible request classes with a placement time-out running
 	seq     uint64
 	// expecting says that nodes are about to register.
 	expecting bool
@@ -48,33 +48,33 @@ type Queue struct {
 	fleetChanged bool
 	moved        bool              // room may have appeared since the last pass
 	touched      changes           // nodes where it may have
-	reshaped     changes           // nodes that are new, gone, or of another kind
+	reshaped     changes           // nodes that are new, gone or of another class
 	level        level             // of the pass under way
-	keptBack     []*node           // where something may not wait, for the sake of priority
-	reordered    bool              // the highest priority in a shape has changed since they were kept back
-	news         map[*run]struct{} // runs that have something new
+	reserved     []*node           // where something may not wait, for the sake of priority
+	reordered    bool              // the highest priority in a request class has changed since they were reserved
+	reports      map[*run]struct{} // runs that have something new
 }
 
 // New returns an empty queue without nodes.
 func New(opts Options) *Queue {
 	opts = opts.WithDefaults()
 	return &Queue{
-		opts:       opts,
-		byName:     identityFilters(),
-		byKind:     kindFilters(),
-		rooms:      roomFilters(),
-		nodes:      map[string]*node{},
-		layout:     1,
-		kinds:      map[string]int{},
-		machines:   map[string]*machine{},
-		foreign:    map[claimKey]*node{},
-		healths:    map[string]*health{},
-		suspicions: map[string]int32{},
-		born:       opts.Now(),
-		runs:       map[string]*run{},
-		shapes:     map[string]*shape{},
-		timed:      map[*shape]struct{}{},
-		news:       map[*run]struct{}{},
+		opts:        opts,
+		byName:      identityFilters(),
+		byKind:      nodeFilters(),
+		capacities:  capacityFilters(),
+		nodes:       map[string]*node{},
+		layout:      1,
+		nodeClasses: map[string]int{},
+		machines:    map[string]*machine{},
+		foreign:     map[claimKey]*node{},
+		healths:     map[string]*health{},
+		suspicions:  map[string]int32{},
+		born:        opts.Now(),
+		runs:        map[string]*run{},
+		classes:     map[string]*requestClass{},
+		timed:       map[*requestClass]struct{}{},
+		reports:     map[*run]struct{}{},
 	}
 }
 
@@ -88,7 +88,7 @@ func (q *Queue) Knows(runID string) bool { return q.runs[runID] != nil }
 func (q *Queue) Runs() []string { return slices.Sorted(maps.Keys(q.runs)) }
 
 // Request adds requests of a run. The same claim again changes nothing, and
-// what is known of it is told again at the next Take: its assignment, its
+// what is known of it is reported again at the next Take: its assignment, its
 // reason or that it was given up. A newer claim of a task takes the place of
 // the older one, which is released. A claim that is older than the newest, or
 // has been released, is ignored, so that a late repetition does no harm.
@@ -135,7 +135,7 @@ func (q *Queue) add(owner *run, req *v1.TaskRequest) {
 		r.queuedAt = t.AsTime()
 	}
 	owner.tasks[r.task] = r
-	r.shape = q.shapeOf(owner.id, req)
+	r.class = q.classOf(owner.id, req)
 	if delayOf(req.GetRefusals()) > 0 {
 		q.delay(r, req.GetRefusals())
 		return
@@ -145,17 +145,17 @@ func (q *Queue) add(owner *run, req *v1.TaskRequest) {
 
 // enqueue has the next pass try to place a request.
 func (q *Queue) enqueue(r *request) {
-	// The shape may have been dropped while the request was put aside.
-	if s := q.shapes[r.shape.key]; s != nil {
-		r.shape = s
+	// The class may have been dropped while the request was put aside.
+	if s := q.classes[r.class.key]; s != nil {
+		r.class = s
 	} else {
-		q.shapes[r.shape.key] = r.shape
+		q.classes[r.class.key] = r.class
 	}
-	first := r.shape.first()
-	r.shape.push(r)
-	q.activate(r.shape)
-	q.noteFirst(r.shape, first)
-	if r.shape.impossible {
+	first := r.class.first()
+	r.class.push(r)
+	q.activate(r.class)
+	q.noteFirst(r.class, first)
+	if r.class.impossible {
 		q.startTimeout(r)
 	}
 	q.asked = true
@@ -200,7 +200,7 @@ func (q *Queue) noteOutcome(r *request, outcome string) {
 		if n.refused == nil {
 			n.refused = map[string]struct{}{}
 		}
-		n.refused[r.shape.ask] = struct{}{}
+		n.refused[r.class.ask] = struct{}{}
 	}
 }
 
@@ -213,7 +213,7 @@ func (q *Queue) Forget(runID string) {
 	for _, r := range owner.tasks {
 		q.remove(r)
 	}
-	delete(q.news, owner)
+	delete(q.reports, owner)
 	delete(q.runs, runID)
 }
 
@@ -235,7 +235,7 @@ func (q *Queue) unqueue(r *request) {
 		heap.Remove(&q.delayed, r.index)
 		return
 	}
-	s := r.shape
+	s := r.class
 	first := s.first()
 	s.drop(r)
 	q.noteFirst(s, first)

@@ -45,7 +45,7 @@ type refusals struct {
 }
 
 // refuse asks every node, or only the target.
-func (q *Queue) refuse(s *shape) refusals {
+func (q *Queue) refuse(s *requestClass) refusals {
 	out := refusals{groups: map[phrase][]string{}}
 	nodes := q.listed
 	if s.targetErr != nil || s.target.Node != "" {
@@ -67,7 +67,7 @@ func (q *Queue) refuse(s *shape) refusals {
 }
 
 // refusal returns the first reason that speaks against a node, and whether the
-// node could meet the shape another time.
+// node could meet the class another time.
 func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 	for _, filters := range [][]filter{q.byName, q.byKind} {
 		for _, f := range filters {
@@ -76,7 +76,7 @@ func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 			}
 		}
 	}
-	for _, f := range q.rooms {
+	for _, f := range q.capacities {
 		if !f.fits(v) {
 			return f.why(v), true, false
 		}
@@ -84,8 +84,8 @@ func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 	return phrase{}, true, true
 }
 
-// reasonFor says in one line why the shape waits.
-func (q *Queue) reasonFor(s *shape) string {
+// reasonFor says in one line why the class waits.
+func (q *Queue) reasonFor(s *requestClass) string {
 	all := q.refuse(s)
 	switch {
 	case s.targetErr != nil:
@@ -116,7 +116,7 @@ func (r refusals) common() (want string, ok bool) {
 	return want, ok
 }
 
-// figures tells how much nodes have of what all of them lack, by name.
+// figures returns how much nodes have of what all of them lack, by name.
 func (r refusals) figures() string {
 	var parts []string
 	for p, names := range r.groups {

@@ -26,7 +26,7 @@ type run struct {
 	id       string
 	tasks    map[string]*request // newest request of each task
 	released map[string]int32    // newest released claim of each task
-	news     []*request          // requests with something new to tell
+	report   []*request          // requests with something new to report
 }
 
 // request is one claim of a task, waiting or placed.
@@ -39,11 +39,11 @@ type request struct {
 	arrived  time.Time // when this queue learned of it
 	timeout  time.Duration
 	seq      uint64
-	shape    *shape
-	index    int // in shape.waiting, or in Queue.delayed
+	class    *requestClass
+	index    int // in requestClass.waiting, or in Queue.delayed
 	state    state
-	fresh    bool // in shape.fresh
-	listed   bool // in run.news
+	fresh    bool // in requestClass.fresh
+	listed   bool // in run.report
 	due      time.Time
 	delayed  string // why it is not to be placed before due; empty: it may be
 	verdict  string // of one that was given up: why

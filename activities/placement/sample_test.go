@@ -13,19 +13,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// yard is a queue that samples, a model of it, and a fleet of machines that come
+// sampleFleet is a queue that samples, a model of it, and a fleet of machines that come
 // and go. It draws from one seed, because it has too many nodes to draw each figure.
-type yard struct {
+type sampleFleet struct {
 	*rand.Rand
 	*model
 	q    *Queue
 	next int
 }
 
-func (y *yard) chance(of int) bool { return y.IntN(of) == 0 }
+func (y *sampleFleet) chance(of int) bool { return y.IntN(of) == 0 }
 
 // refresh gives a share of the fleet new snapshots.
-func (y *yard) refresh(size int) {
+func (y *sampleFleet) refresh(size int) {
 	for i := range size {
 		name := fmt.Sprintf("n%02d", i)
 		if y.chance(12) {
@@ -57,7 +57,7 @@ func (y *yard) refresh(size int) {
 	y.q.SetNodes(fleet)
 }
 
-func (y *yard) node(name string) Node {
+func (y *sampleFleet) node(name string) Node {
 	y.beats++
 	n := aNode(name, slots(1+y.Int32N(3)))
 	n.Sequence, n.Cpu.Cores, n.Cpu.UsagePercent = y.beats, 3, float64(y.IntN(100))
@@ -78,7 +78,7 @@ func (y *yard) node(name string) Node {
 	return Node{Snapshot: n, State: state}
 }
 
-func (y *yard) ask(k int) {
+func (y *sampleFleet) ask(k int) {
 	for range k {
 		y.next++
 		r := aTask(fmt.Sprintf("t%d", y.next), withPriority(y.Int32N(3)), queuedAt(y.clock.now()))
@@ -100,7 +100,7 @@ func (y *yard) ask(k int) {
 	}
 }
 
-func (y *yard) finish() {
+func (y *sampleFleet) finish() {
 	for _, id := range slices.Sorted(maps.Keys(y.claims)) {
 		c := y.claims[id]
 		if c.node == "" || y.chance(3) {
@@ -116,13 +116,13 @@ func (y *yard) finish() {
 // of the queue. It says where the queue has broken a rule: whatever it does not
 // place may fit nowhere at its turn, and whatever it places must fit there and
 // may be avoided or made to wait only if no node is better in that.
-func (y *yard) follow() error {
+func (y *sampleFleet) follow() error {
 	y.q.Place()
 	y.q.Take("r")
 	for _, id := range y.waiting() {
 		c := y.claims[id]
 		best := y.best(c)
-		r := y.q.held(c.run, c.req.Task)
+		r := y.q.unavailable(c.run, c.req.Task)
 		if r.state != assigned {
 			if best != "" {
 				return fmt.Errorf("%s waits although it fits %s", id, best)
@@ -154,7 +154,7 @@ func TestSamplesBreakNoRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		seed := rapid.Uint64().Draw(t, "seed")
-		y := &yard{Rand: rand.New(rand.NewPCG(seed, 1)), model: newModel(c)}
+		y := &sampleFleet{Rand: rand.New(rand.NewPCG(seed, 1)), model: newModel(c)}
 		y.q = New(Options{Now: c.now, SampleAbove: rapid.IntRange(1, 8).Draw(t, "above"), Sample: rapid.IntRange(1, 4).Draw(t, "sample"),
 			Rand: rand.New(rand.NewPCG(seed, 2)), Settle: time.Hour})
 		size := rapid.IntRange(1, 40).Draw(t, "nodes")

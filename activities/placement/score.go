@@ -126,7 +126,7 @@ func (r *request) whyThere() string {
 	if w.pinned {
 		return "pinned to " + r.node.name
 	}
-	gpu := r.shape.need.gpus > 0
+	gpu := r.class.need.gpus > 0
 	b := make([]byte, 0, 96)
 	b = append(b, "score "...)
 	b = strconv.AppendFloat(b, w.score, 'f', 1, 64)

@@ -52,7 +52,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// The score that is told counts the tasks that were there before.
+// The reported score counts the tasks that were there before.
 func TestScoreOfAssignment(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", func(n *v1.NodeSnapshot) {
 		n.Cpu.UsagePercent, n.Memory.AvailableMb, n.Disk.IoUtilPercent = 50, 4096, 100

@@ -2,7 +2,7 @@ package placement
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// Node is a node of the fleet as the queue is told of it.
+// Node is a node of the fleet as it is reported to the queue.
 type Node struct {
 	// Snapshot is its newest, or what it said of itself when it registered. It
 	// names the node, and must not be modified afterwards.

@@ -10,16 +10,16 @@ import (
 // node could ever meet it. The time before this queue knew the request does not
 // count: the queue before it may have seen nodes that fit.
 func (r *request) giveUpAt() time.Time {
-	from := r.shape.since
+	from := r.class.since
 	if r.arrived.After(from) {
 		from = r.arrived
 	}
 	return from.Add(r.timeout)
 }
 
-// restartTimeouts starts the placement time-outs of a shape that has become
+// restartTimeouts starts the placement time-outs of a request class that has become
 // impossible, and stops those of one that no longer is.
-func (q *Queue) restartTimeouts(s *shape) {
+func (q *Queue) restartTimeouts(s *requestClass) {
 	delete(q.timed, s)
 	s.deadline = time.Time{}
 	if !s.impossible {
@@ -31,12 +31,12 @@ func (q *Queue) restartTimeouts(s *shape) {
 	}
 }
 
-// startTimeout takes a request of an impossible shape into account.
+// startTimeout takes a request of an impossible class into account.
 func (q *Queue) startTimeout(r *request) {
 	if r.timeout <= 0 {
 		return
 	}
-	s := r.shape
+	s := r.class
 	if at := r.giveUpAt(); s.deadline.IsZero() || at.Before(s.deadline) {
 		s.deadline = at
 	}
@@ -59,14 +59,14 @@ func (q *Queue) giveUp() {
 		if q.now.Before(s.deadline) {
 			continue
 		}
-		// The reason that was told last may be an old one.
+		// The reason that was reported last may be an old one.
 		reason := q.reasonFor(s)
 		for _, r := range slices.Clone(s.waiting) {
 			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
 				r.verdict = reason
 				q.unqueue(r)
 				r.state = givenUp
-				q.tell(r)
+				q.report(r)
 			}
 		}
 		delete(q.timed, s)

@@ -12,8 +12,8 @@ const (
 	batchLeast = 100 * time.Millisecond
 	// maxBatch is the most instances of an automatic batch.
 	maxBatch = 1000
-	// defaultAhead is how many units of an automatic batch may be without a node.
-	defaultAhead = 8
+	// defaultPrefetch is how many units of an automatic batch may be without a node.
+	defaultPrefetch = 8
 )
 
 // sizing decides how many instances of a group make a unit.
@@ -26,7 +26,7 @@ type sizing struct {
 
 // wait says that the next batch is not formed before one of those that wait has a node.
 func (s *sizing) wait() bool {
-	return s.batch.Auto && s.unplaced >= cmp.Or(s.batch.Ahead, defaultAhead)
+	return s.batch.Auto && s.unplaced >= cmp.Or(s.batch.Prefetch, defaultPrefetch)
 }
 
 // size is the most instances that the next unit may have, of those that wait while so many units are under way. An
@@ -35,7 +35,7 @@ func (s *sizing) size(waiting, units, concurrency int) int {
 	if !s.batch.Auto {
 		return max(s.batch.Size, 1)
 	}
-	width := max(units+1, cmp.Or(s.batch.Ahead, defaultAhead))
+	width := max(units+1, cmp.Or(s.batch.Prefetch, defaultPrefetch))
 	if concurrency > 0 {
 		width = min(width, concurrency)
 	}
@@ -43,8 +43,8 @@ func (s *sizing) size(waiting, units, concurrency int) int {
 	return max(min(s.target, share), 1)
 }
 
-// Pace is what is known of the instances of a group, for automatic batches.
-type Pace struct {
+// DurationEstimate is what is known of the instances of a group, for automatic batches.
+type DurationEstimate struct {
 	Instance time.Duration // what one has taken of late; 0: not known
 	Batch    int           // instances that a batch has grown to; 0: not known
 }

@@ -125,18 +125,18 @@ func TestLearnedPace(t *testing.T) {
 	r := Request{Group: 3, Batch: Batch{Auto: true}}
 	first := New(0)
 	slow, _ := fleet(first, 20_000, 2, instance, r)
-	pace := first.Pace(3)
+	pace := first.DurationEstimate(3)
 	second := New(0)
 	second.Learn(3, pace)
 	quick, _ := fleet(second, 20_000, 2, instance, r)
 	if pace.Instance < instance || pace.Batch < 500 || slow[0] != 1 || quick[0] < 500 || len(quick) >= len(slow) {
 		t.Errorf("pace %v; %d units from %d on, with it %d from %d on", pace, len(slow), slow[0], len(quick), quick[0])
 	}
-	second.Learn(3, Pace{Instance: time.Hour, Batch: 1})
-	if got := second.Pace(3); got.Instance > 2*instance {
+	second.Learn(3, DurationEstimate{Instance: time.Hour, Batch: 1})
+	if got := second.DurationEstimate(3); got.Instance > 2*instance {
 		t.Errorf("learned %v over what it knew", got)
 	}
-	if got := New(0).Pace(3); got != (Pace{}) {
+	if got := New(0).DurationEstimate(3); got != (DurationEstimate{}) {
 		t.Errorf("of nothing %v", got)
 	}
 }

@@ -42,7 +42,7 @@ func (m *model) may(r Request) bool {
 	case r.Child && m.children > 0 && m.count(func(u modelUnit) bool { return u.Child })+m.others >= m.children:
 	case !r.Free && m.maxParallel > 0 && m.count(func(u modelUnit) bool { return !u.Free }) >= m.maxParallel:
 	case r.Group != NoGroup && r.Concurrency > 0 && m.count(inGroup) >= r.Concurrency:
-	case r.Batch.Auto && r.Group != NoGroup && m.count(unplaced) >= defaultAhead:
+	case r.Batch.Auto && r.Group != NoGroup && m.count(unplaced) >= defaultPrefetch:
 	case r.Lock.Name != "" && m.count(func(u modelUnit) bool { return u.Lock == r.Lock && u.Free == r.Free && u.Child == r.Child }) > r.Lock.Limit:
 	default:
 		return true

@@ -277,17 +277,17 @@ func (q *Queue) rank(c *class) {
 	tops.set(c, c.ready.len() > 0 && !c.lockFull() && !(c.child && q.children.full()))
 }
 
-// Pace returns what has been learned about the instances of a group.
-func (q *Queue) Pace(group int) Pace {
+// DurationEstimate returns what has been learned about the instances of a group.
+func (q *Queue) DurationEstimate(group int) DurationEstimate {
 	g := q.groups[group]
 	if g == nil {
-		return Pace{}
+		return DurationEstimate{}
 	}
-	return Pace{Instance: g.sizing.instance, Batch: g.sizing.target}
+	return DurationEstimate{Instance: g.sizing.instance, Batch: g.sizing.target}
 }
 
 // Learn takes over what another queue has learned about a group. It changes nothing for a group that has learned by itself.
-func (q *Queue) Learn(task int, p Pace) {
+func (q *Queue) Learn(task int, p DurationEstimate) {
 	g := q.groups[task]
 	if g == nil {
 		g = &group{index: task}

@@ -27,9 +27,9 @@ type Batch struct {
 	Size int
 	// Auto makes a unit about a second of work, whatever Size is.
 	Auto bool
-	// Ahead is the most units of an automatic batch that may be without a node, so that those which
+	// Prefetch is the most units of an automatic batch that may be without a node, so that those which
 	// come later are formed with what the first have taught; 0: 8.
-	Ahead int
+	Prefetch int
 }
 
 // Lock is a mutex or a semaphore.

@@ -17,7 +17,7 @@ type Decisions struct {
 	Place []int
 	// Delays to wait out; each is answered by BackoffOver.
 	Backoff []Backoff
-	// Dispatched attempts and remote groups to stop; each is answered by Ended,
+	// Dispatched attempts and partitioned groups to stop; each is answered by Ended,
 	// whatever its state.
 	Stop []int
 	// Remote groups in which nothing new may start any more, and those in which it may again; answered by nothing.

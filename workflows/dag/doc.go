@@ -97,7 +97,7 @@
 //   - A placement that gave up is a failure that is never repeated.
 //   - Retry puts a dead letter back, with its attempts at 0, and with it everything
 //     below it that was skipped, whatever for: it is decided anew when the task has
-//     ended, as is a dead letter that is put back under another one. What has run
+//     ended, as is a dead letter that is requeued under another one. What has run
 //     stays as it is. If no failure is left that halts the run,
 //     what halt skipped waits again too; if one is, only the task itself may start.
 //     What halt ended in its failure stays so. A cancelled run has no Retry.
@@ -122,9 +122,9 @@
 //     again. Where fewer have failed now than may not, what was skipped for
 //     "max_failures" waits again too. What the task has come to before is forgotten.
 //   - A task that has its instances keeps them, and so the list that they were made
-//     from, when it is put back or waits again: only those that did not complete start.
-//     Done again by Again.From, or after its instances were elsewhere, it fans out anew.
-//   - A remote group is one whose instances someone else carries through. It is like a
+//     from, when it is requeued or waits again: only those that did not complete start.
+//     Done again by Rerun.From, or after its instances were elsewhere, it fans out anew.
+//   - A partitioned group is one whose instances someone else carries through. It is like a
 //     task that runs, but is never retried and may end as skipped.
 //   - A task with a condition that is asked for its instances when the state is
 //     restored is asked for both again.

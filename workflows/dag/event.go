@@ -142,8 +142,8 @@ func (e Ended) apply(s *State) {
 	}
 	rec := s.tasks[e.Task]
 	rec.Reason, rec.Error = e.Reason, e.Error
-	remote := s.isRemote(e.Task)
-	if e.State == v1.AttemptMoved && !s.cancelled && !rec.Doomed && !remote {
+	remote := s.isPartitioned(e.Task)
+	if e.State == v1.AttemptMoved && !s.cancelled && !rec.PendingEnd && !remote {
 		if s.mayStart(e.Task) {
 			s.enqueue(e.Task, rec)
 		} else {
@@ -155,14 +155,14 @@ func (e Ended) apply(s *State) {
 	rec.State = endState(e.State)
 	switch {
 	case rec.State == v1.TaskCompleted:
-	case rec.Doomed:
+	case rec.PendingEnd:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case s.cancelled:
 		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(s.aborted.Error, rec.Error)
 	case remote && e.State == v1.TaskSkipped:
 		rec.State = v1.TaskSkipped
 	}
-	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.Doomed && !remote {
+	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.PendingEnd && !remote {
 		s.repeat(e.Task, rec)
 	} else {
 		s.finish(e.Task, rec)

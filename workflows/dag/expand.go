@@ -13,7 +13,7 @@ type Expanded struct {
 	// The instances are elsewhere: no records are appended, and the task is running,
 	// under a new claim, until an Ended tells how it ended. It is stopped by
 	// Decisions.Stop and halted by Decisions.Halt.
-	Remote bool
+	Partitioned bool
 	// Err says why the number could not be told: the task has failed, and is not
 	// tried again.
 	Err string
@@ -36,9 +36,9 @@ func (e Expanded) apply(s *State) {
 	case e.Count <= 0:
 		rec.State, rec.Reason, rec.Error, rec.ExitCode = v1.TaskCompleted, "", "", 0
 		s.finish(e.Task, rec)
-	case e.Remote:
+	case e.Partitioned:
 		s.progress[e.Task].asked = nothing
-		s.addGroup(group{task: e.Task, from: e.From, count: e.Count, remote: true})
+		s.addGroup(group{task: e.Task, from: e.From, count: e.Count, partitioned: true})
 		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
 		rec.Claim++
 		s.set(e.Task, rec)
@@ -69,7 +69,7 @@ func (s *State) begin(i int) {
 		s.enqueue(i, s.tasks[i])
 	case s.instances(i) == nil:
 		s.ask(i, expansion)
-	default: // it was put back, and has its instances
+	default: // it was requeued, and has its instances
 		s.progress[i].asked = nothing
 		rec := s.tasks[i]
 		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""

@@ -88,7 +88,7 @@ func fanOut(seed uint64, task string) dag.Expanded {
 	case 2:
 		return dag.Expanded{}
 	case 3, 4:
-		return dag.Expanded{Count: 5, Remote: true}
+		return dag.Expanded{Count: 5, Partitioned: true}
 	case 5:
 		return dag.Expanded{From: 7, Count: 2}
 	default:

@@ -13,7 +13,7 @@ func (s *State) instanceEnded(i int) {
 	g.open--
 	if failedInstance(s.tasks[i]) {
 		g.failed++
-		if g.failed == s.graph.nodes[task].maxFailures+1 && !s.cancelled && !s.tasks[task].Doomed {
+		if g.failed == s.graph.nodes[task].maxFailures+1 && !s.cancelled && !s.tasks[task].PendingEnd {
 			s.stopGroup(task)
 		}
 	}
@@ -69,7 +69,7 @@ func (s *State) endGroup(task int) {
 	switch {
 	case succeeded == g.count:
 		rec.State = v1.TaskCompleted
-	case rec.Doomed:
+	case rec.PendingEnd:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case s.cancelled:
 		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, s.aborted.Error

@@ -188,7 +188,7 @@ func TestHaltAndGroups(t *testing.T) {
 	l.expand("failing", dag.Expanded{Count: 2})
 	l.expand("whole", dag.Expanded{Count: 1})
 	l.expand("stubborn", dag.Expanded{Count: 2})
-	l.expand("remote", dag.Expanded{Count: 1000, Remote: true})
+	l.expand("remote", dag.Expanded{Count: 1000, Partitioned: true})
 	l.placed("first", "each[0]", "each[1]", "failing[0]", "failing[1]", "whole[0]")
 	l.s.Apply(l.end("each[0]", exit(1)), l.end("failing[0]", exit(1)))
 	d := l.s.Apply(l.end("first", ended("failed")))
@@ -212,7 +212,7 @@ func TestRemoteGroup(t *testing.T) {
 		task := fanned(0)
 		task.Retry = nil
 		l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task}})
-		d := l.expand("each", dag.Expanded{Count: 1000, Remote: true})
+		d := l.expand("each", dag.Expanded{Count: 1000, Partitioned: true})
 		if rec := l.s.Task(0); rec.State != "running" || rec.Claim != 1 || l.s.Len() != 1 || len(d.Place) > 0 {
 			t.Fatalf("%+v, %+v", rec, d)
 		}

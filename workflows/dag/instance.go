@@ -9,15 +9,15 @@ import (
 
 // A group is a task that has fanned out in this run.
 type group struct {
-	task   int
-	first  int // record of its first instance
-	from   int // number of that instance
-	count  int // instances; of a remote group, which has no records, too
-	open   int // instances that have not ended
-	failed int // instances that ended as a failure or were cancelled
-	remote bool
-	halted string         // reason of the HaltGroup that holds; empty: none does
-	counts map[string]int // instances by state, without zeros; nil of a remote group
+	task        int
+	first       int // record of its first instance
+	from        int // number of that instance
+	count       int // instances; of a partitioned group, which has no records, too
+	open        int // instances that have not ended
+	failed      int // instances that ended as a failure or were cancelled
+	partitioned bool
+	halted      string         // reason of the HaltGroup that holds; empty: none does
+	counts      map[string]int // instances by state, without zeros; nil of a partitioned group
 }
 
 // Len returns the number of tasks and instances. The tasks of the graph come
@@ -87,7 +87,7 @@ func (s *State) Instances(task int) (first, count int) {
 // false where it has not. A task without instances has not.
 func (s *State) Expansion(task int) (from, count int, remote, ok bool) {
 	if g := s.expansion(task); g != nil {
-		return g.from, g.count, g.remote, true
+		return g.from, g.count, g.partitioned, true
 	}
 	return 0, 0, false, false
 }
@@ -119,7 +119,7 @@ func (s *State) expansion(task int) *group {
 
 // instances returns the group that a task is if its instances are here, or nil.
 func (s *State) instances(task int) *group {
-	if g := s.expansion(task); g != nil && !g.remote {
+	if g := s.expansion(task); g != nil && !g.partitioned {
 		return g
 	}
 	return nil
@@ -131,10 +131,10 @@ func (s *State) hasOpen(i int) bool {
 	return g != nil && g.open > 0
 }
 
-// isRemote reports whether the instances of a task are elsewhere.
-func (s *State) isRemote(i int) bool {
+// isPartitioned reports whether the instances of a task are elsewhere.
+func (s *State) isPartitioned(i int) bool {
 	g := s.expansion(i)
-	return g != nil && g.remote
+	return g != nil && g.partitioned
 }
 
 // taskOf returns the task that i is or is an instance of.
@@ -149,12 +149,12 @@ func (s *State) node(i int) *node { return &s.graph.nodes[s.taskOf(i)] }
 
 // addGroup notes that a task has fanned out. Its records are the caller's part.
 func (s *State) addGroup(g group) {
-	if !g.remote {
+	if !g.partitioned {
 		g.counts = make(map[string]int)
 	}
 	s.groups = append(s.groups, g)
 	s.progress[g.task].group = int32(len(s.groups))
-	if g.remote {
+	if g.partitioned {
 		return
 	}
 	for range g.count {

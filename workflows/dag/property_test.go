@@ -30,7 +30,7 @@ func TestAgreesWithReference(t *testing.T) {
 
 // drawAgain says what is done again in a run that has ended; ok is false where
 // there is nothing.
-func drawAgain(t *rapid.T, m *simulation) (again dag.Again, ok bool) {
+func drawAgain(t *rapid.T, m *simulation) (again dag.Rerun, ok bool) {
 	kind := rapid.IntRange(1, 7).Draw(t, "again") // a set of the three
 	if dead := m.deadLetters(); kind&1 != 0 && len(dead) > 0 {
 		for _, i := range rapid.SliceOfN(rapid.SampledFrom(dead), 1, 3).Draw(t, "put back") {
@@ -246,7 +246,7 @@ func (w worked) task(name string) (state, effect string) {
 // instances returns the names of the instances that a task has here if it fans out.
 func (w worked) instances(name string) []string {
 	e := fanOut(w.seed, name)
-	if w.def.Tasks[name].Parallel == nil || e.Err != "" || e.Remote {
+	if w.def.Tasks[name].Parallel == nil || e.Err != "" || e.Partitioned {
 		return nil
 	}
 	var list []string
@@ -264,7 +264,7 @@ func (w worked) started(name string, def *v1.TaskDefinition) string {
 		return w.ran(name, def)
 	case e.Err != "":
 		return "failed"
-	case e.Remote:
+	case e.Partitioned:
 		if len(w.attempts[name]) == 0 {
 			return "completed"
 		}

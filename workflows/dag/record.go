@@ -18,19 +18,19 @@ type Record struct {
 	Backoff bool
 	// The failure that the task is repeated for: what it ends in if it cannot be
 	// repeated after all. Zero before the first failure and after the end. Of a
-	// doomed one: what it ends in if it does not complete.
+	// Of a task with a pending end: what it ends in if it does not complete.
 	Failure Failure
-	// It was put back by hand and has not ended again: it may start although the run
+	// It was requeued by hand and has not ended again: it may start although the run
 	// has halted or maxFailures has stopped the task that it is an instance of.
 	Retried bool
 	// A node has it, or its instances, but it was cancelled or killed, or its deadline is over:
 	// it is being stopped, and ends as Failure says unless it completes.
-	Doomed bool
+	PendingEnd bool
 }
 
-// A Failure is how an attempt failed, or how a doomed task ends.
+// A Failure is how an attempt failed, or how a task with a pending end ends.
 type Failure struct {
-	State  string // failed, killed_oom or lost; cancelled or killed of a doomed task
+	State  string // failed, killed_oom or lost; cancelled or killed of a task with a pending end
 	Reason string
 	Error  string
 }

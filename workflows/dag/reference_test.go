@@ -369,7 +369,7 @@ func (r *reference) expanded(name string, t *refTask, e dag.Expanded) {
 	case e.Count == 0:
 		t.exit = 0
 		r.end(name, "completed", "")
-	case e.Remote:
+	case e.Partitioned:
 		t.state, t.reason, t.asked, t.fanned, t.remote = "running", "", "", true, true
 		t.claim++
 	default:
@@ -382,7 +382,7 @@ func (r *reference) expanded(name string, t *refTask, e dag.Expanded) {
 	}
 }
 
-// doom ends what waits, and has what runs end so unless it completes.
+// setPendingEnd ends what waits, and makes what runs end so unless it completes.
 func (r *reference) doom(name, state, reason string) {
 	t := r.tasks[name]
 	switch {
@@ -399,7 +399,7 @@ func (r *reference) doom(name, state, reason string) {
 	}
 }
 
-// putBack has dead letters, or everything that did not complete, or some tasks with
+// requeue puts back dead letters, or everything that did not complete, or some tasks with
 // all below them, done again.
 func (r *reference) putBack(dead []string, failed bool, from []string) {
 	if failed || len(from) > 0 {

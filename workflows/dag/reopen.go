@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Why a task cannot be put back.
+// Why a task cannot be requeued.
 var (
 	ErrUnknownTask   = errors.New("the run has no such task")
 	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not continue")
@@ -16,18 +16,18 @@ var (
 	ErrStopping      = errors.New("its task is being stopped")
 )
 
-// Again says what is done again in a run that has ended. What has completed and is
+// Rerun says what is done again in a run that has ended. What has completed and is
 // not named is kept.
-type Again struct {
-	// Dead letters that are put back as by Retry: tasks, or instances such as "each[3]".
+type Rerun struct {
+	// Dead letters that are requeued as by Retry: tasks, or instances such as "each[3]".
 	Tasks []string
 	// Everything that did not complete, in a cancelled run too. A task that has fanned
 	// out keeps the instances that completed.
 	Failed bool
 	// Instances that were skipped because nothing of their task was to start any more, with their tasks.
 	Skipped bool
-	// Tasks whose instances are elsewhere, some of which are put back as by Retry there.
-	Remote []string
+	// Tasks whose instances are elsewhere, some of which are requeued as by Retry there.
+	Partitioned []string
 	// These tasks and all below them, whatever their state, in a cancelled run too.
 	// They fan out anew.
 	From []string
@@ -37,7 +37,7 @@ type Again struct {
 // is over, with some of it to be done again. State.Start gives the first
 // decisions. Instances of tasks that fan out anew are gone from it; the others may
 // have another index than in records. The error wraps one of those above.
-func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (*State, error) {
+func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (*State, error) {
 	s := Restore(g, records, options...)
 	var from []int
 	for _, name := range again.From {
@@ -61,12 +61,12 @@ func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (
 		}
 		dead = append(dead, name)
 	}
-	for _, name := range again.Remote {
+	for _, name := range again.Partitioned {
 		i, ok := g.Index(name)
 		if !ok {
 			return nil, fmt.Errorf("task %q: %w", name, ErrUnknownTask)
 		}
-		if err := s.MayPutBack(i); err != nil {
+		if err := s.MayRequeue(i); err != nil {
 			return nil, err
 		}
 		dead = append(dead, name)
@@ -90,12 +90,12 @@ func Reopen(g *Graph, records []Record, again Again, options ...RestoreOption) (
 				put = append(put, i)
 			}
 		}
-		s.putBack(put, what, anew)
+		s.requeue(put, what, anew)
 	}
 	return s, nil
 }
 
-// MayRetry says why a task or instance cannot be put back, or nil.
+// MayRetry returns why a task or instance cannot be requeued, or nil.
 func (s *State) MayRetry(i int) error {
 	switch {
 	case !s.has(i):
@@ -104,7 +104,7 @@ func (s *State) MayRetry(i int) error {
 		return ErrCancelled
 	case s.tasks[i].State != v1.TaskDeadLetter:
 		return fmt.Errorf("task %q is %s: %w", s.Name(i), s.tasks[i].State, ErrNotDeadLetter)
-	case s.tasks[s.taskOf(i)].Doomed:
+	case s.tasks[s.taskOf(i)].PendingEnd:
 		return fmt.Errorf("instance %q: %w", s.Name(i), ErrStopping)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (s *State) forget(tasks []bool) {
 	s.groups, s.owner, s.tasks = nil, nil, records[:s.graph.Len():s.graph.Len()]
 	for _, g := range old {
 		instances := records[g.first:]
-		if g.remote {
+		if g.partitioned {
 			instances = nil
 		} else {
 			instances = instances[:g.count]

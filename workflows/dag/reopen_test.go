@@ -55,7 +55,7 @@ func TestReopenedRunEndsAsIfTheTaskHadSucceeded(t *testing.T) {
 				second.attempts[name] = first.attempts[name]
 			}
 		}
-		s, err := dag.Reopen(m.g, before, dag.Again{Tasks: named(m.g, append(put, put...))})
+		s, err := dag.Reopen(m.g, before, dag.Rerun{Tasks: named(m.g, append(put, put...))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestRetryOfADeadLetter(t *testing.T) {
 	l.die("build")
 	l.placed("notify")
 	l.s.Apply(l.end("notify", ended("completed")))
-	l.placed("report") // runs while what is above it is put back
+	l.placed("report") // runs while what is above it is requeued
 	if rec := record(t, l.s, "build"); rec.State != "dead_letter" || rec.Attempt != 1 || rec.Claim != 2 {
 		t.Fatalf("build is %+v", rec)
 	}
@@ -267,13 +267,13 @@ func TestReopenRefuses(t *testing.T) {
 		"one that completed":     {[]string{"each[0]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, false)}, dag.ErrNotDeadLetter},
 		"one that is elsewhere":  {[]string{"each[1]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, true)}, dag.ErrUnknownTask},
 	} {
-		s, err := dag.Reopen(g, records, dag.Again{Tasks: tt.tasks}, tt.options...)
+		s, err := dag.Reopen(g, records, dag.Rerun{Tasks: tt.tasks}, tt.options...)
 		if !errors.Is(err, tt.want) || (s == nil) != (err != nil) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 	}
 	for _, name := range []string{"c", "each[1]", ""} {
-		if _, err := dag.Reopen(g, records, dag.Again{From: []string{name}}, dag.WithExpansion(2, 0, 2, false)); !errors.Is(err, dag.ErrUnknownTask) {
+		if _, err := dag.Reopen(g, records, dag.Rerun{From: []string{name}}, dag.WithExpansion(2, 0, 2, false)); !errors.Is(err, dag.ErrUnknownTask) {
 			t.Errorf("from %q: %v", name, err)
 		}
 	}

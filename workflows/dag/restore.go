@@ -26,7 +26,7 @@ func WithFirstFailure(task int) RestoreOption {
 }
 
 // WithExpansion continues with a run in which a task has fanned out as
-// State.Expansion tells. The records of the instances, unless they are remote,
+// State.Expansion tells. The records of the instances, unless they are partitioned,
 // follow those of the tasks and of the expansions before this one. One that cannot
 // be is ignored.
 func WithExpansion(task, from, count int, remote bool) RestoreOption {
@@ -34,7 +34,7 @@ func WithExpansion(task, from, count int, remote bool) RestoreOption {
 		if task < 0 || task >= s.graph.Len() || !s.graph.FansOut(task) || s.expansion(task) != nil || count <= 0 {
 			return
 		}
-		s.addGroup(group{task: task, first: s.graph.Len() + len(s.owner), from: from, count: count, remote: remote})
+		s.addGroup(group{task: task, first: s.graph.Len() + len(s.owner), from: from, count: count, partitioned: remote})
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *State) derive() {
 
 // deriveGroup works out anew what follows from the records of a group's instances.
 func (s *State) deriveGroup(g *group) {
-	if g.remote {
+	if g.partitioned {
 		return
 	}
 	clear(g.counts)
@@ -145,7 +145,7 @@ func (s *State) complete(i int) Record {
 		}
 	case v1.IsTaskTerminal(s.tasks[g.task].State) && !v1.IsTaskTerminal(rec.State):
 		// Its task has ended without it.
-		rec.State, rec.Reason, rec.Backoff, rec.Doomed, rec.Failure = v1.TaskCancelled, v1.ReasonRunCancelled, false, false, Failure{}
+		rec.State, rec.Reason, rec.Backoff, rec.PendingEnd, rec.Failure = v1.TaskCancelled, v1.ReasonRunCancelled, false, false, Failure{}
 	}
 	return rec
 }

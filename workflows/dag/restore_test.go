@@ -59,7 +59,7 @@ func TestRestoreWithInstances(t *testing.T) {
 	run, done := dag.Record{State: "running", ExitCode: -1}, dag.Record{State: "completed", Claim: 1}
 	failed := dag.Record{State: "failed", Claim: 1, ExitCode: 1}
 	s := dag.Restore(g, []dag.Record{
-		run, run, run, {State: "running", Claim: 4, Doomed: true, Failure: dag.Failure{State: "failed", Reason: "deadline"}}, run, {State: "failed"},
+		run, run, run, {State: "running", Claim: 4, PendingEnd: true, Failure: dag.Failure{State: "failed", Reason: "deadline"}}, run, {State: "failed"},
 		failed, failed, {}, // b: too many have failed for the third
 		done, {State: "queued", Claim: 2, ExitCode: -1}, // a
 		done, done, // a

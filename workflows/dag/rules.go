@@ -22,7 +22,7 @@ func (s *State) settle() {
 				s.ready(c)
 			case v1.IsTaskTerminal(s.tasks[c].State): // halt or Cancel ended it before its parents
 				s.settled = append(s.settled, c)
-			default: // it had begun when a parent was put back
+			default: // it had begun when a parent was requeued
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (s *State) abandoned(i int) (reason, text string) {
 
 // finish ends a task or instance, once and for all, in the state that rec says.
 func (s *State) finish(i int, rec Record) {
-	rec.Backoff, rec.Failure, rec.Retried, rec.Doomed = false, Failure{}, false, false
+	rec.Backoff, rec.Failure, rec.Retried, rec.PendingEnd = false, Failure{}, false, false
 	s.set(i, rec)
 	if i >= s.graph.Len() {
 		s.instanceEnded(i)
@@ -187,7 +187,7 @@ func (s *State) haltAll() {
 		switch {
 		case s.waits(i) && !s.mayStart(i):
 			s.abandon(i)
-		case s.isRemote(i) && s.tasks[i].State == v1.TaskRunning && !s.mayStart(i):
+		case s.isPartitioned(i) && s.tasks[i].State == v1.TaskRunning && !s.mayStart(i):
 			s.round.halt = append(s.round.halt, i)
 		}
 	}
@@ -197,7 +197,7 @@ func (s *State) haltAll() {
 func (s *State) cancelAll() {
 	for i, rec := range s.tasks {
 		switch {
-		case v1.IsTaskTerminal(rec.State), rec.Doomed:
+		case v1.IsTaskTerminal(rec.State), rec.PendingEnd:
 		case s.hasOpen(i): // it ends with its instances
 		case s.isDispatched(i):
 			s.round.stop = append(s.round.stop, i)

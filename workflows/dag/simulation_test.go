@@ -32,7 +32,7 @@ type simulation struct {
 	final map[int]dag.Record
 	stops map[int]bool
 	halts map[int]bool
-	again bool // the changes come from something that was put back
+	again bool // the changes come from something that was requeued
 }
 
 func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simulation {
@@ -125,7 +125,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		before = append(before, dag.Record{State: "pending", Claim: before[m.s.Group(i)].Claim})
 	}
 	for _, asked := range []map[int]bool{m.evaluate, m.expand} {
-		for i := range asked { // of no use any more where an ancestor was put back
+		for i := range asked { // of no use any more where an ancestor was requeued
 			if m.unsettled(i) {
 				delete(asked, i)
 			}
@@ -168,7 +168,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		_, open := m.place[i]
 		m.check(!open, "task %d is requested twice", i)
 		m.check(m.s.Task(i).Claim == before[i].Claim+1, "claim of task %d goes from %d to %d", i, before[i].Claim, m.s.Task(i).Claim)
-		began := wordIn(before[i].State, "queued assigned running") // before something above was put back
+		began := wordIn(before[i].State, "queued assigned running") // before something above was requeued
 		if g := m.s.Group(i); g >= 0 {
 			began = began || before[g].State == "running"
 		}
@@ -194,7 +194,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 		}
 	}
 	for _, i := range d.Stop {
-		m.check((m.s.Cancelled() || m.s.Task(i).Doomed) && !m.stops[i], "task %d is stopped for nothing or twice", i)
+		m.check((m.s.Cancelled() || m.s.Task(i).PendingEnd) && !m.stops[i], "task %d is stopped for nothing or twice", i)
 		m.stops[i] = true
 	}
 	for _, i := range d.Halt {
@@ -222,7 +222,7 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 			m.final[i] = rec
 		}
 	}
-	if m.again { // what was put back may have ended as before
+	if m.again { // what was requeued may have ended as before
 		changed = slices.DeleteFunc(slices.Clone(changed), func(i int) bool { return i < len(before) && m.s.Task(i) == before[i] })
 	}
 	m.check(slices.Equal(want, changed), "changed are %v, said are %v", want, changed)
@@ -258,7 +258,7 @@ func (m *simulation) checkState() {
 		r := m.ref.tasks[m.s.Name(i)]
 		m.check(r != nil, "by the reference there is no %s", m.s.Name(i))
 		same := r.state == rec.State && r.reason == rec.Reason && r.attempt == rec.Attempt && r.claim == rec.Claim &&
-			r.backoff == rec.Backoff && r.exit == rec.ExitCode && (r.doom != "") == rec.Doomed
+			r.backoff == rec.Backoff && r.exit == rec.ExitCode && (r.doom != "") == rec.PendingEnd
 		m.check(same, "task %s is %+v, by the reference %+v", m.s.Name(i), rec, *r)
 		m.check(r.ends <= 1, "by the reference task %d ended twice", i)
 		if r.remote && r.state == "running" && !m.s.Cancelled() {
@@ -316,7 +316,7 @@ func (m *simulation) restore() {
 		m.check(m.s.Task(i).Claim == m.place[i], "restored, claim of %d is %d, was %d", i, m.s.Task(i).Claim, m.place[i])
 	}
 	d.Place = nil
-	stopped := slices.DeleteFunc(m.dispatched(), func(i int) bool { return !m.s.Cancelled() && !m.s.Task(i).Doomed })
+	stopped := slices.DeleteFunc(m.dispatched(), func(i int) bool { return !m.s.Cancelled() && !m.s.Task(i).PendingEnd })
 	m.check(slices.Equal(d.Stop, stopped), "restored, %v are stopped, to be stopped are %v", d.Stop, stopped)
 	m.backoff, m.stops, m.halts = map[int]int32{}, map[int]bool{}, map[int]bool{}
 	for name, task := range m.def.Tasks { // a restored state asks for both again
@@ -328,7 +328,7 @@ func (m *simulation) restore() {
 }
 
 // reopen continues with a run that has ended, in a new generation.
-func (m *simulation) reopen(again dag.Again) {
+func (m *simulation) reopen(again dag.Rerun) {
 	records, old, put := make(map[string]dag.Record), m.s, again.Tasks
 	for i, rec := range m.s.Records() {
 		records[m.s.Name(i)] = rec

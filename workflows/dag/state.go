@@ -14,7 +14,7 @@ import (
 //
 // Each call costs what the tasks cost that it touches, whatever the size of the
 // run, but for Start, for the one event that cancels or halts the run and for one
-// that puts back what has ended: those look at everything. What stops a group, and
+// that requeues what has ended: those look at everything. What stops a group, and
 // its end, look at each of its instances.
 type State struct {
 	graph    *Graph
@@ -87,7 +87,7 @@ func (s *State) Start(events ...Event) Decisions {
 			s.round.backoff = append(s.round.backoff, i)
 		case rec.State == v1.TaskQueued:
 			s.round.place = append(s.round.place, i)
-		case s.isDispatched(i) && (s.cancelled || rec.Doomed):
+		case s.isDispatched(i) && (s.cancelled || rec.PendingEnd):
 			s.round.stop = append(s.round.stop, i)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 // mayStart reports whether what waits may still start.
 func (s *State) mayStart(i int) bool {
 	g := s.groupOf(i)
-	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.heldBack(g))
+	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.isHeldBack(g))
 }
 
 // runAllows reports whether the run lets something start that waits.

@@ -40,7 +40,7 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 			HistoryEvents: cmp.Or(l.HistoryEvents, 5000),
 		},
 		ctx: ctx, name: in.GetName(), asked: workflow.GetSignalChannel(ctx, names.AskSignal),
-		table: table{held: in.GetHeld(), waiting: in.GetWaiting(), answers: in.GetAnswers()},
+		table: table{held: in.GetHeld(), waiting: in.GetWaiting(), replies: in.GetAnswers()},
 		busy:  workflow.Now(ctx), looked: workflow.Now(ctx),
 	}
 	for {
@@ -49,8 +49,8 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 			switch {
 			case k.tooLong():
 				return workflow.NewContinueAsNewError(ctx, names.LockWorkflow,
-					&v1.LockInput{Name: k.name, Held: k.table.held, Waiting: k.table.waiting, Answers: k.table.answers})
-			case k.table.empty() && len(k.table.answers) == 0 && workflow.Now(ctx).Sub(k.busy) >= k.Idle:
+					&v1.LockInput{Name: k.name, Held: k.table.held, Waiting: k.table.waiting, Answers: k.table.replies})
+			case k.table.empty() && len(k.table.replies) == 0 && workflow.Now(ctx).Sub(k.busy) >= k.Idle:
 				return nil
 			}
 		}
@@ -125,8 +125,8 @@ func (k *lock) receive() {
 // answer tells those who asked. One that cannot be told is no more, and what it
 // holds goes to the next.
 func (k *lock) answer() {
-	answers := k.table.answers
-	k.table.answers = nil
+	answers := k.table.replies
+	k.table.replies = nil
 	for _, a := range answers {
 		a.Granted.Lock = k.name
 		future := workflow.SignalExternalWorkflow(k.ctx, a.GetTo().GetHolder(), "", names.GrantedSignal, a.GetGranted())

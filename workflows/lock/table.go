@@ -18,7 +18,7 @@ const maxHolders = 3
 type table struct {
 	held    []*v1.AcquireRequest // the longest first
 	waiting []*v1.AcquireRequest // by priority, then by age
-	answers []*v1.LockAnswer     // that are due, in order
+	replies []*v1.LockAnswer     // that are due, in order
 }
 
 func sameClaim(a *v1.AcquireRequest, holder, claim string) bool {
@@ -34,8 +34,8 @@ func places(a *v1.AcquireRequest) int { return int(max(a.GetLimit(), 1)) }
 
 func (t *table) empty() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
 
-func (t *table) tell(to *v1.AcquireRequest, refused bool, holders ...string) {
-	t.answers = append(t.answers, &v1.LockAnswer{
+func (t *table) answer(to *v1.AcquireRequest, refused bool, holders ...string) {
+	t.replies = append(t.replies, &v1.LockAnswer{
 		To: proto.CloneOf(to), Granted: &v1.Granted{Claim: to.GetClaim(), Asker: to.GetAsker(), Refused: refused, Holders: holders},
 	})
 }
@@ -48,12 +48,12 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 	}
 	if i := find(t.held, a.GetHolder(), a.GetClaim()); i >= 0 {
 		t.held[i].Execution, t.held[i].Asker = a.GetExecution(), a.GetAsker()
-		t.tell(t.held[i], t.held[i].GetReplaced())
+		t.answer(t.held[i], t.held[i].GetReplaced())
 		return
 	}
 	if i := find(t.waiting, a.GetHolder(), a.GetClaim()); i >= 0 {
 		t.waiting[i].Execution, t.waiting[i].Asker = a.GetExecution(), a.GetAsker()
-		t.tell(t.waiting[i], false, t.holders()...)
+		t.answer(t.waiting[i], false, t.holders()...)
 		return
 	}
 	at := slices.IndexFunc(t.waiting, func(w *v1.AcquireRequest) bool { return w.GetPriority() < a.GetPriority() })
@@ -68,12 +68,12 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 	switch a.GetStrategy() {
 	case v1.StrategySkip, v1.StrategyFail:
 		t.waiting = slices.Delete(t.waiting, at, at+1)
-		t.tell(a, true, t.holders()...)
+		t.answer(a, true, t.holders()...)
 	case v1.StrategyReplace:
 		t.replace(a, at)
-		t.tell(a, false, t.holders()...)
+		t.answer(a, false, t.holders()...)
 	default:
-		t.tell(a, false, t.holders()...)
+		t.answer(a, false, t.holders()...)
 	}
 }
 
@@ -91,12 +91,12 @@ func (t *table) replace(a *v1.AcquireRequest, ahead int) {
 		}
 		if i < len(t.held) {
 			t.held[i].Replaced = true
-			t.tell(t.held[i], true, holderName(a))
+			t.answer(t.held[i], true, holderName(a))
 			staying--
 			continue
 		}
 		// All that hold it leave already: who waits ahead is not needed any more.
-		t.tell(t.waiting[0], true, holderName(a))
+		t.answer(t.waiting[0], true, holderName(a))
 		t.waiting = t.waiting[1:]
 		ahead--
 	}
@@ -131,7 +131,7 @@ func (t *table) serve() {
 		a := t.waiting[0]
 		t.waiting = t.waiting[1:]
 		t.held = append(t.held, a)
-		t.tell(a, false)
+		t.answer(a, false)
 	}
 }
 

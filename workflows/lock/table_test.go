@@ -18,7 +18,7 @@ func ask(holder, strategy string, limit, priority int32) *v1.AcquireRequest {
 // said is what the table has to tell, as "holder granted", "holder waits for a, b" and "holder refused for a".
 func said(t *table) string {
 	var words []string
-	for _, a := range t.answers {
+	for _, a := range t.replies {
 		word := a.GetTo().GetHolder()
 		switch g := a.GetGranted(); {
 		case g.GetRefused():
@@ -30,7 +30,7 @@ func said(t *table) string {
 		}
 		words = append(words, word)
 	}
-	t.answers = nil
+	t.replies = nil
 	return strings.Join(words, "; ")
 }
 
@@ -127,7 +127,7 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 			waiting = slices.DeleteFunc(waiting, func(a *v1.AcquireRequest) bool { return a.GetHolder() == holder })
 		}
 		hear := func() {
-			for _, a := range table.answers {
+			for _, a := range table.replies {
 				holder := a.GetTo().GetHolder()
 				switch g := a.GetGranted(); {
 				case g.GetRefused() && !granted[holder]:
@@ -146,7 +146,7 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 					granted[holder] = true
 				}
 			}
-			table.answers = nil
+			table.replies = nil
 			if len(granted) != len(table.held) || len(waiting) != len(table.waiting) || len(granted) > int(limit) {
 				t.Fatalf("%d hold it and %d wait, as told; %d and %d as kept; the limit is %d",
 					len(granted), len(waiting), len(table.held), len(table.waiting), limit)

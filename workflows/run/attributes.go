@@ -68,7 +68,7 @@ func (r *run) endAttributes(state, text string) {
 // countDeadLetters returns the number of dead letters of the run, with those in its partitions.
 func (r *run) countDeadLetters() int {
 	n := r.core.Count(v1.TaskDeadLetter)
-	for _, m := range r.remotes {
+	for _, m := range r.partitioned {
 		if f := r.status.FanOut(m.task); f != nil && f.Counts[v1.TaskDeadLetter] > 0 {
 			n += int(f.Counts[v1.TaskDeadLetter])
 		}

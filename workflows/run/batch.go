@@ -24,7 +24,7 @@ func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.Exe
 		r.broken(&whole, err)
 		res = r.lastProgress(err)
 	} else {
-		whole.outcome, whole.unheard = outcomeOf(res.GetState(), res.GetReason()), isUnheard(res)
+		whole.outcome, whole.unacknowledged = outcomeOf(res.GetState(), res.GetReason()), isUnacknowledged(res)
 	}
 	lost := err == nil && res.GetState() == v1.TaskLost
 	if lost { // it is as if nothing had come
@@ -46,11 +46,11 @@ func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.Exe
 			d.ended.State, d.ended.Reason, d.checkpoint = v1.AttemptMoved, v1.ReasonBatch, answer.GetCheckpoint()
 		case running && (whole.ended.State != v1.TaskCancelled || att.stopped[m]):
 			d.ended.State, d.ended.Reason, d.ended.Error = whole.ended.State, whole.ended.Reason, whole.ended.Error
-			d.ended.NoRetry, d.unheard, d.outcome = whole.ended.NoRetry, whole.unheard, whole.outcome
+			d.ended.NoRetry, d.unacknowledged, d.outcome = whole.ended.NoRetry, whole.unacknowledged, whole.outcome
 			d.checkpoint = res.GetCheckpoint()
 			running = whole.ended.State == v1.TaskCancelled || whole.ended.Reason == v1.ReasonPayload
 		default:
-			d.ended.State, d.unheard, d.outcome = v1.AttemptMoved, whole.unheard, v1.OutcomeMoved
+			d.ended.State, d.unacknowledged, d.outcome = v1.AttemptMoved, whole.unacknowledged, v1.OutcomeMoved
 			d.ended.Reason = cmp.Or(whole.ended.Reason, res.GetReason(), v1.ReasonBatch)
 			d.ended.Error = cmp.Or(whole.ended.Error, res.GetError())
 			if whole.outcome == v1.OutcomeRefused {

@@ -78,7 +78,7 @@ func (r *run) historySize() limits.HistorySize {
 
 // isQuiet reports whether the next execution can take over all that is under way.
 func (r *run) isQuiet() bool {
-	return r.inFlight == 0 && len(r.assignments) == 0 && r.openEnds == 0 && r.steerings == 0 && r.canDetach()
+	return r.dispatched == 0 && len(r.assignments) == 0 && r.openEnds == 0 && r.steerings == 0 && r.canDetach()
 }
 
 // beginDetaching begins to ask nodes. If the run has not continued as new in time, it admits again.
@@ -160,7 +160,7 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 		return false
 	case temporal.IsCanceledError(err): // before the node had received the activity, which is to stop the attempt
 		r.after(time.Millisecond, "stop the attempt", func() {
-			r.inFlight--
+			r.dispatched--
 			r.reattach(att)
 		})
 	case timedOut || res.GetState() == v1.TaskLost:
@@ -175,7 +175,7 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
 	att.detached, att.askedIn, att.leaseUntil = true, 0, workflow.Now(r.ctx).Add(r.detachedLease(att))
 	r.detaching.detached = append(r.detaching.detached, att)
-	r.inFlight--
+	r.dispatched--
 	// The answer for a batch does not say which of its instances runs.
 	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
 		r.status.SetStartedAt(i, res.GetStartedAt())
@@ -203,8 +203,8 @@ func (r *run) reattach(att *attempt) {
 	r.send(att, req)
 }
 
-// carryAttempts leaves the detached attempts to the next execution.
-func (r *run) carryAttempts(c *v1.RunCarry) {
+// detachedAttempts leaves the detached attempts to the next execution.
+func (r *run) detachedAttempts(c *v1.RunCarry) {
 	for _, att := range r.detaching.detached {
 		h := handedOver(att, r.core.Name)
 		c.Tasks[h.Members[0]].HandedOver = h

@@ -36,7 +36,7 @@ type attempt struct {
 // dispatch starts the attempts whose units have been given a node. A unit of
 // which nothing is wanted any more gives its place back.
 func (r *run) dispatch() {
-	for len(r.assignments) > 0 && r.inFlight < r.limits.InFlight {
+	for len(r.assignments) > 0 && r.dispatched < r.limits.InFlight {
 		a := r.assignments[0]
 		r.assignments = r.assignments[1:]
 		members := r.membersOf(a)
@@ -145,7 +145,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	}
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(workflow.Now(r.ctx)))
 	att.cancel = cancel
-	r.inFlight++
+	r.dispatched++
 	r.pending.Watch(r.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
 		res, err := attemptAnswer(r.ctx, f)
@@ -158,7 +158,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 // over ends an attempt as its activity has ended.
 func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := r.landed(att.assignment, att.members, att, res, err)
-	r.inFlight--
+	r.dispatched--
 	for _, m := range att.members {
 		delete(r.attempts, m)
 		r.status.SetSuspended(m, "")

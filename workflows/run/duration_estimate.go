@@ -14,7 +14,7 @@ import (
 
 // paceOf is what has been learned of the instances of a task; nil: nothing.
 func (r *run) paceOf(task int) *v1.Pace {
-	p := r.admission.Pace(task)
+	p := r.admission.DurationEstimate(task)
 	if p.Instance <= 0 {
 		return nil
 	}
@@ -24,12 +24,12 @@ func (r *run) paceOf(task int) *v1.Pace {
 // learn takes over what others have learned of the instances of a task.
 func (r *run) learn(task int, p *v1.Pace) {
 	if p.GetInstance().AsDuration() > 0 {
-		r.admission.Learn(task, admission.Pace{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
+		r.admission.Learn(task, admission.DurationEstimate{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
 	}
 }
 
-// pace is what the parts have learned, the newest of them first; nil: nothing.
-func (m *remote) pace() *v1.Pace {
+// durationEstimate is what the parts have learned, the newest of them first; nil: nothing.
+func (m *partitionedFanOut) durationEstimate() *v1.Pace {
 	for k := len(m.parts) - 1; k >= 0; k-- {
 		if p := m.parts[k].GetPace(); p != nil {
 			return p

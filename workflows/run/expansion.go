@@ -11,10 +11,10 @@ import (
 func (r *run) expand(i int) {
 	def, part := r.core.Definition(i), r.in.GetPart()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
-	switch m := r.hasRemote(i); {
+	switch m := r.partitionedOf(i); {
 	case r.status.IsHeld(i):
 		r.unexpanded[i] = true
-	case m != nil && len(m.putBack) > 0: // it keeps its list
+	case m != nil && len(m.requeued) > 0: // it keeps its list
 		r.expandLarge(i, m.total)
 	case part != nil:
 		r.status.SetItems(i, part.GetItems())

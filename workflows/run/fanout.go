@@ -24,9 +24,9 @@ const (
 	claimsOfGeneration = 10_000
 )
 
-// remote is a fan-out that is too large for the run: FanOut children carry its
+// partitionedFanOut is a fan-out that is too large for the run: FanOut children carry its
 // parts through, a bounded number at a time, and report.
-type remote struct {
+type partitionedFanOut struct {
 	task  int
 	total int
 	parts []*v1.PartReport // of each part that was opened, or is kept, its newest report, in order
@@ -35,10 +35,10 @@ type remote struct {
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
 	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
-	// putBack are instances that were put back by hand and whose parts are not open again yet. partial is true if only
+	// requeued are instances that were put back by hand and whose parts are not open again yet. partial is true if only
 	// instances that were put back run again, and all others keep the state in which they ended.
-	putBack []int32
-	partial bool
+	requeued []int32
+	partial  bool
 	// children are the child workflows of open parts, by the first instance; late are those that get an order once they
 	// are open.
 	children map[int]*childWorkflow
@@ -46,12 +46,12 @@ type remote struct {
 	waits    bool // a part waits until fewer child workflows of the run are open
 }
 
-func newRemote(task, total int) *remote {
-	return &remote{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
+func newPartitionedFanOut(task, total int) *partitionedFanOut {
+	return &partitionedFanOut{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
 }
 
 // partFrom returns the part whose first instance is given, or nil if it was never opened.
-func (m *remote) partFrom(from int) *v1.PartReport {
+func (m *partitionedFanOut) partFrom(from int) *v1.PartReport {
 	for _, p := range m.parts {
 		if int(p.GetFrom()) == from {
 			return p
@@ -67,9 +67,9 @@ func (r *run) isLarge(i, count int) bool {
 	return r.in.GetPart() == nil && count > r.limits.Instances && v1.NeedsNode(t)
 }
 
-// hasRemote returns the large fan-out of task i; nil: it has none.
-func (r *run) hasRemote(i int) *remote {
-	for _, m := range r.remotes {
+// partitionedOf returns the large fan-out of task i; nil: it has none.
+func (r *run) partitionedOf(i int) *partitionedFanOut {
+	for _, m := range r.partitioned {
 		if m.task == i {
 			return m
 		}
@@ -79,30 +79,30 @@ func (r *run) hasRemote(i int) *remote {
 
 // expandLarge has the instances of a task carried through by children.
 func (r *run) expandLarge(i, count int) {
-	m := newRemote(i, count)
-	if was := r.hasRemote(i); was != nil && was.total == count {
-		m.before, m.putBack, m.partial = was.parts, was.putBack, len(was.putBack) > 0
-		if m.partial && r.failuresOf(was)-int32(len(m.putBack)) > r.core.Definition(i).GetMaxFailures() {
+	m := newPartitionedFanOut(i, count)
+	if was := r.partitionedOf(i); was != nil && was.total == count {
+		m.before, m.requeued, m.partial = was.parts, was.requeued, len(was.requeued) > 0
+		if m.partial && r.failuresOf(was)-int32(len(m.requeued)) > r.core.Definition(i).GetMaxFailures() {
 			m.halt(v1.ReasonMaxFailures)
 		}
 	}
-	r.remotes = append(slices.DeleteFunc(r.remotes, func(m *remote) bool { return m.task == i }), m)
+	r.partitioned = append(slices.DeleteFunc(r.partitioned, func(m *partitionedFanOut) bool { return m.task == i }), m)
 	r.status.Extras(i).FanOut = &status.FanOut{Total: count, Counts: map[string]int32{v1.TaskPending: int32(count)}}
-	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Remote: true})
+	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Partitioned: true})
 }
 
 // partSize is how many instances of a task a part has.
-func (r *run) partSize(m *remote) int {
+func (r *run) partSize(m *partitionedFanOut) int {
 	if size, auto := definition.BatchOf(r.core.Definition(m.task)); size > 1 || auto {
 		return r.limits.PartInstances * batchedParts
 	}
 	return r.limits.PartInstances
 }
 
-func (m *remote) partEnd(k, size int) int { return min((k+1)*size, m.total) }
+func (m *partitionedFanOut) partEnd(k, size int) int { return min((k+1)*size, m.total) }
 
-// hearParts takes in what the children have reported.
-func (r *run) hearParts() {
+// receivePartReports takes in what the children have reported.
+func (r *run) receivePartReports() {
 	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
 	for reports.Len() > 0 {
 		var p v1.PartReport
@@ -110,7 +110,7 @@ func (r *run) hearParts() {
 			continue
 		}
 		i, ok := r.graph.Index(p.GetTask())
-		m := r.hasRemote(i)
+		m := r.partitionedOf(i)
 		if !ok || m == nil {
 			continue
 		}
@@ -138,7 +138,7 @@ func (r *run) hearParts() {
 }
 
 // partGone ends a part whose child has ended without a last report.
-func (r *run) partGone(m *remote, from int, why string) {
+func (r *run) partGone(m *partitionedFanOut, from int, why string) {
 	if p := m.partFrom(from); p != nil && !p.GetOver() {
 		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
 		r.endPart(m, p, v1.TaskFailed, v1.TaskLost)
@@ -146,7 +146,7 @@ func (r *run) partGone(m *remote, from int, why string) {
 }
 
 // partUnopened ends a part that was cancelled or killed before its child was started.
-func (r *run) partUnopened(m *remote, from int) {
+func (r *run) partUnopened(m *partitionedFanOut, from int) {
 	if p := m.partFrom(from); p != nil && !p.GetOver() {
 		state := v1.TaskCancelled
 		if r.killReason(m.task) != "" {
@@ -157,7 +157,7 @@ func (r *run) partUnopened(m *remote, from int) {
 }
 
 // endPart ends a part in a state, and what had not ended of its instances in another.
-func (r *run) endPart(m *remote, p *v1.PartReport, state, instances string) {
+func (r *run) endPart(m *partitionedFanOut, p *v1.PartReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
 	for _, open := range v1.OpenTaskStates() {
 		if n := p.Counts[open]; n > 0 {
@@ -169,7 +169,7 @@ func (r *run) endPart(m *remote, p *v1.PartReport, state, instances string) {
 }
 
 // failures is how many instances have ended as a failure, and cancelled how many were cancelled.
-func (m *remote) failures() (n, cancelled int32) {
+func (m *partitionedFanOut) failures() (n, cancelled int32) {
 	for _, p := range m.parts {
 		//workflowcheck:ignore (a sum does not depend on the order)
 		for state, count := range p.GetCounts() {
@@ -185,7 +185,7 @@ func (m *remote) failures() (n, cancelled int32) {
 }
 
 // failuresOf is how many instances of a fan-out count for maxFailures: those that a person has cancelled do, too.
-func (r *run) failuresOf(m *remote) int32 {
+func (r *run) failuresOf(m *partitionedFanOut) int32 {
 	n, cancelled := m.failures()
 	if cancelled > 0 && !m.stopped {
 		n += cancelled
@@ -193,10 +193,10 @@ func (r *run) failuresOf(m *remote) int32 {
 	return n
 }
 
-func (m *remote) halt(reason string) { m.halted, m.haltReason = true, reason }
+func (m *partitionedFanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
 
 // reported shows what a part has reported, and ends the task with its last part.
-func (r *run) reported(m *remote) {
+func (r *run) reported(m *partitionedFanOut) {
 	def := r.core.Definition(m.task)
 	counts, known, over := map[string]int32{}, int32(0), true
 	for _, p := range m.parts {
@@ -221,7 +221,7 @@ func (r *run) reported(m *remote) {
 		r.orderParts(m)
 	}
 	r.wake()
-	over = over && len(m.putBack) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
+	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
 		if n := counts[v1.TaskPending]; n > 0 { // of parts that were never opened
 			delete(counts, v1.TaskPending)
@@ -231,12 +231,12 @@ func (r *run) reported(m *remote) {
 	}
 }
 
-func (m *remote) partFailed() bool {
+func (m *partitionedFanOut) partFailed() bool {
 	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended is how the task ends.
-func (m *remote) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
+func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
 	failure := ""
 	for _, p := range m.parts {
@@ -269,9 +269,9 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew
 	}
-	m := newRemote(i, int(t.GetTask().GetCount()))
-	m.parts, m.before, m.putBack, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
-	r.remotes = append(r.remotes, m)
+	m := newPartitionedFanOut(i, int(t.GetTask().GetCount()))
+	m.parts, m.before, m.requeued, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
+	r.partitioned = append(r.partitioned, m)
 	r.reattachParts(m)
 	r.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
 	if f := r.status.FanOut(i); f.Counts == nil {
@@ -285,7 +285,7 @@ func (r *run) restoreParts(i int, t *v1.TaskCarry) {
 
 // allParts is how the parts of all large fan-outs stand.
 func (r *run) allParts() (parts []*v1.PartReport) {
-	for _, m := range r.remotes {
+	for _, m := range r.partitioned {
 		parts = append(parts, m.parts...)
 	}
 	return parts
@@ -295,7 +295,7 @@ func (r *run) allParts() (parts []*v1.PartReport) {
 // none does yet.
 func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	i, ok := r.graph.Index(req.GetTask())
-	m := r.hasRemote(i)
+	m := r.partitionedOf(i)
 	if !ok || m == nil || req.GetFrom() < 0 {
 		return "", false
 	}
@@ -307,7 +307,7 @@ func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 
 // addParts asks for the outputs of the parts of a task, one list after the other. It reports whether there are any.
 func (r *run) addParts(req *v1.CollectRequest, task int) bool {
-	m := r.hasRemote(task)
+	m := r.partitionedOf(task)
 	if m == nil {
 		return false
 	}

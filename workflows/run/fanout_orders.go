@@ -10,7 +10,7 @@ import (
 )
 
 // orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
-func (r *run) orderParts(m *remote) {
+func (r *run) orderParts(m *partitionedFanOut) {
 	if !m.halted {
 		m.haltReason = ""
 	}
@@ -24,7 +24,7 @@ func (r *run) orderParts(m *remote) {
 
 // orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
 // everything is to end, it never is.
-func (r *run) orderPart(m *remote, from int) {
+func (r *run) orderPart(m *partitionedFanOut, from int) {
 	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
 	w := m.children[from]
 	switch {
@@ -44,7 +44,7 @@ func (r *run) orderPart(m *remote, from int) {
 }
 
 // reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
-func (r *run) reportedNothing(m *remote) {
+func (r *run) reportedNothing(m *partitionedFanOut) {
 	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
 		r.reported(m)
 	}
@@ -52,7 +52,7 @@ func (r *run) reportedNothing(m *remote) {
 
 // orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
 func (r *run) orderAllParts() {
-	for _, m := range r.remotes {
+	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
 			r.orderParts(m)
 		}
@@ -62,7 +62,7 @@ func (r *run) orderAllParts() {
 // haltParts lets nothing new start in large fan-outs.
 func (r *run) haltParts(tasks []int) {
 	for _, i := range tasks {
-		if m := r.hasRemote(i); m != nil && !m.halted {
+		if m := r.partitionedOf(i); m != nil && !m.halted {
 			m.halt(v1.ReasonHalt)
 			r.orderParts(m)
 		}
@@ -72,7 +72,7 @@ func (r *run) haltParts(tasks []int) {
 // resumeParts takes back that nothing new starts in large fan-outs, unless too many instances have failed.
 func (r *run) resumeParts(tasks []int) {
 	for _, i := range tasks {
-		m := r.hasRemote(i)
+		m := r.partitionedOf(i)
 		if m == nil || !m.halted || m.haltReason != v1.ReasonHalt {
 			continue
 		}
@@ -87,7 +87,7 @@ func (r *run) resumeParts(tasks []int) {
 
 // stopParts ends the parts of a fan-out. It reports whether task i has any.
 func (r *run) stopParts(i int) bool {
-	m := r.hasRemote(i)
+	m := r.partitionedOf(i)
 	if m == nil {
 		return false
 	}

@@ -14,14 +14,14 @@ import (
 
 // openAllParts opens what may be opened of the large fan-outs.
 func (r *run) openAllParts() {
-	for _, m := range r.remotes {
+	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
 			r.openParts(m)
 		}
 	}
 }
 
-func (r *run) openParts(m *remote) {
+func (r *run) openParts(m *partitionedFanOut) {
 	def, size := r.core.Definition(m.task), r.partSize(m)
 	parts := (m.total + size - 1) / size
 	limit := int(least(def.GetConcurrency(), r.in.GetDefinition().GetMaxParallel()))
@@ -38,7 +38,7 @@ func (r *run) openParts(m *remote) {
 		from := len(m.parts) * size
 		to := m.partEnd(len(m.parts), size)
 		before := m.partBefore(from)
-		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.isBack(from, to))) {
+		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.hasRequeued(from, to))) {
 			m.parts = append(m.parts, before)
 			continue
 		}
@@ -61,7 +61,7 @@ func (r *run) openParts(m *remote) {
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: map[string]int32{v1.TaskPending: int32(to - from)}, Revision: before.GetRevision(),
 		})
-		m.takeBack(from, to)
+		m.dropRequeued(from, to)
 		r.openPart(m, o, input)
 	}
 	m.partial = m.partial && len(m.parts) < parts && !m.halted
@@ -71,7 +71,7 @@ func (r *run) openParts(m *remote) {
 }
 
 // partBefore is how the part from that instance on stood in the generation before; nil: there was none.
-func (m *remote) partBefore(from int) *v1.PartReport {
+func (m *partitionedFanOut) partBefore(from int) *v1.PartReport {
 	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
 	if k < 0 {
 		return nil
@@ -88,7 +88,7 @@ func least(a, b int32) int32 {
 }
 
 // freeSlot is a place among the parts that are open at once; -1: there is none.
-func (m *remote) freeSlot(width int) int {
+func (m *partitionedFanOut) freeSlot(width int) int {
 	taken := make([]bool, width)
 	for _, p := range m.parts {
 		if !p.GetOver() && int(p.GetSlot()) < width {
@@ -99,7 +99,7 @@ func (m *remote) freeSlot(width int) int {
 }
 
 // share is the part of a limit that falls to a slot; 0: there is no limit.
-func (m *remote) share(slot, limit, width int) int32 {
+func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 	share := limit / width
 	if slot < limit%width {
 		share++
@@ -116,7 +116,7 @@ type opening struct {
 }
 
 // waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
-func (r *run) waitsForChildren(m *remote) bool {
+func (r *run) waitsForChildren(m *partitionedFanOut) bool {
 	waits, text := r.admission.FreeChildren() <= 0, ""
 	if waits {
 		text = fmt.Sprintf("waits: %d child workflows of the run are open, the most at once", r.limits.Children)
@@ -134,7 +134,7 @@ func (r *run) partID(p *v1.PartReport) string {
 }
 
 // openPart starts the child that carries a part through.
-func (r *run) openPart(m *remote, o opening, input *v1.RunInput) {
+func (r *run) openPart(m *partitionedFanOut, o opening, input *v1.RunInput) {
 	from := o.from
 	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partID(m.partFrom(from)), Input: input}}
 	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
@@ -166,7 +166,7 @@ func (r *run) openPart(m *remote, o opening, input *v1.RunInput) {
 }
 
 // followPart ends a part whose child ends without a last report.
-func (r *run) followPart(m *remote, from int, w *childWorkflow) {
+func (r *run) followPart(m *partitionedFanOut, from int, w *childWorkflow) {
 	m.children[from] = w
 	r.countParts(1)
 	w.over = func(end *v1.RunEnd) {
@@ -189,7 +189,7 @@ func (r *run) countParts(n int) {
 }
 
 // reattachParts continues with the open parts of the execution before.
-func (r *run) reattachParts(m *remote) {
+func (r *run) reattachParts(m *partitionedFanOut) {
 	if r.in.GetCarry() == nil {
 		return // those of the generation before have been ended
 	}
@@ -205,7 +205,7 @@ func (r *run) reattachParts(m *remote) {
 
 // partInput is what the child of a part is started with: the task, without what it had to wait for. The only error is
 // errInterrupted.
-func (r *run) partInput(m *remote, o opening) (*v1.RunInput, error) {
+func (r *run) partInput(m *partitionedFanOut, o opening) (*v1.RunInput, error) {
 	name, def := r.graph.Name(m.task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(m.task))
@@ -216,7 +216,7 @@ func (r *run) partInput(m *remote, o opening) (*v1.RunInput, error) {
 		Items: r.status.Items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
 		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
 	}
-	part.Pace = m.pace()
+	part.Pace = m.durationEstimate()
 	if m.halted {
 		part.HaltReason = m.haltReason
 	}
@@ -225,7 +225,7 @@ func (r *run) partInput(m *remote, o opening) (*v1.RunInput, error) {
 		part.Before, again = r.partID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
 	}
 	var back []string
-	for _, n := range m.putBackIn(o.from, o.to) {
+	for _, n := range m.requeuedIn(o.from, o.to) {
 		back = append(back, names.InstanceName(name, int(n)))
 	}
 	var err error

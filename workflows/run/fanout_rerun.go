@@ -17,14 +17,14 @@ import (
 // errOpenPart: the instance is with a child that is open, and which is to be asked.
 var errOpenPart = errors.New("a child of the run carries it through")
 
-// remoteInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
-func (r *run) remoteInstance(name string) (*remote, int) {
+// partitionedInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
+func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
 	task, number, ok := names.ParseInstanceName(name)
 	if !ok {
 		return nil, 0
 	}
 	i, ok := r.graph.Index(task)
-	m := r.hasRemote(i)
+	m := r.partitionedOf(i)
 	if !ok || m == nil || number >= m.total {
 		return nil, 0
 	}
@@ -32,15 +32,15 @@ func (r *run) remoteInstance(name string) (*remote, int) {
 }
 
 // part is the one that an instance is in; nil: it was never opened.
-func (m *remote) part(number, size int) *v1.PartReport {
+func (m *partitionedFanOut) part(number, size int) *v1.PartReport {
 	if k := number / size; k < len(m.parts) {
 		return m.parts[k]
 	}
 	return nil
 }
 
-// mayPutBack says why an instance of a large fan-out cannot be put back, or nil.
-func (r *run) mayPutBack(m *remote, number int) error {
+// mayRequeueInstance says why an instance of a large fan-out cannot be put back, or nil.
+func (r *run) mayRequeueInstance(m *partitionedFanOut, number int) error {
 	name := names.InstanceName(r.graph.Name(m.task), number)
 	p := m.part(number, r.partSize(m))
 	switch {
@@ -50,23 +50,23 @@ func (r *run) mayPutBack(m *remote, number int) error {
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	case p != nil && !p.GetOver():
 		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPart))
-	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.putBack, int32(number)):
+	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.requeued, int32(number)):
 		return refuse(names.TaskStateError, fmt.Errorf("task %q: %w", name, dag.ErrNotDeadLetter))
-	case m.stopped || r.core.Task(m.task).Doomed:
+	case m.stopped || r.core.Task(m.task).PendingEnd:
 		return refuse(names.TaskStateError, fmt.Errorf("instance %q: %w", name, dag.ErrStopping))
 	}
 	return nil
 }
 
-// putInstanceBack has the part of an instance opened again, and its task continue if it has ended.
-func (r *run) putInstanceBack(m *remote, number int) {
-	m.putBack = append(m.putBack, int32(number))
-	r.events = append(r.events, dag.PutBack{Task: m.task}) // the event of its end may be queued
+// requeueInstance has the part of an instance opened again, and its task continue if it has ended.
+func (r *run) requeueInstance(m *partitionedFanOut, number int) {
+	m.requeued = append(m.requeued, int32(number))
+	r.events = append(r.events, dag.Requeued{Task: m.task}) // the event of its end may be queued
 }
 
-// putBackIn returns those of the instances from a number up to another that are to be put back.
-func (m *remote) putBackIn(from, to int) (back []int32) {
-	for _, n := range m.putBack {
+// requeuedIn returns those of the instances from a number up to another that are to be put back.
+func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
+	for _, n := range m.requeued {
 		if from <= int(n) && int(n) < to {
 			back = append(back, n)
 		}
@@ -74,32 +74,32 @@ func (m *remote) putBackIn(from, to int) (back []int32) {
 	return back
 }
 
-// isBack reports whether some of the instances from a number up to another are to be put back.
-func (m *remote) isBack(from, to int) bool { return len(m.putBackIn(from, to)) > 0 }
+// hasRequeued reports whether some of the instances from a number up to another are to be put back.
+func (m *partitionedFanOut) hasRequeued(from, to int) bool { return len(m.requeuedIn(from, to)) > 0 }
 
-// takeBack takes the instances from a number up to another out of those that are to be put back.
-func (m *remote) takeBack(from, to int) {
-	m.putBack = slices.DeleteFunc(m.putBack, func(n int32) bool { return from <= int(n) && int(n) < to })
+// dropRequeued takes the instances from a number up to another out of those that are to be put back.
+func (m *partitionedFanOut) dropRequeued(from, to int) {
+	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
 // keeps reports whether a part stays as it was when the task continues for the sake of instances of others.
-func (m *remote) keeps(before *v1.PartReport, back bool) bool {
+func (m *partitionedFanOut) keeps(before *v1.PartReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
 // reopens reports whether a part that is over has instances that may start after all.
-func (r *run) reopens(m *remote, p *v1.PartReport) bool {
+func (r *run) reopens(m *partitionedFanOut, p *v1.PartReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
 // reopenParts opens parts once more in which something was put back or may start after all, while their task runs.
-func (r *run) reopenParts(m *remote, size, width, limit int) {
+func (r *run) reopenParts(m *partitionedFanOut, size, width, limit int) {
 	if m.stopped || r.draining || m.partial {
 		return
 	}
 	for k, was := range m.parts {
 		from, to := int(was.GetFrom()), m.partEnd(k, size)
-		if !was.GetOver() || m.children[from] != nil || !m.isBack(from, to) && !r.reopens(m, was) {
+		if !was.GetOver() || m.children[from] != nil || !m.hasRequeued(from, to) && !r.reopens(m, was) {
 			continue
 		}
 		slot := m.freeSlot(width)
@@ -116,22 +116,22 @@ func (r *run) reopenParts(m *remote, size, width, limit int) {
 			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
 		}
-		if n := int32(len(m.putBackIn(from, to))); n > 0 {
+		if n := int32(len(m.requeuedIn(from, to))); n > 0 {
 			p.Counts[v1.TaskPending] += n
 			if p.Counts[v1.TaskDeadLetter] -= n; p.Counts[v1.TaskDeadLetter] <= 0 {
 				delete(p.Counts, v1.TaskDeadLetter)
 			}
 		}
-		m.takeBack(from, to)
+		m.dropRequeued(from, to)
 		m.parts[k] = p
 		r.openPart(m, o, input)
 		r.reported(m)
 	}
 }
 
-// remoteTasks tells the instances among some names whose parts are elsewhere from what the run itself has. Their tasks
+// partitionedTasks tells the instances among some names whose parts are elsewhere from what the run itself has. Their tasks
 // are told once, and note which instances it is about.
-func remoteTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
+func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
 	for _, name := range all {
 		task, number, ok := names.ParseInstanceName(name)
 		t := tasks[task]

@@ -14,7 +14,7 @@ func (r *run) mayKill(i int) error {
 	switch rec := r.core.Task(i); {
 	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
-	case rec.Doomed:
+	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s already", r.core.Name(i), endingWord(rec.Failure))
 	}
 	return nil
@@ -30,7 +30,7 @@ func (r *run) kill(i int, c *v1.TaskCommand) {
 
 // killReason returns why task i is being killed, or "" if it is not.
 func (r *run) killReason(i int) string {
-	if rec := r.core.Task(i); rec.Doomed && rec.Failure.State == v1.TaskKilled {
+	if rec := r.core.Task(i); rec.PendingEnd && rec.Failure.State == v1.TaskKilled {
 		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
 	}
 	return ""
@@ -38,7 +38,7 @@ func (r *run) killReason(i int) string {
 
 // endReason returns why task i is to end although a node has it, or its run is, in one line; it may be empty.
 func (r *run) endReason(i int) string {
-	if rec := r.core.Task(i); rec.Doomed {
+	if rec := r.core.Task(i); rec.PendingEnd {
 		return rec.Failure.Error
 	}
 	return r.core.Aborted().Error

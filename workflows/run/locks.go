@@ -21,7 +21,7 @@ type locks struct {
 	requests []*v1.LockRequest // to be sent in the next call, in order
 	wanted   map[string]*unit  // that wait for their lock, by claim
 	held     map[string]*unit  // that have it
-	turn     bool              // the run has its place
+	runSlot  bool              // the run has its place
 }
 
 // lockClaim is the claim under which a unit has its lock.
@@ -97,21 +97,21 @@ func (r *run) askLocks() {
 	}
 }
 
-// hear takes in what locks have told.
-func (r *run) hear() {
+// receiveGrants takes in what locks have told.
+func (r *run) receiveGrants() {
 	told := workflow.GetSignalChannel(r.root, names.GrantedSignal)
 	for told.Len() > 0 {
 		var g v1.Granted
 		if told.ReceiveAsync(&g) {
-			r.told(&g)
+			r.granted(&g)
 		}
 	}
 }
 
-// told takes an answer of a lock. They may come twice, and in another order.
-func (r *run) told(g *v1.Granted) {
+// granted takes an answer of a lock. They may come twice, and in another order.
+func (r *run) granted(g *v1.Granted) {
 	if g.GetClaim() == turnClaim {
-		r.toldTurn(g)
+		r.slotGranted(g)
 		return
 	}
 	u := r.locks.wanted[g.GetClaim()]

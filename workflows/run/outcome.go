@@ -19,11 +19,11 @@ import (
 // dispatchEnd is how a dispatch of a task ended.
 type dispatchEnd struct {
 	assignment
-	number  int32     // of the attempt
-	ended   dag.Ended // as the core is told
-	res     *v1.ExecuteResponse
-	outcome string // what it says of the node; empty: nothing
-	unheard bool   // it is unknown how the attempt ended, if it did
+	number         int32     // of the attempt
+	ended          dag.Ended // as the core is told
+	res            *v1.ExecuteResponse
+	outcome        string // what it says of the node; empty: nothing
+	unacknowledged bool   // it is unknown how the attempt ended, if it did
 	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
 	checkpoint *v1.Checkpoint
 }
@@ -32,7 +32,7 @@ type dispatchEnd struct {
 func (d dispatchEnd) shown() status.AttemptEnd {
 	return status.AttemptEnd{
 		Claim: d.claim, Number: d.number, Node: d.node, GPUs: d.gpus, NUMANode: d.numaNode,
-		Ended: d.ended, Response: d.res, Outcome: d.outcome, Unacknowledged: d.unheard, Checkpoint: d.checkpoint,
+		Ended: d.ended, Response: d.res, Outcome: d.outcome, Unacknowledged: d.unacknowledged, Checkpoint: d.checkpoint,
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.ended.Node = res.GetNode()
 	d.ended.NoRetry = d.ended.Reason == v1.ReasonExpression || d.ended.Reason == v1.ReasonBadSpec
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
-	d.unheard = isUnheard(res)
+	d.unacknowledged = isUnacknowledged(res)
 	if err := r.mergeContext(res.GetResult().GetContextUpdate()); err != nil {
 		res.Result.ContextUpdate = nil
 		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, err.Error(), true
@@ -86,8 +86,8 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.ended.ExitCode = cmp.Or(res.GetResult(), status.NothingRan).GetExitCode()
 }
 
-// isUnheard reports whether an attempt may have completed although its answer does not say so.
-func isUnheard(res *v1.ExecuteResponse) bool {
+// isUnacknowledged reports whether an attempt may have completed although its answer does not say so.
+func isUnacknowledged(res *v1.ExecuteResponse) bool {
 	return res.GetState() == v1.TaskLost || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 }
 
@@ -174,7 +174,7 @@ func outcomeOf(state, reason string) string {
 func (r *run) broken(d *dispatchEnd, err error) {
 	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		d.outcome, d.unheard = v1.OutcomeLost, true
+		d.outcome, d.unacknowledged = v1.OutcomeLost, true
 		switch timeout.TimeoutType() {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 			d.outcome = v1.OutcomeSuspect

@@ -16,14 +16,14 @@ import (
 // The queue holds the requests; the run holds the truth, and tells it again to
 // a queue that has lost it.
 type placement struct {
-	epoch    string
-	heard    int64 // number of the newest answer of this epoch
-	requests []int // leads of units to ask for in the next call
-	released []*v1.ClaimRef
-	waiting  []int32 // by lead: the claim that waits in the queue, 0 for none
-	count    int     // claims that wait
-	awaiting bool    // an AwaitPlacement is under way
-	pausing  bool    // placement could not answer and is asked again soon
+	epoch        string
+	acknowledged int64 // number of the newest answer of this epoch
+	requests     []int // leads of units to ask for in the next call
+	released     []*v1.ClaimRef
+	waiting      []int32 // by lead: the claim that waits in the queue, 0 for none
+	count        int     // claims that wait
+	awaiting     bool    // an AwaitPlacement is under way
+	pausing      bool    // placement could not answer and is asked again soon
 }
 
 // assignment is a place on a node that a unit has been given. Task and claim are
@@ -54,7 +54,7 @@ func (r *run) request(u *unit) {
 // unrequest takes back the request of a unit, if there is one.
 func (r *run) unrequest(u *unit) {
 	if r.waitsForNode(u.lead, u.claim) {
-		r.heard(u.lead)
+		r.clearWaiting(u.lead)
 		r.release(u.lead, u.claim, "")
 	}
 }
@@ -64,8 +64,8 @@ func (r *run) waitsForNode(lead int, claim int32) bool {
 	return lead < len(r.placement.waiting) && claim != 0 && r.placement.waiting[lead] == claim
 }
 
-// heard notes that a lead waits in the placement queue no more.
-func (r *run) heard(lead int) {
+// clearWaiting notes that a lead waits in the placement queue no more.
+func (r *run) clearWaiting(lead int) {
 	r.placement.waiting[lead] = 0
 	r.placement.count--
 }
@@ -85,7 +85,7 @@ func (r *run) place() {
 	if p.pausing || !asking && len(p.released) == 0 {
 		return
 	}
-	req := &v1.PlaceRequest{RunId: r.self, Chain: r.chain, Released: p.released, Epoch: p.epoch, Heard: p.heard}
+	req := &v1.PlaceRequest{RunId: r.self, Chain: r.chain, Released: p.released, Epoch: p.epoch, Heard: p.acknowledged}
 	for _, i := range p.requests {
 		if p.waiting[i] != 0 && asking {
 			req.Requests = append(req.Requests, r.taskRequest(i))
@@ -107,7 +107,7 @@ func (r *run) place() {
 		// Another queue answered; what the old one held is asked for again.
 		r.requestAll()
 	}
-	p.epoch, p.heard = res.GetEpoch(), res.GetNumber()
+	p.epoch, p.acknowledged = res.GetEpoch(), res.GetNumber()
 	r.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // asked for before
 	r.placed(&res)
 	if len(p.requests) > 0 {
@@ -161,7 +161,7 @@ func (r *run) placed(res *v1.PlaceResponse) {
 		if !ok || !r.waitsForNode(i, a.GetClaim()) {
 			continue // withdrawn, or told twice
 		}
-		r.heard(i)
+		r.clearWaiting(i)
 		u := r.units[i]
 		r.admission.Placed(i)
 		r.attributes.wanted.AddNode(a.GetNode())
@@ -190,7 +190,7 @@ func (r *run) placed(res *v1.PlaceResponse) {
 			}
 			continue
 		}
-		r.heard(i)
+		r.clearWaiting(i)
 		u := r.units[i]
 		r.leave(u)
 		for _, m := range u.members {

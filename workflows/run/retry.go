@@ -82,8 +82,8 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	if r.cancelRequested() { // a validator may not look
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
-	if m, number := r.remoteInstance(req.GetTask()); m != nil {
-		r.putInstanceBack(m, number)
+	if m, number := r.partitionedInstance(req.GetTask()); m != nil {
+		r.requeueInstance(m, number)
 		return nil
 	}
 	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
@@ -98,8 +98,8 @@ func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
 	if r.core == nil {
 		return nil
 	}
-	if m, number := r.remoteInstance(req.GetTask()); m != nil {
-		return r.mayPutBack(m, number)
+	if m, number := r.partitionedInstance(req.GetTask()); m != nil {
+		return r.mayRequeueInstance(m, number)
 	}
 	i, ok := r.core.Index(req.GetTask())
 	if !ok {
@@ -129,12 +129,12 @@ func (r *run) awaitHandlers() {
 
 // startsWith is what this generation does again. An execution that continues from
 // one of the same generation has nothing of the kind.
-func (r *run) startsWith() dag.Again {
+func (r *run) startsWith() dag.Rerun {
 	if r.in.GetCarry() != nil {
-		return dag.Again{}
+		return dag.Rerun{}
 	}
 	again := r.in.GetAgain()
-	return dag.Again{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
+	return dag.Rerun{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
 // reopen continues from the status that the generation before has ended with.

@@ -57,15 +57,15 @@ type run struct {
 	placement   placement
 	assignments []assignment
 	attempts    map[int]*attempt // by each member
-	inFlight    int              // activities Execute
+	dispatched  int              // activities Execute
 	detaching   detaching
 	steerings   int            // nodes that have been asked to suspend something, or to continue with it
 	approvals   map[int]bool   // tasks that wait for a person
 	childRuns   map[int]*child // of tasks of type run
 	children    children
-	remotes     []*remote     // fan-outs that children of the run carry through
-	reports     reports       // of a part
-	completed   []dispatchEnd // whose results are to be kept for later runs
+	partitioned []*partitionedFanOut // fan-outs that children of the run carry through
+	reports     reports              // of a part
+	completed   []dispatchEnd        // whose results are to be kept for later runs
 	deadlines   map[int]*deadline
 	deadlineAt  time.Time // of the run; zero: it has none
 
@@ -106,7 +106,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	}
 	decisions := r.start()
 	for {
-		r.carryOut(decisions)
+		r.apply(decisions)
 		if end := decisions.End; end != nil {
 			return r.finish(end)
 		}
@@ -283,10 +283,10 @@ func (r *run) gather() {
 	if r.cancelRequested() {
 		r.cancel(r.cancelReason())
 	}
-	r.hearParts()
+	r.receivePartReports()
 	r.takeOrders()
 	r.pending.Settle()
-	r.hear()
+	r.receiveGrants()
 	r.obey()
 }
 
@@ -336,9 +336,9 @@ func (r *run) after(d time.Duration, summary string, do func()) {
 	r.pending.Watch(timer, func(workflow.Future) { do() })
 }
 
-// carryOut does what the core has decided. What it learns on the way becomes
+// apply does what the core has decided. What it learns on the way becomes
 // events of the next round.
-func (r *run) carryOut(d dag.Decisions) {
+func (r *run) apply(d dag.Decisions) {
 	now := workflow.Now(r.ctx)
 	r.status.AddInstances(r.core)
 	r.countPart()
@@ -424,7 +424,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.attributes.wanted.DeadLetters = r.countDeadLetters()
 	r.endAttributes(end.State, end.Error)
 	r.lastReport()
-	r.leaveTurn()
+	r.releaseSlot()
 	r.charge(2 * maxResultBytes)
 	r.closing = true
 	r.awaitHandlers()

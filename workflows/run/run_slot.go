@@ -27,7 +27,7 @@ func (r *run) turnLock() string {
 func (r *run) start() dag.Decisions {
 	lock := r.turnLock()
 	if r.in.GetCarry() != nil {
-		r.locks.turn = lock != "" // the executions before have had it
+		r.locks.runSlot = lock != "" // the executions before have had it
 		return r.startAgain()
 	}
 	if lock == "" {
@@ -36,7 +36,7 @@ func (r *run) start() dag.Decisions {
 	c := r.in.GetDefinition().GetConcurrency()
 	r.askLock(lock, &v1.AcquireRequest{Claim: turnClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
 	var early []dag.Event
-	for !r.locks.turn {
+	for !r.locks.runSlot {
 		r.askLocks()
 		// The only error is a cancelled context, and ctx is never cancelled.
 		_ = workflow.Await(r.ctx, r.hasNews)
@@ -66,16 +66,16 @@ func endsRun(e dag.Event) bool {
 	return false
 }
 
-// toldTurn takes the answer to the wish for a turn: it has come, others have it, or
+// slotGranted takes the answer to the wish for a turn: it has come, others have it, or
 // there will be none.
-func (r *run) toldTurn(g *v1.Granted) {
+func (r *run) slotGranted(g *v1.Granted) {
 	others := strings.Join(g.GetHolders(), ", ")
 	switch {
 	case g.GetRefused():
 		r.events = append(r.events, r.turnedDown(others))
 	case len(g.GetHolders()) == 0:
-		r.locks.turn = true
-	case !r.locks.turn:
+		r.locks.runSlot = true
+	case !r.locks.runSlot:
 		r.setState(v1.RunPending)
 		r.log.Add(workflow.Now(r.ctx), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+others, eventlog.KeyWaitsFor.Of(g.GetHolders()))
 	}
@@ -85,7 +85,7 @@ func (r *run) toldTurn(g *v1.Granted) {
 func (r *run) turnedDown(others string) dag.Abort {
 	c := r.in.GetDefinition().GetConcurrency()
 	end := dag.Abort{State: v1.RunCancelled, Reason: v1.ReasonConcurrency}
-	if r.locks.turn || cmp.Or(c.GetStrategy(), v1.StrategyQueue) == v1.StrategyQueue || c.GetStrategy() == v1.StrategyReplace {
+	if r.locks.runSlot || cmp.Or(c.GetStrategy(), v1.StrategyQueue) == v1.StrategyQueue || c.GetStrategy() == v1.StrategyReplace {
 		end.Error = "replaced by " + others
 		return end
 	}
@@ -96,8 +96,8 @@ func (r *run) turnedDown(others string) dag.Abort {
 	return end
 }
 
-// leaveTurn gives the run's place to the next one, with what else is to be given back.
-func (r *run) leaveTurn() {
+// releaseSlot gives the run's place to the next one, with what else is to be given back.
+func (r *run) releaseSlot() {
 	if lock := r.turnLock(); lock != "" {
 		r.freeLock(lock, turnClaim)
 	}

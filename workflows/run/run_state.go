@@ -16,10 +16,10 @@ import (
 	"switchyard/workflows/structs"
 )
 
-// maxCarryBytes is the largest input of the next execution that has the state in
+// maxStateBytes is the largest input of the next execution that has the state in
 // it; with more of it, the state goes through the store. As JSON it takes about
 // twice as much.
-const maxCarryBytes = 128 << 10
+const maxStateBytes = 128 << 10
 
 // continueAsNew leaves the state of a quiet run to a fresh execution, which begins
 // back-offs anew and repeats the requests that wait for a node. It returns nil
@@ -38,8 +38,8 @@ func (r *run) continueAsNew() error {
 	if next == nil || r.isOvertaken() {
 		return nil
 	}
-	carry := r.carry()
-	if proto.Size(carry)+proto.Size(next) > maxCarryBytes {
+	carry := r.runState()
+	if proto.Size(carry)+proto.Size(next) > maxStateBytes {
 		var stored v1.RunCarry
 		err := r.mustNow("save its state", names.SaveCarryActivity, &stored,
 			r.home(), r.in.GetGeneration(), r.execution(), carry)
@@ -56,7 +56,7 @@ func (r *run) continueAsNew() error {
 	}
 	r.setProblem("")
 	r.showAttributes()
-	r.charge(2 * maxCarryBytes)
+	r.charge(2 * maxStateBytes)
 	r.awaitHandlers()
 	if r.isOvertaken() {
 		return nil
@@ -87,7 +87,7 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 		Batch:       r.in.GetBatch(),
 		Chain:       r.chain,
 	}
-	if proto.Size(next) <= maxCarryBytes/2 {
+	if proto.Size(next) <= maxStateBytes/2 {
 		return next, nil
 	}
 	var stored v1.RunInput
@@ -109,7 +109,7 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 func (r *run) takeBackRequests() bool {
 	left := false
 	for i := range r.core.Len() {
-		if u := r.units[i]; u != nil && u.lead == i && (r.waitsForNode(i, u.claim) && r.takesTurns(i) || r.waitsForLock(u)) {
+		if u := r.units[i]; u != nil && u.lead == i && (r.waitsForNode(i, u.claim) && r.usesRunSlot(i) || r.waitsForLock(u)) {
 			r.suspend(u, v1.ReasonContinued, "the run continues as new")
 			left = true
 		}
@@ -117,8 +117,8 @@ func (r *run) takeBackRequests() bool {
 	return left || r.placement.pausing && len(r.placement.released) > 0
 }
 
-// takesTurns reports whether the request of a task depends on what else waits.
-func (r *run) takesTurns(i int) bool {
+// usesRunSlot reports whether the request of a task depends on what else waits.
+func (r *run) usesRunSlot(i int) bool {
 	a := r.admissible(i)
 	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || r.in.GetDefinition().GetMaxParallel() > 0
 }
@@ -133,17 +133,17 @@ func (r *run) isOvertaken() bool {
 	return r.woken || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
 }
 
-// carry is the run as the next execution needs it.
-func (r *run) carry() *v1.RunCarry {
+// runState is the run as the next execution needs it.
+func (r *run) runState() *v1.RunCarry {
 	c := r.status.RunState(r.core)
 	c.Cancelled, c.CancelledBy = r.core.Cancelled(), r.cancelledBy
 	c.EventParts, c.NextEvent = r.log.StoredParts(), r.log.Next()
 	if r.in.GetPart() != nil {
 		c.HaltReason = r.core.GroupHalted(0)
 	}
-	for _, m := range r.remotes {
+	for _, m := range r.partitioned {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.parts, m.before, m.putBack, m.partial
+			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.parts, m.before, m.requeued, m.partial
 		}
 	}
 	for i := range r.graph.Len() {
@@ -151,7 +151,7 @@ func (r *run) carry() *v1.RunCarry {
 			t.Pace = r.paceOf(i)
 		}
 	}
-	r.carryAttempts(c)
+	r.detachedAttempts(c)
 	//workflowcheck:ignore (into a map again)
 	for i, child := range r.childRuns {
 		c.Tasks[r.core.Name(i)].ChildFirst = child.first
@@ -286,7 +286,7 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 		}
 		options = append(options, dag.WithHaltedGroup(0, halted))
 	} else {
-		again.Tasks, again.Remote = remoteTasks(again.Tasks, tasks)
+		again.Tasks, again.Partitioned = partitionedTasks(again.Tasks, tasks)
 	}
 	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
 		options = append(options, dag.WithFirstFailure(i))

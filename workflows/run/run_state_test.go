@@ -41,7 +41,7 @@ func TestCarryForgetsNoField(t *testing.T) {
 			return err
 		}
 		r.log = r.status.Log
-		again := r.carry()
+		again := r.runState()
 		if missing := prototest.Missing(again, "tasks", "stored", "packed"); len(missing) > 0 {
 			t.Errorf("the state has no %v", missing)
 		}

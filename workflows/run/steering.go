@@ -104,13 +104,13 @@ func (r *run) maySteer(i int) error {
 	switch {
 	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
-	case rec.Doomed:
+	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
 	case r.approvals[i]:
 		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
 	case r.childRuns[i] != nil:
 		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.childRuns[i].id)
-	case instances > 0 || r.hasRemote(i) != nil:
+	case instances > 0 || r.partitionedOf(i) != nil:
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:
 		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, r.status.ShownState(i))

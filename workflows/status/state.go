@@ -60,7 +60,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	}
 	if f := rec.Failure; f.State != "" {
 		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
-		if rec.Doomed {
+		if rec.PendingEnd {
 			t.Doom = failure
 		} else {
 			t.Failure = failure
@@ -81,7 +81,7 @@ func RecordOf(t *v1.TaskCarry) dag.Record {
 		rec.Reason, rec.Error = "", ""
 	}
 	if t.GetDoom() != nil {
-		rec.Doomed, f = true, t.GetDoom()
+		rec.PendingEnd, f = true, t.GetDoom()
 	}
 	rec.Failure = dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
 	return rec

@@ -20,7 +20,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	b := newTestStatus(t, 1)
 	b.Restore(0, carried, false)
 	rec := RecordOf(carried)
-	rec.Doomed = false
+	rec.PendingEnd = false
 	again := b.taskState(0, rec)
 	// What the definition has, the gateway adds, or the instances have by themselves.
 	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at"); len(missing) > 0 {

@@ -10,8 +10,8 @@ import (
 // What becomes of instances that someone else carries through, and of those that are
 // carried through for someone else.
 
-// ErrNotRemote: the instances of the task are not elsewhere, or their task continues.
-var ErrNotRemote = errors.New("its instances are not elsewhere, or have not all ended")
+// ErrNotPartitioned: the instances of the task are not elsewhere, or their task continues.
+var ErrNotPartitioned = errors.New("its instances are not elsewhere, or have not all ended")
 
 // HaltGroup lets no instance of a task start any more that has not: someone who sees
 // more than this state says so. Reason is v1.ReasonHalt or v1.ReasonMaxFailures.
@@ -25,9 +25,9 @@ type ResumeGroup struct {
 	Task int
 }
 
-// PutBack has a task run again whose instances are elsewhere and have ended: some of
-// them were put back. The task fans out anew; see State.MayPutBack.
-type PutBack struct {
+// Requeued has a task run again whose instances are elsewhere and have ended: some of
+// them were requeued. The task fans out anew; see State.MayRequeue.
+type Requeued struct {
 	Task int
 }
 
@@ -71,30 +71,30 @@ func (e ResumeGroup) apply(s *State) {
 		return
 	}
 	g.halted = ""
-	if s.tasks[e.Task].State == v1.TaskRunning && !s.tasks[e.Task].Doomed && !s.cancelled && s.revive(g, v1.ReasonMaxFailures, v1.ReasonHalt) {
+	if s.tasks[e.Task].State == v1.TaskRunning && !s.tasks[e.Task].PendingEnd && !s.cancelled && s.revive(g, v1.ReasonMaxFailures, v1.ReasonHalt) {
 		s.startInstances(e.Task)
 	}
 }
 
-func (e PutBack) apply(s *State) {
-	if s.MayPutBack(e.Task) == nil {
-		s.putBack([]int{e.Task}, "", make([]bool, s.graph.Len()))
+func (e Requeued) apply(s *State) {
+	if s.MayRequeue(e.Task) == nil {
+		s.requeue([]int{e.Task}, "", make([]bool, s.graph.Len()))
 	}
 }
 
-// MayPutBack says why a task cannot be put back for the sake of instances that are
+// MayRequeue returns why a task cannot be requeued for the sake of instances that are
 // elsewhere, or nil.
-func (s *State) MayPutBack(task int) error {
+func (s *State) MayRequeue(task int) error {
 	switch {
 	case !s.has(task):
 		return ErrUnknownTask
 	case s.cancelled:
 		return ErrCancelled
-	case !s.isRemote(task) || !v1.IsTaskTerminal(s.tasks[task].State):
-		return fmt.Errorf("task %q: %w", s.Name(task), ErrNotRemote)
+	case !s.isPartitioned(task) || !v1.IsTaskTerminal(s.tasks[task].State):
+		return fmt.Errorf("task %q: %w", s.Name(task), ErrNotPartitioned)
 	}
 	return nil
 }
 
-// heldBack reports whether no more instances of a group start.
-func (s *State) heldBack(g *group) bool { return g.halted != "" || s.isStopped(g) }
+// isHeldBack reports whether no more instances of a group start.
+func (s *State) isHeldBack(g *group) bool { return g.halted != "" || s.isStopped(g) }

@@ -8,26 +8,26 @@ import (
 	"switchyard/workflows/names"
 )
 
-// tell has the run take what is known of a request.
-func (q *Queue) tell(r *request) {
+// report has the run take what is known of a request.
+func (q *Queue) report(r *request) {
 	if !r.listed {
 		r.listed = true
-		r.run.news = append(r.run.news, r)
+		r.run.report = append(r.run.report, r)
 	}
-	q.news[r.run] = struct{}{}
+	q.reports[r.run] = struct{}{}
 }
 
-// repeat has the run told again what it was told of a request.
+// repeat reports to the run again what was reported of a request.
 func (q *Queue) repeat(r *request) {
 	if r.state == waiting && r.delayed == "" {
-		r.shape.freshen(r)
+		r.class.freshen(r)
 		q.asked = true
 		return
 	}
-	q.tell(r)
+	q.report(r)
 }
 
-// Repeat has a run told again at the next Take what it was told of claims. Those
+// Repeat reports again at the next Take what was reported to a run of claims. Those
 // that have been released since, or that the queue does not know, are left out.
 func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
 	owner := q.runs[runID]
@@ -45,16 +45,16 @@ func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
 // node, and tasks that wait, oldest request first. A task that waits is named when
 // its request is new, when it becomes impossible to meet or stops being so, and when it
 // was given up; a change that is only one of words, such as of the memory that
-// is free somewhere, is told no sooner than Options.ReasonInterval says.
+// is free somewhere, is reported no sooner than Options.ReasonInterval says.
 func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 	owner := q.runs[runID]
 	if owner == nil {
 		return nil, nil
 	}
-	slices.SortFunc(owner.news, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(owner.report, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
 	var placed []*v1.Assignment
 	var stuck []*v1.Waiting
-	for _, r := range owner.news {
+	for _, r := range owner.report {
 		r.listed = false
 		switch r.state {
 		case assigned:
@@ -68,14 +68,14 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 			})
 		}
 	}
-	owner.news = nil
-	delete(q.news, owner)
+	owner.report = nil
+	delete(q.reports, owner)
 	return placed, stuck
 }
 
 func (r *request) assignment() *v1.Assignment {
 	lane := names.CPULane
-	if r.shape.need.gpus > 0 {
+	if r.class.need.gpus > 0 {
 		lane = names.GPULane
 	}
 	a := &v1.Assignment{
@@ -103,31 +103,31 @@ func (r *request) waitsFor() string {
 	case r.delayed != "":
 		return r.delayed
 	}
-	return r.shape.reason
+	return r.class.reason
 }
 
-// settle finds out why a shape that fits nowhere waits, and tells the requests
-// that have heard another reason if it is time to. No run is sent words that a
+// settle finds out why a request class that fits nowhere waits, and reports to the requests
+// that have another reason if it is time to. No run is sent words that a
 // reason made of every node is not worth making for.
-func (q *Queue) settle(s *shape) {
+func (q *Queue) settle(s *requestClass) {
 	impossible := !s.possible()
-	turned := s.told == "" || s.impossible != impossible
+	turned := s.reported == "" || s.impossible != impossible
 	if turned {
 		s.impossible = impossible
 		q.restartTimeouts(s)
-		s.tellEvery, s.tellAt = q.opts.ReasonInterval, q.now
+		s.reportEvery, s.reportAt = q.opts.ReasonInterval, q.now
 	}
-	due := turned || q.fleetChanged && !q.now.Before(s.tellAt)
+	due := turned || q.fleetChanged && !q.now.Before(s.reportAt)
 	if !due && (len(s.fresh) == 0 || q.now.Sub(s.reasonAt) < q.opts.ReasonInterval) {
 		return
 	}
 	s.reason, s.reasonAt = q.reasonFor(s), q.now
-	if !due || s.reason == s.told {
+	if !due || s.reason == s.reported {
 		return
 	}
-	s.told, s.tellAt = s.reason, q.now.Add(s.tellEvery)
-	s.tellEvery = min(2*s.tellEvery, longestReasonInterval)
+	s.reported, s.reportAt = s.reason, q.now.Add(s.reportEvery)
+	s.reportEvery = min(2*s.reportEvery, longestReasonInterval)
 	for _, r := range s.waiting {
-		q.tell(r)
+		q.report(r)
 	}
 }

@@ -54,7 +54,7 @@ func TestCancelTask(t *testing.T) {
 	}
 	d = l.s.Apply(l.end("finishes", ended("completed")), l.end("gone", dag.Ended{State: "moved"}), l.end("runs", ended("failed")))
 	l.want(map[string]string{"finishes": "completed/r", "gone": gone, "runs": gone})
-	if rec := record(t, l.s, "runs"); rec.Error != "not wanted" || rec.Doomed || rec.Attempt != 0 || rec.ExitCode != 1 {
+	if rec := record(t, l.s, "runs"); rec.Error != "not wanted" || rec.PendingEnd || rec.Attempt != 0 || rec.ExitCode != 1 {
 		t.Errorf("runs is %+v", rec)
 	}
 	if len(d.Backoff)+len(d.Place) > 0 {
@@ -76,7 +76,7 @@ func TestExpire(t *testing.T) {
 		switch rec := l.s.Task(i); name {
 		case "done":
 		case "finishes", "gone", "runs":
-			if !rec.Doomed || len(d.Stop) != 1 {
+			if !rec.PendingEnd || len(d.Stop) != 1 {
 				t.Errorf("%s is %+v: %+v", name, rec, d)
 			}
 		default:
@@ -189,7 +189,7 @@ func TestCancelledInstance(t *testing.T) {
 
 func TestDoomedRemoteGroup(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(0)}})
-	l.expand("each", dag.Expanded{Count: 1000, Remote: true})
+	l.expand("each", dag.Expanded{Count: 1000, Partitioned: true})
 	if d := l.s.Apply(dag.Expire{Error: "x"}); len(d.Stop) != 1 {
 		t.Errorf("not stopped: %+v", d)
 	}

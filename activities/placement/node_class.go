@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// verdict is what is known of a kind of nodes for a shape.
+// verdict is what is known of a node class for a request class.
 type verdict int8
 
 const (
@@ -18,20 +18,20 @@ const (
 	never
 )
 
-// kindOf numbers the kinds of nodes: those of one kind are the same to every
-// filter that looks at what seldom changes, so that a shape asks each filter
-// once for a kind and not once for a node.
-func (q *Queue) kindOf(n *node) int {
+// nodeClassOf numbers the node classes: the nodes of one are the same to every
+// filter that looks at what seldom changes, so that a request class asks each filter
+// once for a node class and not once for a node.
+func (q *Queue) nodeClassOf(n *node) int {
 	q.scratch = traits(q.scratch[:0], n.snap, n.state == v1.NodeOffline)
-	kind, ok := q.kinds[string(q.scratch)]
+	kind, ok := q.nodeClasses[string(q.scratch)]
 	if !ok {
-		kind = len(q.kinds)
-		q.kinds[string(q.scratch)] = kind
+		kind = len(q.nodeClasses)
+		q.nodeClasses[string(q.scratch)] = kind
 	}
 	return kind
 }
 
-// traits appends what is equal for nodes of one kind, and for no others.
+// traits appends what is equal for nodes of one node class, and for no others.
 func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	number := func(x uint64) { b = binary.AppendUvarint(b, x) }
 	text := func(s string) {
@@ -83,22 +83,22 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	return b
 }
 
-// couldEverFit reports whether the node could meet the shape if it were idle.
-func (q *Queue) couldEverFit(s *shape, n *node) bool {
-	v := &view{shape: s, n: n, now: q.now, stretch: 1}
+// couldEverFit reports whether the node could meet the class if it were idle.
+func (q *Queue) couldEverFit(s *requestClass, n *node) bool {
+	v := &view{requestClass: s, n: n, now: q.now, stretch: 1}
 	if s.namesSome && !fitsAll(q.byName, v) {
 		return false
 	}
-	if missing := n.kind + 1 - len(s.kinds); missing > 0 {
-		s.kinds = append(s.kinds, make([]verdict, missing)...)
+	if missing := n.class + 1 - len(s.nodeClasses); missing > 0 {
+		s.nodeClasses = append(s.nodeClasses, make([]verdict, missing)...)
 	}
-	if s.kinds[n.kind] == unknown {
-		s.kinds[n.kind] = never
+	if s.nodeClasses[n.class] == unknown {
+		s.nodeClasses[n.class] = never
 		if fitsAll(q.byKind, v) {
-			s.kinds[n.kind] = suits
+			s.nodeClasses[n.class] = suits
 		}
 	}
-	return s.kinds[n.kind] == suits
+	return s.nodeClasses[n.class] == suits
 }
 
 func fitsAll(filters []filter, v *view) bool {

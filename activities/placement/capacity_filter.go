@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// roomFilters look at how the node is doing and at what is free now.
-func roomFilters() []filter {
+// capacityFilters look at how the node is doing and at what is free now.
+func capacityFilters() []filter {
 	return slices.Concat(conditionFilters(), figureFilters(), ledgerFilters())
 }
 
@@ -108,7 +108,7 @@ func ledgerFilters() []filter {
 			},
 		},
 		{"freeGpus",
-			func(v *view) bool { return v.gpuRoom() },
+			func(v *view) bool { return v.gpuCapacity() },
 			func(v *view) phrase {
 				if taken := v.takenGPUs(); len(taken) > 0 {
 					return phrase{verb: has, object: noun("GPU", len(taken)) + strings.Join(taken, ", ") + " in use"}
@@ -118,7 +118,7 @@ func ledgerFilters() []filter {
 			},
 		},
 		{"freeNuma",
-			func(v *view) bool { return v.need.numa == noNUMA || v.numaRoom(v.need.numa) },
+			func(v *view) bool { return v.need.numa == noNUMA || v.numaCapacity(v.need.numa) },
 			func(v *view) phrase {
 				return phrase{verb: has, object: "no room left on NUMA node " + number(v.need.numa)}
 			},

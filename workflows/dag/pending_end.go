@@ -34,19 +34,19 @@ type Abort struct {
 
 func (e CancelTask) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
+		s.setPendingEnd(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
 	}
 }
 
 func (e Kill) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
+		s.setPendingEnd(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
 	}
 }
 
 func (e Expire) apply(s *State) {
 	if s.has(e.Task) && !s.cancelled {
-		s.doom(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
+		s.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
 }
 
@@ -57,23 +57,23 @@ func (e Abort) apply(s *State) {
 	}
 }
 
-// doom ends what has not ended in a certain way: what waits at once, and what a
+// setPendingEnd ends what has not ended in a certain way: what waits at once, and what a
 // node has when it has been stopped.
-func (s *State) doom(i int, end Failure) {
+func (s *State) setPendingEnd(i int, end Failure) {
 	rec := s.tasks[i]
-	if v1.IsTaskTerminal(rec.State) || rec.Doomed {
+	if v1.IsTaskTerminal(rec.State) || rec.PendingEnd {
 		return
 	}
 	g := s.instances(i)
 	switch {
 	case g != nil:
-		rec.Doomed, rec.Failure = true, end
+		rec.PendingEnd, rec.Failure = true, end
 		s.set(i, rec)
 		for k, first, count := 0, g.first, g.count; k < count; k++ {
-			s.doom(first+k, end)
+			s.setPendingEnd(first+k, end)
 		}
 	case s.isDispatched(i):
-		rec.Doomed, rec.Failure = true, end
+		rec.PendingEnd, rec.Failure = true, end
 		s.set(i, rec)
 		s.round.stop = append(s.round.stop, i)
 	default:

@@ -108,7 +108,7 @@ func TestRetryInADoomedGroup(t *testing.T) {
 	}
 }
 
-// With the cause of a halt put back, what it skipped in a task that still runs
+// With the cause of a halt requeued, what it skipped in a task that still runs
 // waits again.
 func TestRetryThatLiftsAHalt(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"cause": {Retry: oneRetry()}, "each": retried(0)}))
@@ -133,7 +133,7 @@ func TestRetryUnderTheHaltOfAnother(t *testing.T) {
 	l.s.Apply(l.end("cause", exit(1)))
 	l.want(map[string]string{"each": "skipped/halt", "each[0]": "dead_letter/exit_code", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
 
-	l, d := l.reopen(dag.Again{Tasks: []string{"each[0]"}})
+	l, d := l.reopen(dag.Rerun{Tasks: []string{"each[0]"}})
 	if diff := cmp.Diff([]string{"each[0]"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
@@ -166,7 +166,7 @@ func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	}
 }
 
-// Put back under a task that is put back as well, the instances wait for it.
+// Requeued under a task that is requeued as well, the instances wait for it.
 func TestRetryUnderATaskThatGoesOn(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":   {Retry: oneRetry()},
@@ -198,7 +198,7 @@ func TestRetryUnderATaskThatGoesOn(t *testing.T) {
 //
 //	a -> b -> each -> last
 //	other
-//	remote
+//	partitioned
 func endedRun(t *testing.T, policy string) live {
 	t.Helper()
 	l, _ := start(t, &v1.Definition{FailurePolicy: policy, Tasks: map[string]*v1.TaskDefinition{
@@ -210,7 +210,7 @@ func endedRun(t *testing.T, policy string) live {
 		"remote": {Parallel: structpb.NewStringValue("n")},
 		"within": {Parallel: structpb.NewStringValue("n"), MaxFailures: 1, Retry: once()},
 	}})
-	l.expand("remote", dag.Expanded{Count: 1000, Remote: true})
+	l.expand("remote", dag.Expanded{Count: 1000, Partitioned: true})
 	l.expand("within", dag.Expanded{Count: 2})
 	l.placed("a", "other", "within[0]", "within[1]")
 	l.s.Apply(l.end("a", exit(0)), l.end("remote", exit(1)), l.end("within[0]", exit(1)), l.end("within[1]", exit(0)))
@@ -227,7 +227,7 @@ func endedRun(t *testing.T, policy string) live {
 	return l
 }
 
-func (l live) reopen(again dag.Again, options ...dag.RestoreOption) (live, dag.Decisions) {
+func (l live) reopen(again dag.Rerun, options ...dag.RestoreOption) (live, dag.Decisions) {
 	l.t.Helper()
 	for i := range l.g.Len() {
 		if from, count, remote, ok := l.s.Expansion(i); ok {
@@ -249,7 +249,7 @@ func (l live) reopen(again dag.Again, options ...dag.RestoreOption) (live, dag.D
 }
 
 func TestReopenWhatFailed(t *testing.T) {
-	l, d := endedRun(t, "continue").reopen(dag.Again{Failed: true})
+	l, d := endedRun(t, "continue").reopen(dag.Rerun{Failed: true})
 	if diff := cmp.Diff([]string{"other", "each[1]", "each[2]"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
@@ -270,13 +270,13 @@ func TestReopenWhatFailed(t *testing.T) {
 	if d = l.s.Apply(l.end("last", exit(0))); d.End == nil || d.End.State != "completed" {
 		t.Errorf("end %+v", d.End)
 	}
-	if _, d = l.reopen(dag.Again{Failed: true}); d.End == nil || d.End.State != "completed" || len(d.Changed) > 0 {
+	if _, d = l.reopen(dag.Rerun{Failed: true}); d.End == nil || d.End.State != "completed" || len(d.Changed) > 0 {
 		t.Errorf("with nothing to do again: %+v", d)
 	}
 }
 
 func TestReopenFromATask(t *testing.T) {
-	l, d := endedRun(t, "continue").reopen(dag.Again{From: []string{"b"}, Tasks: []string{"each[1]"}})
+	l, d := endedRun(t, "continue").reopen(dag.Rerun{From: []string{"b"}, Tasks: []string{"each[1]"}})
 	if diff := cmp.Diff([]string{"b"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
@@ -312,7 +312,7 @@ func TestReopenOfAHaltedRun(t *testing.T) {
 	l.s.Apply(l.end("a", exit(1)), l.end("c", exit(1)), l.end("d", exit(0)))
 	before := l
 
-	l, d := before.reopen(dag.Again{From: []string{"a"}})
+	l, d := before.reopen(dag.Rerun{From: []string{"a"}})
 	if diff := cmp.Diff([]string{"a"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
@@ -323,7 +323,7 @@ func TestReopenOfAHaltedRun(t *testing.T) {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
 
-	l, _ = before.reopen(dag.Again{From: []string{"a", "c"}})
+	l, _ = before.reopen(dag.Rerun{From: []string{"a", "c"}})
 	l.placed("a")
 	l.s.Apply(l.end("a", exit(1)))
 	l.want(map[string]string{"c": "skipped/halt", "b": "skipped/halt"})
@@ -336,7 +336,7 @@ func TestReopenOfACancelledRun(t *testing.T) {
 	abort := dag.Abort{State: "failed", Reason: "deadline", Error: "late"}
 	l.s.Apply(abort)
 	l.s.Apply(l.end("a", ended("cancelled")))
-	l, d := l.reopen(dag.Again{Failed: true}, dag.WithAborted(abort))
+	l, d := l.reopen(dag.Rerun{Failed: true}, dag.WithAborted(abort))
 	if diff := cmp.Diff([]string{"a"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// aheadFactor is how many times its slots and cores a node is filled ahead.
-const aheadFactor = 2
+// prefetchFactor is how many times its slots and cores a node is prefetched to.
+const prefetchFactor = 2
 
-// fillsAhead reports whether the node's queue may be filled beyond what it can
+// prefetches reports whether the node's queue may be filled beyond what it can
 // run at once, so that it need not wait for the next pass when an attempt ends.
 // One long attempt forbids it: what is queued behind it could not move away.
-func (q *Queue) fillsAhead(n *node) bool {
-	if !n.measured || n.mean >= q.opts.AheadBelow {
+func (q *Queue) prefetches(n *node) bool {
+	if !n.measured || n.mean >= q.opts.PrefetchBelow {
 		return false
 	}
 	oldest := n.byAge.Front()
-	return oldest == nil || q.now.Sub(oldest.Value.(*request).assignedAt) < q.opts.AheadBelow
+	return oldest == nil || q.now.Sub(oldest.Value.(*request).assignedAt) < q.opts.PrefetchBelow
 }
 
 // level is the priority that a pass has come to. All that is more urgent has
@@ -25,7 +25,7 @@ type level struct {
 	number   uint64 // of this level among all levels of all passes
 	priority int32
 	counted  bool
-	above    []*shape // what waits with a higher priority, once counted
+	above    []*requestClass // what waits with a higher priority, once counted
 }
 
 // reach moves the pass on to a priority.
@@ -63,27 +63,27 @@ func (q *Queue) wantedFromAbove(n *node) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(q.level.above, func(s *shape) bool { return q.wants(s, n) })
+	return slices.ContainsFunc(q.level.above, func(s *requestClass) bool { return q.wants(s, n) })
 }
 
-// wants reports whether the node could ever meet the shape.
-func (q *Queue) wants(s *shape, n *node) bool {
+// wants reports whether the node could ever meet the class.
+func (q *Queue) wants(s *requestClass, n *node) bool {
 	return n.present && s.names(n.name) && q.couldEverFit(s, n)
 }
 
-// keepBack notes that the shape's next request may not wait on the node for now.
-func (q *Queue) keepBack(s *shape, n *node) {
-	s.keptFrom = true
-	if !n.keptBack {
-		n.keptBack = true
-		q.keptBack = append(q.keptBack, n)
+// keepBack notes that the class's next request may not wait on the node for now.
+func (q *Queue) keepBack(s *requestClass, n *node) {
+	s.reservedFrom = true
+	if !n.reserved {
+		n.reserved = true
+		q.reserved = append(q.reserved, n)
 	}
 }
 
-// noteFirst notes when the highest priority in a shape is not that of the
+// noteFirst notes when the highest priority in a request class is not that of the
 // request that was its first, because then more may wait on some nodes.
-func (q *Queue) noteFirst(s *shape, was *request) {
-	if was == nil || len(q.keptBack) == 0 {
+func (q *Queue) noteFirst(s *requestClass, was *request) {
+	if was == nil || len(q.reserved) == 0 {
 		return
 	}
 	if is := s.first(); is == nil || is.priority != was.priority {
@@ -91,39 +91,39 @@ func (q *Queue) noteFirst(s *shape, was *request) {
 	}
 }
 
-// freeKeptBack has every shape look again at the nodes that were kept back.
-func (q *Queue) freeKeptBack() {
-	for _, n := range q.keptBack {
-		n.keptBack = false
+// freeReserved has every class look again at the nodes that were reserved.
+func (q *Queue) freeReserved() {
+	for _, n := range q.reserved {
+		n.reserved = false
 		q.touch(n)
 	}
-	q.keptBack = q.keptBack[:0]
+	q.reserved = q.reserved[:0]
 }
 
-// reopenKeptBack has a shape for which something waits again look again at the
-// nodes that were kept back: what waits now may have another priority, and what
+// reopenReserved has a request class for which something waits again look again at the
+// nodes that were reserved: what waits now may have another priority, and what
 // was more urgent then may have found a place.
-func (q *Queue) reopenKeptBack(s *shape) {
-	if !s.keptFrom {
+func (q *Queue) reopenReserved(s *requestClass) {
+	if !s.reservedFrom {
 		return
 	}
-	s.keptFrom = false
+	s.reservedFrom = false
 	s.ranking.of = nil
-	for _, n := range q.keptBack {
+	for _, n := range q.reserved {
 		s.preferred.reopen(n.number)
 		s.avoided.reopen(n.number)
 	}
 }
 
-// reconsider has the shapes below the present level look again at the nodes
-// that were kept back: what was more urgent may have found a place elsewhere.
-func (q *Queue) reconsider(order *shapeHeap) {
+// reconsider has the request classes below the present level look again at the nodes
+// that were reserved: what was more urgent may have found a place elsewhere.
+func (q *Queue) reconsider(order *classHeap) {
 	for _, s := range q.active {
 		if s.waiting[0].priority >= q.level.priority {
 			continue
 		}
 		more := false
-		for _, n := range q.keptBack {
+		for _, n := range q.reserved {
 			if v := q.look(s, n); q.wants(s, n) && q.fits(&v) {
 				s.preferred.reopen(n.number)
 				s.avoided.reopen(n.number)

@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// mostIdle is how many shapes are kept for which nothing waits.
+	// mostIdle is how many request classes are kept for which nothing waits.
 	mostIdle = 256
 	// mostIdleNodes bounds the nodes in them, of which each takes 8 bytes.
 	mostIdleNodes = 1 << 20
 )
 
-// activate notes that something waits for the shape.
-func (q *Queue) activate(s *shape) {
+// activate notes that something waits for the class.
+func (q *Queue) activate(s *requestClass) {
 	if s.active >= 0 {
 		return
 	}
 	s.active = len(q.active)
 	q.active = append(q.active, s)
-	q.reopenKeptBack(s)
+	q.reopenReserved(s)
 }
 
-// retire notes that nothing waits for the shape any more.
-func (q *Queue) retire(s *shape) {
+// retire notes that nothing waits for the class any more.
+func (q *Queue) retire(s *requestClass) {
 	end := len(q.active) - 1
 	q.active[s.active] = q.active[end]
 	q.active[s.active].active = s.active
@@ -35,36 +35,36 @@ func (q *Queue) retire(s *shape) {
 		r.fresh = false
 	}
 	s.fresh = nil
-	s.reason, s.told, s.impossible = "", "", false
-	s.deadline, s.tellAt = time.Time{}, time.Time{}
+	s.reason, s.reported, s.impossible = "", "", false
+	s.deadline, s.reportAt = time.Time{}, time.Time{}
 	q.rests++
 	s.idle = q.rests
-	if len(q.shapes)-len(q.active) > 2*mostIdle {
-		q.forgetShapes()
+	if len(q.classes)-len(q.active) > 2*mostIdle {
+		q.forgetClasses()
 	}
 }
 
-// forgetShapes drops the shapes that have been idle for longest, half of the
+// forgetClasses drops the request classes that have been idle for longest, half of the
 // most that there may be, so that it happens seldom.
-func (q *Queue) forgetShapes() {
-	var idle []*shape
-	for _, s := range q.shapes {
+func (q *Queue) forgetClasses() {
+	var idle []*requestClass
+	for _, s := range q.classes {
 		if s.active < 0 {
 			idle = append(idle, s)
 		}
 	}
-	slices.SortFunc(idle, func(a, b *shape) int { return int(int64(b.idle) - int64(a.idle)) })
+	slices.SortFunc(idle, func(a, b *requestClass) int { return int(int64(b.idle) - int64(a.idle)) })
 	nodes := 0
 	for i, s := range idle {
 		nodes += len(s.preferred.nodes)
 		if i >= mostIdle || nodes > mostIdleNodes {
-			delete(q.shapes, s.key)
+			delete(q.classes, s.key)
 		}
 	}
 }
 
-// sync brings what the shape knows of the nodes up to date.
-func (q *Queue) sync(s *shape) {
+// sync brings what the class knows of the nodes up to date.
+func (q *Queue) sync(s *requestClass) {
 	reshaped, whole := q.reshaped.since(s.reshaped)
 	touched, all := q.touched.since(s.touched)
 	s.reshaped, s.touched = q.reshaped.end(), q.touched.end()
@@ -83,14 +83,14 @@ func (q *Queue) sync(s *shape) {
 	for _, n := range touched {
 		for _, p := range []*pool{&s.preferred, &s.avoided} {
 			if p.reopen(n.number) && s.ranking.of == p {
-				q.rankAgain(s, p, n)
+				q.rerank(s, p, n)
 			}
 		}
 	}
 }
 
-// reshape sorts nodes that are new, gone or of another kind into the pools.
-func (q *Queue) reshape(s *shape, nodes []*node) {
+// reshape sorts nodes that are new, gone or of another class into the pools.
+func (q *Queue) reshape(s *requestClass, nodes []*node) {
 	for _, n := range nodes {
 		switch {
 		case !n.present:
@@ -102,10 +102,10 @@ func (q *Queue) reshape(s *shape, nodes []*node) {
 	}
 }
 
-// gather gives the shape all nodes that it names.
-func (q *Queue) gather(s *shape) {
+// gather gives the class all nodes that it names.
+func (q *Queue) gather(s *requestClass) {
 	s.layout = q.layout
-	s.kinds = nil
+	s.nodeClasses = nil
 	s.avoided.clear()
 	if !s.namesAll() {
 		s.preferred.clear()
@@ -122,15 +122,15 @@ func (q *Queue) gather(s *shape) {
 }
 
 // poolOf is the pool that a node belongs to.
-func (s *shape) poolOf(n *node) *pool {
+func (s *requestClass) poolOf(n *node) *pool {
 	if s.avoids(n.name) {
 		return &s.avoided
 	}
 	return &s.preferred
 }
 
-// within returns the present nodes that a shape may ask for.
-func (q *Queue) within(s *shape) []*node {
+// within returns the present nodes that a request class may ask for.
+func (q *Queue) within(s *requestClass) []*node {
 	if s.targetErr != nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 func (s *State) retry(i int) {
 	g := s.groupOf(i)
 	if g == nil || v1.IsTaskTerminal(s.tasks[g.task].State) {
-		s.putBack([]int{i}, "", make([]bool, s.graph.Len()))
+		s.requeue([]int{i}, "", make([]bool, s.graph.Len()))
 		return
 	}
 	s.set(i, s.fresh(i, true))
@@ -26,15 +26,15 @@ func (s *State) retry(i int) {
 	}
 }
 
-// What putBack does again.
+// What requeue does again.
 const (
 	everything  = "everything"  // that did not complete
 	skippedOnly = "skippedOnly" // instances that were skipped, with their tasks
 )
 
-// putBack has things done again: dead letters, and tasks whose instances are elsewhere, with what was skipped for
+// requeue has things done again: dead letters, and tasks whose instances are elsewhere, with what was skipped for
 // their sake; what the word says; and the tasks of anew. It looks at everything, like a halt.
-func (s *State) putBack(dead []int, what string, anew []bool) {
+func (s *State) requeue(dead []int, what string, anew []bool) {
 	dead = slices.Compact(slices.Sorted(slices.Values(dead)))
 	wasHalted := s.halted()
 	again := slices.Clone(anew) // what is below these is decided anew
@@ -56,7 +56,7 @@ func (s *State) putBack(dead []int, what string, anew []bool) {
 			continue
 		}
 		resumed = append(resumed, task)
-		if s.isRemote(i) {
+		if s.isPartitioned(i) {
 			s.progress[i].group = 0
 		}
 		s.set(i, s.fresh(i, true))
@@ -92,7 +92,7 @@ func (s *State) fresh(i int, retried bool) Record {
 // reset has something wait as if it had never begun. Instances that are elsewhere
 // are forgotten.
 func (s *State) reset(i int) {
-	if s.isRemote(i) {
+	if s.isPartitioned(i) {
 		s.progress[i].group = 0
 	}
 	s.set(i, s.fresh(i, false))
@@ -101,7 +101,7 @@ func (s *State) reset(i int) {
 // revive has the instances wait again that were skipped for one of the reasons, if
 // nothing holds the group back any more. It reports whether there were any.
 func (s *State) revive(g *group, reasons ...string) bool {
-	if s.heldBack(g) || g.counts[v1.TaskSkipped] == 0 {
+	if s.isHeldBack(g) || g.counts[v1.TaskSkipped] == 0 {
 		return false
 	}
 	revived := false
@@ -152,7 +152,7 @@ func (s *State) wait(again []bool, lifted bool) {
 			again[i] = true
 			rec.Reason, rec.Error = s.abandoned(i)
 			s.set(i, rec)
-		case lifted && s.isRemote(i) && rec.State == v1.TaskRunning:
+		case lifted && s.isPartitioned(i) && rec.State == v1.TaskRunning:
 			s.round.resume = append(s.round.resume, i)
 		case g != nil && !v1.IsTaskTerminal(rec.State):
 			s.revive(g, v1.ReasonMaxFailures)

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// brisk returns a queue whose one node has a slot and is filled ahead.
+// brisk returns a queue whose one node has a slot and is prefetched to.
 func brisk(t *testing.T) *Queue {
 	t.Helper()
 	c := newClock()
@@ -76,7 +76,7 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 	}
 }
 
-// A node that was kept from one request of a shape is open to the next, which may
+// A node that was kept from one request of a class is open to the next, which may
 // be as urgent as what waits there.
 func TestFillAheadLooksAgain(t *testing.T) {
 	q := brisk(t)
