@@ -97,7 +97,7 @@ func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 // What visibility knows survives continue-as-new, and partitions tell their run where their instances ran.
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40, Instances: 5, PartInstances: 4}})
+	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40, Instances: 5, PartitionInstances: 4}})
 	c := y.crew(t, nil)
 	c.start("n")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})

@@ -65,7 +65,7 @@ func (h *handle) pendingChildren() int {
 // A cancellation in the middle leaves nothing open.
 func TestCancelOfManyChildrenLeavesNothing(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{limits: limits.Run{Children: 8, Instances: 5, PartInstances: 4}})
+	y := own(t, ControlConfig{limits: limits.Run{Children: 8, Instances: 5, PartitionInstances: 4}})
 	c := y.crew(t, script{"a": {{Block: true}}, "each": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: stopped, tasks: {
@@ -98,7 +98,7 @@ func TestLongManyLargeFanOutsAtOnce(t *testing.T) {
 
 func manyLargeFanOutsAtOnce(t *testing.T, fans int) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{Children: 7, Instances: 2, PartInstances: 2}}).crew(t, script{})
+	c := own(t, ControlConfig{limits: limits.Run{Children: 7, Instances: 2, PartitionInstances: 2}}).crew(t, script{})
 	c.start("n")
 	def := &v1.Definition{Name: "fans", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range fans {
@@ -151,7 +151,7 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 // A part that is terminated from outside does not hang its run, whichever execution of the run it was started by.
 func TestPartThatIsTerminated(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{Instances: 5, PartInstances: 4, HistoryEvents: 60}
+	limits := limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}
 	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}})
 	c.start("n")
 	document := `{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, retry: {maxRetries: 0}}`
@@ -192,7 +192,7 @@ func TestChildrenEndWithATerminatedRun(t *testing.T) {
 }
 
 func checkChildrenEnd(t *testing.T, end func(*handle) error) {
-	y := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartInstances: 4}})
+	y := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4}})
 	c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: gone, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},

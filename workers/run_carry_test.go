@@ -18,7 +18,7 @@ import (
 // execution to the next.
 func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartInstances: 4}
+	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartitionInstances: 4}
 	y := own(t, ControlConfig{limits: limits})
 	c := y.crew(t, script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.start("n")

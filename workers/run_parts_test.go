@@ -14,7 +14,7 @@ import (
 )
 
 // inParts has fan-outs of more than 5 instances carried through by children, 4 instances each.
-var inParts = limits.Run{Instances: 5, PartInstances: 4}
+var inParts = limits.Run{Instances: 5, PartitionInstances: 4}
 
 // page asks for instances where they are.
 func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse {
@@ -142,7 +142,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inParts
-	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartInstances = 60, 60, 20
+	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartitionInstances = 60, 60, 20
 	y := own(t, ControlConfig{limits: limits})
 	var each []fake.Step
 	for i := range 60 {

@@ -77,7 +77,7 @@ func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
 // Two parts and a child run are open, and block the first time that they are executed.
 func resetCrew(t *testing.T, limits limits.Run) (*crew, *v1.RunInput) {
 	t.Helper()
-	limits.Instances, limits.PartInstances = 5, 4
+	limits.Instances, limits.PartitionInstances = 5, 4
 	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
 	each := []fake.Step{}
 	for range 8 {
@@ -149,7 +149,7 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 // A run that has continued as new and is reset keeps the children of its executions before.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
 	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, c.childDefinition("inner", "a", ""))

@@ -69,7 +69,7 @@ func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
 // surviveStrayMessages sends each workflow so many rounds of messages.
 func surviveStrayMessages(t *testing.T, rounds int) {
 	t.Parallel()
-	limits := limits.Run{Instances: 5, PartInstances: 4}
+	limits := limits.Run{Instances: 5, PartitionInstances: 4}
 	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	node := names.NodeWorkflowID(c.start("n").cfg.Name)
 	fan := c.submit(c.input(`{name: odd, tasks: {each: {type: shell, spec: {command: x}, parallel: 8}}}`))

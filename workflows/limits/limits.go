@@ -37,28 +37,28 @@ type Run struct {
 	// Instances is the most instances of a task that the run carries through itself; FanOut children do for
 	// more; 500.
 	Instances int
-	// PartInstances is how many instances a FanOut child carries through, and ten times as many when they go in
+	// PartitionInstances is how many instances a FanOut child carries through, and ten times as many when they go in
 	// batches; 1,000.
-	PartInstances int
+	PartitionInstances int
 }
 
 // WithDefaults returns the limits, with the defaults where they are zero.
 func (l Run) WithDefaults() Run {
 	return Run{
-		InFlight:          cmp.Or(l.InFlight, 1000),
-		ScheduleBytes:     cmp.Or(l.ScheduleBytes, 1<<20),
-		Children:          cmp.Or(l.Children, 500),
-		HistoryEvents:     cmp.Or(l.HistoryEvents, 10_000),
-		HistoryBytes:      cmp.Or(l.HistoryBytes, 12<<20),
-		HardHistoryEvents: cmp.Or(l.HardHistoryEvents, 30_000),
-		HardHistoryBytes:  cmp.Or(l.HardHistoryBytes, 24<<20),
-		LastHistoryEvents: cmp.Or(l.LastHistoryEvents, 45_000),
-		LastHistoryBytes:  cmp.Or(l.LastHistoryBytes, 32<<20),
-		DetachWait:        cmp.Or(l.DetachWait, time.Second),
-		DetachedLease:     cmp.Or(l.DetachedLease, time.Minute),
-		UnstoredEvents:    cmp.Or(l.UnstoredEvents, 8000),
-		Instances:         cmp.Or(l.Instances, 500),
-		PartInstances:     cmp.Or(l.PartInstances, 1000),
+		InFlight:           cmp.Or(l.InFlight, 1000),
+		ScheduleBytes:      cmp.Or(l.ScheduleBytes, 1<<20),
+		Children:           cmp.Or(l.Children, 500),
+		HistoryEvents:      cmp.Or(l.HistoryEvents, 10_000),
+		HistoryBytes:       cmp.Or(l.HistoryBytes, 12<<20),
+		HardHistoryEvents:  cmp.Or(l.HardHistoryEvents, 30_000),
+		HardHistoryBytes:   cmp.Or(l.HardHistoryBytes, 24<<20),
+		LastHistoryEvents:  cmp.Or(l.LastHistoryEvents, 45_000),
+		LastHistoryBytes:   cmp.Or(l.LastHistoryBytes, 32<<20),
+		DetachWait:         cmp.Or(l.DetachWait, time.Second),
+		DetachedLease:      cmp.Or(l.DetachedLease, time.Minute),
+		UnstoredEvents:     cmp.Or(l.UnstoredEvents, 8000),
+		Instances:          cmp.Or(l.Instances, 500),
+		PartitionInstances: cmp.Or(l.PartitionInstances, 1000),
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *run) admit() {
 	}
 }
 
-// enter has a unit carried out that may start, and has its lock.
+// enter starts a unit that may start and has its lock.
 func (r *run) enter(u *unit) {
 	switch r.core.Definition(u.lead).GetType() {
 	case v1.TypeApproval:

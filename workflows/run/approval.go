@@ -82,7 +82,7 @@ func (r *run) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone}, now)
 }
 
-// rendered continues with a task that no node carries, when the expressions in its
+// rendered continues with a task that needs no node, when the expressions in its
 // spec have been replaced.
 func (r *run) rendered(i int, a *v1.ConditionAnswer) {
 	u := r.units[i]

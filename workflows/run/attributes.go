@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// attributes are the search attributes of a run: what visibility knows, and what it is to know. A part of a run has none.
+// attributes are the search attributes of a run: what visibility shows, and what it is to show. A partition has none.
 type attributes struct {
 	shown, wanted visibility.Attributes
 }
@@ -44,7 +44,7 @@ func (r *run) readAttributes() {
 	r.attributes = attributes{shown: shown, wanted: wanted}
 }
 
-// showAttributes tells visibility what has changed, in one command.
+// showAttributes sends visibility what has changed, in one command.
 func (r *run) showAttributes() {
 	a := &r.attributes
 	if r.in.GetPart() != nil || len(a.wanted.Updates(a.shown)) == 0 {
@@ -59,7 +59,7 @@ func (r *run) showAttributes() {
 	}
 }
 
-// endAttributes tells visibility how the run has ended, so that no closed run is found as a running one.
+// endAttributes sends visibility how the run has ended, so that no closed run is found as a running one.
 func (r *run) endAttributes(state, text string) {
 	r.attributes.wanted.End(state, text)
 	r.showAttributes()

@@ -14,10 +14,10 @@ import (
 	"switchyard/workflows/status"
 )
 
-// landedBatch is landed of a batch: each member whose end is known has that end.
+// batchEnds is dispatchEnds of a batch: each member whose end is known has that end.
 // Of the others the first is the one that was running: it ends as the dispatch did
 // if that has failed. What was not reached is to be placed again.
-func (r *run) landedBatch(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
+func (r *run) batchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	whole := r.newEnd(a)
 	recorded := res // also where err is not nil: what instances have recorded then
 	if err != nil {

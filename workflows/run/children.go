@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// Child workflows do work of a run: the runs of tasks of type run, and the parts of large fan-outs. Both go one way:
+// Child workflows do work of a run: the runs of tasks of type run, and the partitions of large fan-outs. Both are started one way:
 //
 //	wanted ── Prepare, for many at once ──> start ──> open ── its end ──> ended
 //	   └── there can be none ──> refused
@@ -62,15 +62,15 @@ type childWorkflow struct {
 
 // children are the child workflows of a run, and what it awaits beyond them.
 type children struct {
-	wanted    []*childWorkflow // in the order in which they are prepared
-	preparing bool
-	open      map[string]*childWorkflow // started, by id
-	awaited   map[string]*awaited       // those that AwaitRuns watches, by id
-	awaiting  workflow.CancelFunc       // of the AwaitRuns that runs; nil if there is none
-	changed   bool                      // that one does not watch all of awaited
-	results   []*child                  // completed runs whose results are to be read
-	reading   bool
-	parts     int // those that are parts, from when they are wanted
+	wanted     []*childWorkflow // in the order in which they are prepared
+	preparing  bool
+	open       map[string]*childWorkflow // started, by id
+	awaited    map[string]*awaited       // those that AwaitRuns watches, by id
+	awaiting   workflow.CancelFunc       // of the AwaitRuns that runs; nil if there is none
+	changed    bool                      // that one does not watch all of awaited
+	results    []*child                  // completed runs whose results are to be read
+	reading    bool
+	partitions int // those that are partitions, from when they are wanted
 }
 
 // awaited is a workflow whose end AwaitRuns reports.

@@ -13,15 +13,15 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// command is something that a person wants of the run. The loop carries it out
-// between two rounds, and then whoever asked is told.
+// command is something that a person asks of the run. The loop executes it
+// between two rounds, and then answers the caller.
 type command struct {
 	do   func() error
 	done bool
 	err  error
 }
 
-// perform has the loop carry out a command and returns how that went. A command
+// perform makes the loop execute a command and returns how that went. A command
 // that comes too late is refused.
 func (r *run) perform(ctx workflow.Context, do func() error) error {
 	c := &command{do: do}
@@ -35,7 +35,7 @@ func (r *run) perform(ctx workflow.Context, do func() error) error {
 	return c.err
 }
 
-// obey carries out the commands that have come.
+// obey executes the commands that have come.
 func (r *run) obey() {
 	for len(r.commands) > 0 {
 		c := r.commands[0]
@@ -92,7 +92,7 @@ func (r *run) mayPause(*v1.RunCommand) error {
 // pause lets nothing new start. What has a node and has not started gives it back.
 func (r *run) pause(c *v1.RunCommand) {
 	r.admission.Pause()
-	r.orderAllParts()
+	r.orderAllPartitions()
 	r.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
 	const text = "the run is paused"
 	for i := range r.core.Len() {
@@ -114,7 +114,7 @@ func (r *run) mayResume(*v1.RunCommand) error {
 
 func (r *run) resume(c *v1.RunCommand) {
 	r.admission.Resume()
-	r.orderAllParts()
+	r.orderAllPartitions()
 	r.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
 }
 
@@ -186,7 +186,7 @@ func (r *run) setAside(u *unit, reason, text string) {
 	}
 }
 
-// logRun tells what a person has done to the run, and logTask to a task.
+// logRun logs what a person has done to the run, and logTask to a task.
 func (r *run) logRun(event, who, why string) {
 	r.log.Add(workflow.Now(r.ctx), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
 }

@@ -37,7 +37,7 @@ import (
 const (
 	// stateDetached is how an activity ends whose attempt continues without it.
 	stateDetached = "detached"
-	// leaseShare is the part of the lease of detached attempts that the run has to continue as new.
+	// leaseShare is the share of the lease of detached attempts that the run has to continue as new.
 	leaseShare = 6
 )
 

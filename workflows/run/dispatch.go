@@ -103,7 +103,7 @@ func (r *run) stop(tasks []int) {
 			r.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
 			continue
 		}
-		if !r.stopChild(i) && !r.stopParts(i) {
+		if !r.stopChild(i) && !r.stopPartitions(i) {
 			r.stopUnstarted(i)
 		}
 	}
@@ -157,7 +157,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 
 // over ends an attempt as its activity has ended.
 func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
-	ends, outcome := r.landed(att.assignment, att.members, att, res, err)
+	ends, outcome := r.dispatchEnds(att.assignment, att.members, att, res, err)
 	r.dispatched--
 	for _, m := range att.members {
 		delete(r.attempts, m)
@@ -176,7 +176,7 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	}
 }
 
-// ended shows how a dispatch ended and tells the core, at once or when it is known
+// ended shows how a dispatch ended and reports it to the core, at once or when it is known
 // whether the attempt may be repeated.
 func (r *run) ended(end dispatchEnd, now time.Time) {
 	r.asKilled(&end.ended)

@@ -1,6 +1,6 @@
-// Package run has the workflows Run, which carries a run through, and FanOut, which carries a partition of a large fan-out
+// Package run has the workflows Run, which runs a definition, and FanOut, which runs a partition of a large fan-out
 // through for its run. The code is deterministic: it decides nothing itself but hands what has happened to the pure core in
-// workflows/dag, and carries out what that decides.
+// workflows/dag, and does what that decides.
 //
 // One round of Run:
 //
@@ -23,7 +23,7 @@
 //
 // What the run shows is its status, for the queries "status" and "instances"; what
 // has happened is in its event log, for the query "events". The log is stored in
-// parts: when it has grown, before the run continues as new, and with
+// slices: when it has grown, before the run continues as new, and with
 // the final status. A run that has ended continues as another generation: an execution
 // under the same id, which begins with the status that is stored.
 //
@@ -32,7 +32,7 @@
 // continue, too, and the next execution awaits them; see child_run.go.
 //
 // People steer a run by updates. A handler validates the update and
-// leaves it to the loop, which carries it out between two rounds. The node of an attempt
+// leaves it to the loop, which executes it between two rounds. The node of an attempt
 // suspends and resumes it first, by the activity Steer. To the core, a suspended attempt runs.
 //
 // It may import the pure packages of workflows and workflows/options and workflows/pending, and of Temporal only

@@ -10,7 +10,7 @@ import (
 )
 
 // What a run has learned of the instances of a task is worth a second or two to whoever continues with others of them:
-// the next part, and the next execution.
+// the next partition, and the next execution.
 
 // paceOf is what has been learned of the instances of a task; nil: nothing.
 func (r *run) paceOf(task int) *v1.Pace {
@@ -28,10 +28,10 @@ func (r *run) learn(task int, p *v1.Pace) {
 	}
 }
 
-// durationEstimate is what the parts have learned, the newest of them first; nil: nothing.
+// durationEstimate is what the partitions have learned, the newest of them first; nil: nothing.
 func (m *partitionedFanOut) durationEstimate() *v1.Pace {
-	for k := len(m.parts) - 1; k >= 0; k-- {
-		if p := m.parts[k].GetPace(); p != nil {
+	for k := len(m.partitions) - 1; k >= 0; k-- {
+		if p := m.partitions[k].GetPace(); p != nil {
 			return p
 		}
 	}

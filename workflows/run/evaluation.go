@@ -139,7 +139,7 @@ func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	}
 }
 
-// mayRepeat tells the core of a failed attempt, now that it is known whether it
+// mayRepeat reports to the core a failed attempt, now that it is known whether it
 // may be repeated.
 func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 	ended := end.ended

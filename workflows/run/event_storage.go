@@ -9,7 +9,7 @@ import (
 // the store.
 const maxUnstoredFactor = 4
 
-// unstoredEvents returns the next part of the events to store.
+// unstoredEvents returns the next slice of the events to store.
 func (r *run) unstoredEvents() *v1.SaveEventsRequest {
 	req := r.log.Unstored(r.self, r.in.GetGeneration())
 	req.Chain = r.selfChain

@@ -113,7 +113,7 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 // claimsOf returns a number that grows when an ancestor that a request names has been done again.
 func (r *run) claimsOf(req *v1.ExecuteRequest) (n int32) {
 	add := func(name string) {
-		if i, ok := r.graph.Index(name); ok { // a part does not have those of its run
+		if i, ok := r.graph.Index(name); ok { // a partition does not have those of its run
 			n += r.core.Task(i).Claim
 		}
 	}
@@ -156,13 +156,13 @@ func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
 	}
 }
 
-// sharedObject is an object that many requests carry, as they carry it.
+// sharedObject is an object that many requests have, in the form in which they have it.
 type sharedObject struct {
 	of     *structpb.Struct
 	shared *v1.Shared
 }
 
-// shared is how a request carries an object: itself when it is small, else by
+// shared returns how a request has an object: itself when it is small, else by
 // reference, for which it is stored once. Nil when it is empty. The only error is
 // errInterrupted.
 func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) (*v1.Shared, error) {

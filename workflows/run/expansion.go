@@ -30,7 +30,7 @@ func (r *run) expand(i int) {
 	}
 }
 
-// expanded tells the core how many instances a task has.
+// expanded reports to the core how many instances a task has.
 func (r *run) expanded(i, count int, text string, broken bool) {
 	if text == "" && r.isLarge(i, count) {
 		r.expandLarge(i, count)

@@ -9,27 +9,27 @@ import (
 	"switchyard/workflows/names"
 )
 
-// orderParts tells the open parts of a fan-out what is wanted of them. They answer with a report.
-func (r *run) orderParts(m *partitionedFanOut) {
+// orderPartitions sends the open partitions of a fan-out what is wanted of them. They answer with a report.
+func (r *run) orderPartitions(m *partitionedFanOut) {
 	if !m.halted {
 		m.haltReason = ""
 	}
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		if !p.GetOver() {
-			r.orderPart(m, int(p.GetFrom()))
+			r.orderPartition(m, int(p.GetFrom()))
 		}
 	}
 	r.reportedNothing(m)
 }
 
-// orderPart tells one part what is wanted of it, as soon as its child is open. If that has not been started and
+// orderPartition sends one partition what is wanted of it, as soon as its child is open. If that has not been started and
 // everything is to end, it never is.
-func (r *run) orderPart(m *partitionedFanOut, from int) {
+func (r *run) orderPartition(m *partitionedFanOut, from int) {
 	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
 	w := m.children[from]
 	switch {
 	case w == nil:
-		r.partGone(m, from, "its workflow has ended")
+		r.endLostPartition(m, from, "its workflow has ended")
 	case w.id == "" && (order.Cancel || order.Killed != ""):
 		r.cancelChild(w, "")
 	case !w.attached:
@@ -43,34 +43,34 @@ func (r *run) orderPart(m *partitionedFanOut, from int) {
 	}
 }
 
-// reportedNothing ends a fan-out that is halted or stopped before any part of it is open.
+// reportedNothing ends a fan-out that is halted or stopped before any partition of it is open.
 func (r *run) reportedNothing(m *partitionedFanOut) {
-	if !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
+	if !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
 		r.reported(m)
 	}
 }
 
-// orderAllParts has the parts of all large fan-outs hear whether the run is paused, and report.
-func (r *run) orderAllParts() {
+// orderAllPartitions sends the partitions of all large fan-outs whether the run is paused; they answer with a report.
+func (r *run) orderAllPartitions() {
 	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
-			r.orderParts(m)
+			r.orderPartitions(m)
 		}
 	}
 }
 
-// haltParts lets nothing new start in large fan-outs.
-func (r *run) haltParts(tasks []int) {
+// haltPartitions lets nothing new start in large fan-outs.
+func (r *run) haltPartitions(tasks []int) {
 	for _, i := range tasks {
 		if m := r.partitionedOf(i); m != nil && !m.halted {
 			m.halt(v1.ReasonHalt)
-			r.orderParts(m)
+			r.orderPartitions(m)
 		}
 	}
 }
 
-// resumeParts takes back that nothing new starts in large fan-outs, unless too many instances have failed.
-func (r *run) resumeParts(tasks []int) {
+// resumePartitions takes back that nothing new starts in large fan-outs, unless too many instances have failed.
+func (r *run) resumePartitions(tasks []int) {
 	for _, i := range tasks {
 		m := r.partitionedOf(i)
 		if m == nil || !m.halted || m.haltReason != v1.ReasonHalt {
@@ -81,19 +81,19 @@ func (r *run) resumeParts(tasks []int) {
 			continue
 		}
 		m.halted = false
-		r.orderParts(m)
+		r.orderPartitions(m)
 	}
 }
 
-// stopParts ends the parts of a fan-out. It reports whether task i has any.
-func (r *run) stopParts(i int) bool {
+// stopPartitions ends the partitions of a fan-out. It reports whether task i has any.
+func (r *run) stopPartitions(i int) bool {
 	m := r.partitionedOf(i)
 	if m == nil {
 		return false
 	}
 	if !m.stopped {
 		m.stopped = true
-		r.orderParts(m)
+		r.orderPartitions(m)
 	}
 	return true
 }

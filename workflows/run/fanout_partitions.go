@@ -12,66 +12,66 @@ import (
 	"switchyard/workflows/names"
 )
 
-// openAllParts opens what may be opened of the large fan-outs.
-func (r *run) openAllParts() {
+// openAllPartitions opens what may be opened of the large fan-outs.
+func (r *run) openAllPartitions() {
 	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
-			r.openParts(m)
+			r.openPartitions(m)
 		}
 	}
 }
 
-func (r *run) openParts(m *partitionedFanOut) {
-	def, size := r.core.Definition(m.task), r.partSize(m)
+func (r *run) openPartitions(m *partitionedFanOut) {
+	def, size := r.core.Definition(m.task), r.partitionSize(m)
 	parts := (m.total + size - 1) / size
 	limit := int(least(def.GetConcurrency(), r.in.GetDefinition().GetMaxParallel()))
-	width := min(parts, partsAtOnce)
+	width := min(parts, partitionsAtOnce)
 	if limit > 0 {
 		width = min(width, limit)
 	}
-	r.reopenParts(m, size, width, limit)
-	for len(m.parts) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.parts) > 0) {
+	r.reopenPartitions(m, size, width, limit)
+	for len(m.partitions) < parts && (!m.halted || m.partial) && !m.stopped && !(r.draining && len(m.partitions) > 0) {
 		slot := m.freeSlot(width)
 		if slot < 0 || r.waitsForChildren(m) {
 			return
 		}
-		from := len(m.parts) * size
-		to := m.partEnd(len(m.parts), size)
-		before := m.partBefore(from)
+		from := len(m.partitions) * size
+		to := m.partitionEnd(len(m.partitions), size)
+		before := m.partitionBefore(from)
 		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.hasRequeued(from, to))) {
-			m.parts = append(m.parts, before)
+			m.partitions = append(m.partitions, before)
 			continue
 		}
 		if m.halted && before == nil {
 			break // nothing new starts
 		}
-		if before != nil && r.children.open[r.partID(before)] != nil {
+		if before != nil && r.children.open[r.partitionID(before)] != nil {
 			return // the child has reported its end and has not closed yet
 		}
 		o := opening{
 			from: from, to: to, concurrency: m.share(slot, limit, width), before: before,
 			skipped: m.partial && before.GetOver(),
 		}
-		input, err := r.partInput(m, o)
+		input, err := r.partitionInput(m, o)
 		if err != nil {
 			r.wake()
 			return
 		}
-		m.parts = append(m.parts, &v1.PartReport{
+		m.partitions = append(m.partitions, &v1.PartReport{
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: map[string]int32{v1.TaskPending: int32(to - from)}, Revision: before.GetRevision(),
 		})
 		m.dropRequeued(from, to)
-		r.openPart(m, o, input)
+		r.openPartition(m, o, input)
 	}
-	m.partial = m.partial && len(m.parts) < parts && !m.halted
-	if len(m.before) > 0 && len(m.parts) == parts {
+	m.partial = m.partial && len(m.partitions) < parts && !m.halted
+	if len(m.before) > 0 && len(m.partitions) == parts {
 		r.reportedNothing(m) // all of them may be kept
 	}
 }
 
-// partBefore is how the part from that instance on stood in the generation before; nil: there was none.
-func (m *partitionedFanOut) partBefore(from int) *v1.PartReport {
+// partitionBefore is how the partition from that instance on stood in the generation before; nil: there was none.
+func (m *partitionedFanOut) partitionBefore(from int) *v1.PartReport {
 	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
 	if k < 0 {
 		return nil
@@ -87,10 +87,10 @@ func least(a, b int32) int32 {
 	return min(a, b)
 }
 
-// freeSlot is a place among the parts that are open at once; -1: there is none.
+// freeSlot is a place among the partitions that are open at once; -1: there is none.
 func (m *partitionedFanOut) freeSlot(width int) int {
 	taken := make([]bool, width)
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		if !p.GetOver() && int(p.GetSlot()) < width {
 			taken[p.GetSlot()] = true
 		}
@@ -98,7 +98,7 @@ func (m *partitionedFanOut) freeSlot(width int) int {
 	return slices.Index(taken, false)
 }
 
-// share is the part of a limit that falls to a slot; 0: there is no limit.
+// share is the portion of a limit that falls to a slot; 0: there is no limit.
 func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 	share := limit / width
 	if slot < limit%width {
@@ -107,12 +107,12 @@ func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 	return int32(share)
 }
 
-// opening is how a part is opened.
+// opening is how a partition is opened.
 type opening struct {
 	from, to    int // instances
 	concurrency int32
 	before      *v1.PartReport // how it stood when it was open before; nil: it was not
-	skipped     bool           // of the instances that are not put back, only those continue that were skipped
+	skipped     bool           // of the instances that are not requeued, only those continue that were skipped
 }
 
 // waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
@@ -128,17 +128,17 @@ func (r *run) waitsForChildren(m *partitionedFanOut) bool {
 	return waits
 }
 
-// partID returns the workflow id of the child that carries a part through.
-func (r *run) partID(p *v1.PartReport) string {
+// partitionID returns the workflow id of the child that runs a partition.
+func (r *run) partitionID(p *v1.PartReport) string {
 	return names.FanOut{Run: r.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
-// openPart starts the child that carries a part through.
-func (r *run) openPart(m *partitionedFanOut, o opening, input *v1.RunInput) {
+// openPartition starts the child that runs a partition.
+func (r *run) openPartition(m *partitionedFanOut, o opening, input *v1.RunInput) {
 	from := o.from
-	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partID(m.partFrom(from)), Input: input}}
+	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partitionID(m.partitionFrom(from)), Input: input}}
 	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
-		if p := m.partFrom(from); p != nil { // it was prepared before a reset, maybe
+		if p := m.partitionFrom(from); p != nil { // it was prepared before a reset, maybe
 			f, _ := names.ParseFanOutID(prepared.GetId())
 			p.Chain = f.Chain
 		}
@@ -149,63 +149,63 @@ func (r *run) openPart(m *partitionedFanOut, o opening, input *v1.RunInput) {
 	}
 	w.refused = func(why string) {
 		delete(m.children, from)
-		r.countParts(-1)
-		r.partGone(m, from, why)
+		r.countPartitions(-1)
+		r.endLostPartition(m, from, why)
 	}
 	w.opened = func() {
-		if p := m.partFrom(from); p != nil {
+		if p := m.partitionFrom(from); p != nil {
 			p.First = w.first
 		}
 		if m.late[from] {
 			delete(m.late, from)
-			r.orderPart(m, from)
+			r.orderPartition(m, from)
 		}
 	}
-	r.followPart(m, from, w)
+	r.followPartition(m, from, w)
 	r.wantChild(w)
 }
 
-// followPart ends a part whose child ends without a last report.
-func (r *run) followPart(m *partitionedFanOut, from int, w *childWorkflow) {
+// followPartition ends a partition whose child ends without a last report.
+func (r *run) followPartition(m *partitionedFanOut, from int, w *childWorkflow) {
 	m.children[from] = w
-	r.countParts(1)
+	r.countPartitions(1)
 	w.over = func(end *v1.RunEnd) {
-		r.countParts(-1)
+		r.countPartitions(-1)
 		if m.children[from] == w { // it was not opened again since
 			delete(m.children, from)
 			if end == nil {
-				r.partUnopened(m, from)
+				r.endUnopenedPartition(m, from)
 			} else {
-				r.partGone(m, from, "its workflow has ended: "+endText(end))
+				r.endLostPartition(m, from, "its workflow has ended: "+endText(end))
 			}
 		}
 	}
 }
 
-// countParts counts the parts whose children are wanted or open.
-func (r *run) countParts(n int) {
-	r.children.parts += n
-	r.admission.SetChildren(r.children.parts)
+// countPartitions counts the partitions whose children are wanted or open.
+func (r *run) countPartitions(n int) {
+	r.children.partitions += n
+	r.admission.SetChildren(r.children.partitions)
 }
 
-// reattachParts continues with the open parts of the execution before.
-func (r *run) reattachParts(m *partitionedFanOut) {
+// reattachPartitions continues with the open partitions of the execution before.
+func (r *run) reattachPartitions(m *partitionedFanOut) {
 	if r.in.GetCarry() == nil {
 		return // those of the generation before have been ended
 	}
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		if !p.GetOver() {
 			from := int(p.GetFrom())
-			w := &childWorkflow{id: r.partID(p), first: p.GetFirst()}
-			r.followPart(m, from, w)
+			w := &childWorkflow{id: r.partitionID(p), first: p.GetFirst()}
+			r.followPartition(m, from, w)
 			r.reattachChild(w)
 		}
 	}
 }
 
-// partInput is what the child of a part is started with: the task, without what it had to wait for. The only error is
+// partitionInput is what the child of a partition is started with: the task, without what it had to wait for. The only error is
 // errInterrupted.
-func (r *run) partInput(m *partitionedFanOut, o opening) (*v1.RunInput, error) {
+func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, error) {
 	name, def := r.graph.Name(m.task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(m.task))
@@ -222,7 +222,7 @@ func (r *run) partInput(m *partitionedFanOut, o opening) (*v1.RunInput, error) {
 	}
 	var again *v1.Again
 	if o.before != nil {
-		part.Before, again = r.partID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+		part.Before, again = r.partitionID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
 	}
 	var back []string
 	for _, n := range m.requeuedIn(o.from, o.to) {

@@ -11,11 +11,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Instances of a large fan-out whose part is over are put back by opening the part once more, under the same workflow
+// Instances of a large fan-out whose partition is over are requeued by opening the partition once more, under the same workflow
 // id: it continues from the status that it has left.
 
-// errOpenPart: the instance is with a child that is open, and which is to be asked.
-var errOpenPart = errors.New("a child of the run carries it through")
+// errOpenPartition: the instance is with a child that is open, and which is to be asked.
+var errOpenPartition = errors.New("a child of the run carries it through")
 
 // partitionedInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
 func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
@@ -31,25 +31,25 @@ func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
 	return m, number
 }
 
-// part is the one that an instance is in; nil: it was never opened.
-func (m *partitionedFanOut) part(number, size int) *v1.PartReport {
-	if k := number / size; k < len(m.parts) {
-		return m.parts[k]
+// partition is the one that an instance is in; nil: it was never opened.
+func (m *partitionedFanOut) partition(number, size int) *v1.PartReport {
+	if k := number / size; k < len(m.partitions) {
+		return m.partitions[k]
 	}
 	return nil
 }
 
-// mayRequeueInstance says why an instance of a large fan-out cannot be put back, or nil.
+// mayRequeueInstance returns why an instance of a large fan-out cannot be requeued, or nil.
 func (r *run) mayRequeueInstance(m *partitionedFanOut, number int) error {
 	name := names.InstanceName(r.graph.Name(m.task), number)
-	p := m.part(number, r.partSize(m))
+	p := m.partition(number, r.partitionSize(m))
 	switch {
 	case r.core.Over():
 		return refuse(names.RunEndedError, errJustEnded)
 	case r.cancelled || r.core.Cancelled():
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	case p != nil && !p.GetOver():
-		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPart))
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, errOpenPartition))
 	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.requeued, int32(number)):
 		return refuse(names.TaskStateError, fmt.Errorf("task %q: %w", name, dag.ErrNotDeadLetter))
 	case m.stopped || r.core.Task(m.task).PendingEnd:
@@ -58,13 +58,13 @@ func (r *run) mayRequeueInstance(m *partitionedFanOut, number int) error {
 	return nil
 }
 
-// requeueInstance has the part of an instance opened again, and its task continue if it has ended.
+// requeueInstance has the partition of an instance opened again, and its task continue if it has ended.
 func (r *run) requeueInstance(m *partitionedFanOut, number int) {
 	m.requeued = append(m.requeued, int32(number))
 	r.events = append(r.events, dag.Requeued{Task: m.task}) // the event of its end may be queued
 }
 
-// requeuedIn returns those of the instances from a number up to another that are to be put back.
+// requeuedIn returns those of the instances from a number up to another that are to be requeued.
 func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
 	for _, n := range m.requeued {
 		if from <= int(n) && int(n) < to {
@@ -74,31 +74,31 @@ func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
 	return back
 }
 
-// hasRequeued reports whether some of the instances from a number up to another are to be put back.
+// hasRequeued reports whether some of the instances from a number up to another are to be requeued.
 func (m *partitionedFanOut) hasRequeued(from, to int) bool { return len(m.requeuedIn(from, to)) > 0 }
 
-// dropRequeued takes the instances from a number up to another out of those that are to be put back.
+// dropRequeued takes the instances from a number up to another out of those that are to be requeued.
 func (m *partitionedFanOut) dropRequeued(from, to int) {
 	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
-// keeps reports whether a part stays as it was when the task continues for the sake of instances of others.
+// keeps reports whether a partition stays as it was when the task continues for the sake of instances of others.
 func (m *partitionedFanOut) keeps(before *v1.PartReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
-// reopens reports whether a part that is over has instances that may start after all.
+// reopens reports whether a partition that is over has instances that may start after all.
 func (r *run) reopens(m *partitionedFanOut, p *v1.PartReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
-// reopenParts opens parts once more in which something was put back or may start after all, while their task runs.
-func (r *run) reopenParts(m *partitionedFanOut, size, width, limit int) {
+// reopenPartitions opens partitions once more in which something was requeued or may start after all, while their task runs.
+func (r *run) reopenPartitions(m *partitionedFanOut, size, width, limit int) {
 	if m.stopped || r.draining || m.partial {
 		return
 	}
-	for k, was := range m.parts {
-		from, to := int(was.GetFrom()), m.partEnd(k, size)
+	for k, was := range m.partitions {
+		from, to := int(was.GetFrom()), m.partitionEnd(k, size)
 		if !was.GetOver() || m.children[from] != nil || !m.hasRequeued(from, to) && !r.reopens(m, was) {
 			continue
 		}
@@ -107,7 +107,7 @@ func (r *run) reopenParts(m *partitionedFanOut, size, width, limit int) {
 			return
 		}
 		o := opening{from: from, to: to, concurrency: m.share(slot, limit, width), before: was, skipped: true}
-		input, err := r.partInput(m, o)
+		input, err := r.partitionInput(m, o)
 		if err != nil {
 			r.wake()
 			return
@@ -123,14 +123,14 @@ func (r *run) reopenParts(m *partitionedFanOut, size, width, limit int) {
 			}
 		}
 		m.dropRequeued(from, to)
-		m.parts[k] = p
-		r.openPart(m, o, input)
+		m.partitions[k] = p
+		r.openPartition(m, o, input)
 		r.reported(m)
 	}
 }
 
-// partitionedTasks tells the instances among some names whose parts are elsewhere from what the run itself has. Their tasks
-// are told once, and note which instances it is about.
+// partitionedTasks separates the instances of partitions among some names from what the run itself has. Their tasks
+// are named once, and note which instances it is about.
 func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
 	for _, name := range all {
 		task, number, ok := names.ParseInstanceName(name)
@@ -147,7 +147,7 @@ func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote
 	return own, remote
 }
 
-// deadLettersAmong are those of some instances of a part that are dead letters in what it has left.
+// deadLettersAmong are those of some instances of a partition that are dead letters in what it has left.
 func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return tasks[name].GetTask().GetState() != v1.TaskDeadLetter

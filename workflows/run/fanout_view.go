@@ -46,7 +46,7 @@ func (r *run) collect(task int, f *status.FanOut) (*v1.Items, error) {
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.From),
 		Items: make([]*v1.CollectItem, f.Count), Stored: r.in.GetPart() != nil,
 	}
-	some := r.addParts(req, task)
+	some := r.addPartitions(req, task)
 	for k := range req.Items {
 		state := r.status.State(f.First + k)
 		item := &v1.CollectItem{Missing: !v1.IsTaskSuccess(state)}

@@ -97,7 +97,7 @@ func (r *run) askLocks() {
 	}
 }
 
-// receiveGrants takes in what locks have told.
+// receiveGrants applies what locks have granted.
 func (r *run) receiveGrants() {
 	told := workflow.GetSignalChannel(r.root, names.GrantedSignal)
 	for told.Len() > 0 {

@@ -20,7 +20,7 @@ import (
 type dispatchEnd struct {
 	assignment
 	number         int32     // of the attempt
-	ended          dag.Ended // as the core is told
+	ended          dag.Ended // as the core is to receive it
 	res            *v1.ExecuteResponse
 	outcome        string // what it says of the node; empty: nothing
 	unacknowledged bool   // it is unknown how the attempt ended, if it did
@@ -46,11 +46,11 @@ func attemptAnswer(ctx workflow.Context, f workflow.Future) (*v1.ExecuteResponse
 	return res, err
 }
 
-// landed reads how the members of a dispatch ended from the result of its
+// dispatchEnds reads how the members of a dispatch ended from the result of its
 // activity, and what that says of the node.
-func (r *run) landed(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
+func (r *run) dispatchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	if len(members) > 1 {
-		return r.landedBatch(a, members, att, res, err)
+		return r.batchEnds(a, members, att, res, err)
 	}
 	a.task, a.claim = members[0], r.core.Task(members[0]).Claim
 	d := r.newEnd(a)

@@ -15,17 +15,17 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// reportEvery is the least time between two reports of a part, but for the first failure and the end.
+// reportEvery is the least time between two reports of a partition, but for the first failure and the end.
 const reportEvery = time.Second
 
 // runGone is why a child workflow is cancelled whose run has ended without it.
 const runGone = "cancelled: the run that started it has ended"
 
-// reports is what the child of a part has told its run.
+// reports is what the child of a partition has reported to its run.
 type reports struct {
 	at       time.Time
 	counts   map[string]int32
-	failed   bool             // that something failed has been told
+	failed   bool             // that something failed has been reported
 	wanted   bool             // the run has asked for one
 	timed    bool             // a timer runs
 	context  *structpb.Struct // what the next report has for the context of the run
@@ -41,8 +41,8 @@ func (r *run) newCore() *dag.State {
 	return dag.New(r.graph)
 }
 
-// reopenPart continues from what the part has left in a generation before. Without that, all of it is done again.
-func (r *run) reopenPart() {
+// reopenPartition continues from what the partition has left in a generation before. Without that, all of it is done again.
+func (r *run) reopenPartition() {
 	part, current := r.in.GetPart(), r.context
 	before, _ := names.ParseFanOutID(part.GetBefore())
 	var carry v1.RunCarry
@@ -67,8 +67,8 @@ func (r *run) reopenPart() {
 	}
 }
 
-// countPart has the instances of a part know how many there are of the task in all.
-func (r *run) countPart() {
+// receiveCount shows the instances of a partition how many there are of the task in all.
+func (r *run) receiveCount() {
 	if part := r.in.GetPart(); part != nil {
 		if f := r.status.FanOut(0); f != nil {
 			f.Total = int(part.GetCount())
@@ -76,7 +76,7 @@ func (r *run) countPart() {
 	}
 }
 
-// report tells the run how the part stands, when that has changed.
+// report sends the run how the partition stands, when that has changed.
 func (r *run) report() {
 	if r.in.GetPart() == nil || r.status.FanOut(0) == nil {
 		return
@@ -96,10 +96,10 @@ func (r *run) report() {
 	}
 }
 
-// sendReport sends the run the state of the part. Temporal drops a signal whose sender continues as new in the same
-// workflow task, so the part continues as new only when every report with a context update has been delivered.
+// sendReport sends the run the state of the partition. Temporal drops a signal whose sender continues as new in the same
+// workflow task, so the partition continues as new only when every report with a context update has been delivered.
 func (r *run) sendReport() {
-	s, p := &r.reports, r.partReport()
+	s, p := &r.reports, r.partitionReport()
 	if p.GetContextUpdate() != nil {
 		s.updates++
 	}
@@ -113,7 +113,7 @@ func (r *run) sendReport() {
 	})
 }
 
-// owesContext reports whether the run does not have all that the part has for its context.
+// owesContext reports whether the run does not have all that the partition has for its context.
 func (r *run) owesContext() bool { return r.reports.context != nil || r.reports.updates > 0 }
 
 // failedInstance is the first instance that has failed, while failures are few; -1: none has.
@@ -132,8 +132,8 @@ func (r *run) failedInstance() int {
 	return -1
 }
 
-// partReport is how the part stands.
-func (r *run) partReport() *v1.PartReport {
+// partitionReport is how the partition stands.
+func (r *run) partitionReport() *v1.PartReport {
 	f, s, part := r.status.FanOut(0), &r.reports, r.in.GetPart()
 	now := workflow.Now(r.ctx)
 	s.at, s.wanted, s.counts = now, false, maps.Clone(f.Counts)
@@ -150,12 +150,12 @@ func (r *run) partReport() *v1.PartReport {
 	return p
 }
 
-// lastReport tells the run how the part has ended, and returns when the run has heard it, or is no more.
+// lastReport sends the run how the partition has ended, and returns when the run has acknowledged it or has ended.
 func (r *run) lastReport() {
 	if r.in.GetPart() == nil {
 		return
 	}
-	p, rec := r.partReport(), r.core.Task(0)
+	p, rec := r.partitionReport(), r.core.Task(0)
 	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
 	if f := r.status.FanOut(0); f != nil {
 		outputs, err := r.collect(0, f)
@@ -180,7 +180,7 @@ func (r *run) keepUpdate(update *structpb.Struct) {
 	proto.Merge(r.reports.context, update)
 }
 
-// takeOrders does what the run wants of the part. A run gets none: whatever is sent to it is dropped.
+// takeOrders does what the run wants of the partition. A run gets none: whatever is sent to it is dropped.
 func (r *run) takeOrders() {
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {

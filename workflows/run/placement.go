@@ -13,7 +13,7 @@ import (
 )
 
 // placement is what a run knows of the placement queue in the control process.
-// The queue holds the requests; the run holds the truth, and tells it again to
+// The queue holds the requests; the run holds the truth, and sends it again to
 // a queue that has lost it.
 type placement struct {
 	epoch        string
@@ -100,7 +100,7 @@ func (r *run) place() {
 	}
 	p.released = p.released[len(req.Released):] // some may have come while it answered, as may requests
 	if r.draining {
-		return // the next execution asks again for all that waits, and is told again
+		return // the next execution asks again for all that waits, and is answered again
 	}
 	p.requests = append([]int(nil), p.requests[asked:]...)
 	if p.epoch != "" && p.epoch != res.GetEpoch() {
@@ -127,7 +127,7 @@ func (r *run) requestAll() {
 	}
 }
 
-// await has the run told when the placement queue has something new for it.
+// await wakes the run when the placement queue has something new for it.
 func (r *run) await() {
 	p := &r.placement
 	if p.count == 0 || p.awaiting || p.pausing || r.draining {
@@ -159,7 +159,7 @@ func (r *run) placed(res *v1.PlaceResponse) {
 	for _, a := range res.GetAssigned() {
 		i, ok := r.core.Index(a.GetTask())
 		if !ok || !r.waitsForNode(i, a.GetClaim()) {
-			continue // withdrawn, or told twice
+			continue // withdrawn, or reported twice
 		}
 		r.clearWaiting(i)
 		u := r.units[i]

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A small final status is the result of its workflow, of a large one only what tells how the run has ended.
+// A small final status is the result of its workflow, of a large one only how the run has ended.
 func TestWorkflowResult(t *testing.T) {
 	t.Parallel()
 	for bytes, whole := range map[int]bool{1000: true, maxResultBytes: false} {

@@ -23,7 +23,7 @@ func (r *run) handle() error {
 			res.Chain = r.selfChain
 		}
 		if err == nil && req.GetSince() == 0 {
-			res.Parts = r.allParts()
+			res.Parts = r.allPartitions()
 		}
 		return res, err
 	})
@@ -92,7 +92,7 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	return nil
 }
 
-// mayRetry says why a task cannot be put back, or nil; also while it is not known
+// mayRetry returns why a task cannot be requeued, or nil; also while it is not known
 // yet, and then retry asks again.
 func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
 	if r.core == nil {

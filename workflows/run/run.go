@@ -33,11 +33,11 @@ type run struct {
 	received  *v1.RunInput // as it came; the next execution gets it so
 	in        *v1.RunInput
 	id        string // run that the tasks are of
-	self      string // this workflow; another one than the run in a part of it
+	self      string // this workflow; another one than the run in a partition of it
 	chain     string // of the run, under which the tasks keep what they store
-	selfChain string // under which this workflow does; "" in a part, whose id has that of its run
+	selfChain string // under which this workflow does; "" in a partition, whose id has that of its run
 	graph     *dag.Graph
-	core      *dag.State // nil until the run has begun, like the board
+	core      *dag.State // nil until the run has begun, like the status
 	status    *status.Status
 	log       *eventlog.Log
 	context   *structpb.Struct
@@ -49,7 +49,7 @@ type run struct {
 	woken    bool // something has happened that is no event
 
 	questions   []question
-	openEnds    int          // attempts that have ended and of which the core has not been told
+	openEnds    int          // attempts that have ended and were not reported to the core
 	unexpanded  map[int]bool // held tasks that fan out
 	admission   *admission.Queue
 	units       map[int]*unit // those under way, by each of their members
@@ -63,8 +63,8 @@ type run struct {
 	approvals   map[int]bool   // tasks that wait for a person
 	childRuns   map[int]*child // of tasks of type run
 	children    children
-	partitioned []*partitionedFanOut // fan-outs that children of the run carry through
-	reports     reports              // of a part
+	partitioned []*partitionedFanOut // fan-outs that children of the run run
+	reports     reports              // of a partition
 	completed   []dispatchEnd        // whose results are to be kept for later runs
 	deadlines   map[int]*deadline
 	deadlineAt  time.Time // of the run; zero: it has none
@@ -85,7 +85,7 @@ type Runner struct {
 	Limits limits.Run
 }
 
-// Run carries one run of a definition through to its end. The result is its
+// Run runs a definition to its end. The result is its
 // final status. A run whose tasks failed ends as an application error, a
 // cancelled one as a cancellation; both hold the final status as their detail.
 func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
@@ -220,7 +220,7 @@ func (r *run) begin() error {
 		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
 			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
 	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
-		r.reopenPart()
+		r.reopenPartition()
 	default:
 		r.beginNew()
 	}
@@ -283,7 +283,7 @@ func (r *run) gather() {
 	if r.cancelRequested() {
 		r.cancel(r.cancelReason())
 	}
-	r.receivePartReports()
+	r.receivePartitionReports()
 	r.takeOrders()
 	r.pending.Settle()
 	r.receiveGrants()
@@ -299,7 +299,7 @@ func (r *run) cancel(who, why string) {
 }
 
 // cancelReason takes the signals that cancel the run and returns who sent the first of them
-// that tells, and the same with the reason in one line. A signal may carry anything: a RunCommand, a reason alone, or
+// that reports it, and the same with the reason in one line. A signal may carry anything: a RunCommand, a reason alone, or
 // nothing.
 func (r *run) cancelReason() (who, why string) {
 	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
@@ -341,11 +341,11 @@ func (r *run) after(d time.Duration, summary string, do func()) {
 func (r *run) apply(d dag.Decisions) {
 	now := workflow.Now(r.ctx)
 	r.status.AddInstances(r.core)
-	r.countPart()
+	r.receiveCount()
 	for _, i := range d.Changed {
 		r.status.Update(i, r.core.Task(i), now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
-			r.ready(i, now) // instances that were put back are not asked for anew
+			r.ready(i, now) // instances that were requeued are not asked for anew
 		}
 		r.disarm(i)
 	}
@@ -353,8 +353,8 @@ func (r *run) apply(d dag.Decisions) {
 		r.withdraw(i)
 	}
 	r.stop(d.Stop)
-	r.haltParts(d.Halt)
-	r.resumeParts(d.Resume)
+	r.haltPartitions(d.Halt)
+	r.resumePartitions(d.Resume)
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
 		r.status.SetRetryTime(b.Task, now.Add(b.Delay), now)
@@ -391,7 +391,7 @@ func (r *run) apply(d dag.Decisions) {
 		r.wake() // what continues now has expressions to be replaced first
 	}
 	r.askLocks()
-	r.openAllParts()
+	r.openAllPartitions()
 	r.readChildResults()
 	r.prepareChildren()
 	r.awaitRuns()
@@ -410,7 +410,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	final := r.status.Whole()
 	final.Chain = r.selfChain
 	status.EndRun(final.GetRun(), end, now)
-	final.Parts = r.allParts()
+	final.Parts = r.allPartitions()
 	final.Items, final.EventParts = r.status.AllItems(), r.log.StoredParts()
 	final.NextEvent = r.log.Next()
 	if r.log.Len() > 0 {
@@ -443,7 +443,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 const maxResultBytes = 128 << 10
 
 // workflowResult returns a final status as it is the result of its workflow: a large one is in the store only, but for what
-// tells how the run has ended.
+// reports how the run has ended.
 func workflowResult(status *v1.StatusResponse) *v1.StatusResponse {
 	if proto.Size(status) <= maxResultBytes {
 		return status

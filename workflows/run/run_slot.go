@@ -49,11 +49,11 @@ func (r *run) start() dag.Decisions {
 	return r.core.Start(early...)
 }
 
-// startAgain continues the state that the previous execution left. Open parts get their current order, and report.
+// startAgain continues the state that the previous execution left. Open partitions get their current order, and report.
 func (r *run) startAgain() dag.Decisions {
 	decisions := r.core.Start()
-	r.haltParts(decisions.Halt)
-	r.orderAllParts()
+	r.haltPartitions(decisions.Halt)
+	r.orderAllPartitions()
 	return decisions
 }
 

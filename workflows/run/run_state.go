@@ -143,7 +143,7 @@ func (r *run) runState() *v1.RunCarry {
 	}
 	for _, m := range r.partitioned {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.parts, m.before, m.requeued, m.partial
+			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.partitions, m.before, m.requeued, m.partial
 		}
 	}
 	for i := range r.graph.Len() {
@@ -206,7 +206,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		if t := tasks[r.core.Name(i)]; t != nil {
 			_, instances := r.core.Instances(r.status.TaskOf(i))
 			r.status.Restore(i, t, instances > 0)
-			r.restoreParts(i, t)
+			r.restorePartitions(i, t)
 			r.learn(i, t.GetPace())
 			r.restoreAttempt(t.GetHandedOver())
 			if r.in.GetCarry() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && r.core.Definition(i).GetType() == v1.TypeRun && t.GetTask().Count == nil {

@@ -36,7 +36,7 @@ type outage struct {
 }
 
 // must calls a local activity until it gives an answer, or an error that no other call would
-// change, and lands with that. The run continues meanwhile.
+// change, and is sent with that. The run continues meanwhile.
 func (r *run) must(summary, activity string, land func(workflow.Future), args ...any) {
 	r.pending.Watch(r.call(summary, activity, args), func(f workflow.Future) {
 		err := f.Get(r.ctx, nil)
@@ -68,7 +68,7 @@ func (r *run) mustNow(summary, activity string, result any, args ...any) error {
 	}
 }
 
-// interrupted reports whether a cancellation waits to be carried out, or attempts to be reattached.
+// interrupted reports whether a cancellation waits to be applied, or attempts to be reattached.
 func (r *run) interrupted() bool {
 	return r.status != nil && !r.core.Over() && (!r.cancelled && r.cancelRequested() || r.detaching.isOverdue())
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // updateHandler handles one update with which people steer the run. Its command is validated when it arrives, so that
-// an invalid one leaves no trace, and again when the loop carries it out.
+// an invalid one leaves no trace, and again when the loop executes it.
 type updateHandler struct {
 	name, description string
 	handle, validate  any // as workflow.SetUpdateHandlerWithOptions takes them
@@ -40,7 +40,7 @@ func (r *run) handleCommands() error {
 }
 
 // newUpdateHandler returns a handler of commands of a type. Before the run has begun every command is accepted: it is
-// validated when it is carried out.
+// validated when it is executed.
 func newUpdateHandler[C any](r *run, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
 	return updateHandler{name: name, description: description, handle: handle, validate: func(c C) error {
 		if r.core == nil {
@@ -76,7 +76,7 @@ func (r *run) newTaskHandler(name, description string, may func(int) error, do f
 	})
 }
 
-// newSteeringHandler returns a handler of commands for a running attempt of a task: its node carries out the action, and
+// newSteeringHandler returns a handler of commands for a running attempt of a task: its node does the action, and
 // then did follows.
 func (r *run) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
 	return newUpdateHandler(r, name, description, r.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {

@@ -15,44 +15,44 @@ import (
 )
 
 const (
-	// batchedParts is how many times as many instances a part has whose instances go in batches.
-	batchedParts = 10
-	// partsAtOnce is the most parts of a fan-out that are open at once.
-	partsAtOnce = 8
-	// claimsOfGeneration is how many claims the instances of parts have to themselves in each generation of a
+	// batchedPartitions is how many times as many instances a partition has whose instances go in batches.
+	batchedPartitions = 10
+	// partitionsAtOnce is the most partitions of a fan-out that are open at once.
+	partitionsAtOnce = 8
+	// claimsOfGeneration is how many claims the instances of partitions have to themselves in each generation of a
 	// run: the run does not know how many of them were used.
 	claimsOfGeneration = 10_000
 )
 
-// partitionedFanOut is a fan-out that is too large for the run: FanOut children carry its
-// parts through, a bounded number at a time, and report.
+// partitionedFanOut is a fan-out that is too large for the run: FanOut children run its
+// partitions, a bounded number at a time, and report.
 type partitionedFanOut struct {
-	task  int
-	total int
-	parts []*v1.PartReport // of each part that was opened, or is kept, its newest report, in order
-	// before are the parts of the generations before, of which what completed is kept.
+	task       int
+	total      int
+	partitions []*v1.PartReport // of each partition that was opened, or is kept, its newest report, in order
+	// before are the partitions of the generations before, of which what completed is kept.
 	before []*v1.PartReport
 	// halted: nothing new starts any more. stopped: everything ends.
 	halted, stopped bool
 	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
-	// requeued are instances that were put back by hand and whose parts are not open again yet. partial is true if only
-	// instances that were put back run again, and all others keep the state in which they ended.
+	// requeued are instances that were requeued by hand and whose partitions are not open again yet. partial is true if only
+	// instances that were requeued run again, and all others keep the state in which they ended.
 	requeued []int32
 	partial  bool
-	// children are the child workflows of open parts, by the first instance; late are those that get an order once they
+	// children are the child workflows of open partitions, by the first instance; late are those that get an order once they
 	// are open.
 	children map[int]*childWorkflow
 	late     map[int]bool
-	waits    bool // a part waits until fewer child workflows of the run are open
+	waits    bool // a partition waits until fewer child workflows of the run are open
 }
 
 func newPartitionedFanOut(task, total int) *partitionedFanOut {
 	return &partitionedFanOut{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
 }
 
-// partFrom returns the part whose first instance is given, or nil if it was never opened.
-func (m *partitionedFanOut) partFrom(from int) *v1.PartReport {
-	for _, p := range m.parts {
+// partitionFrom returns the partition whose first instance is given, or nil if it was never opened.
+func (m *partitionedFanOut) partitionFrom(from int) *v1.PartReport {
+	for _, p := range m.partitions {
 		if int(p.GetFrom()) == from {
 			return p
 		}
@@ -77,11 +77,11 @@ func (r *run) partitionedOf(i int) *partitionedFanOut {
 	return nil
 }
 
-// expandLarge has the instances of a task carried through by children.
+// expandLarge has the instances of a task run by children.
 func (r *run) expandLarge(i, count int) {
 	m := newPartitionedFanOut(i, count)
 	if was := r.partitionedOf(i); was != nil && was.total == count {
-		m.before, m.requeued, m.partial = was.parts, was.requeued, len(was.requeued) > 0
+		m.before, m.requeued, m.partial = was.partitions, was.requeued, len(was.requeued) > 0
 		if m.partial && r.failuresOf(was)-int32(len(m.requeued)) > r.core.Definition(i).GetMaxFailures() {
 			m.halt(v1.ReasonMaxFailures)
 		}
@@ -91,18 +91,18 @@ func (r *run) expandLarge(i, count int) {
 	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Partitioned: true})
 }
 
-// partSize is how many instances of a task a part has.
-func (r *run) partSize(m *partitionedFanOut) int {
+// partitionSize is how many instances of a task a partition has.
+func (r *run) partitionSize(m *partitionedFanOut) int {
 	if size, auto := definition.BatchOf(r.core.Definition(m.task)); size > 1 || auto {
-		return r.limits.PartInstances * batchedParts
+		return r.limits.PartitionInstances * batchedPartitions
 	}
-	return r.limits.PartInstances
+	return r.limits.PartitionInstances
 }
 
-func (m *partitionedFanOut) partEnd(k, size int) int { return min((k+1)*size, m.total) }
+func (m *partitionedFanOut) partitionEnd(k, size int) int { return min((k+1)*size, m.total) }
 
-// receivePartReports takes in what the children have reported.
-func (r *run) receivePartReports() {
+// receivePartitionReports takes in what the children have reported.
+func (r *run) receivePartitionReports() {
 	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
 	for reports.Len() > 0 {
 		var p v1.PartReport
@@ -114,8 +114,8 @@ func (r *run) receivePartReports() {
 		if !ok || m == nil {
 			continue
 		}
-		k := slices.IndexFunc(m.parts, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
-		if k < 0 || p.GetChain() != m.parts[k].GetChain() {
+		k := slices.IndexFunc(m.partitions, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
+		if k < 0 || p.GetChain() != m.partitions[k].GetChain() {
 			continue // its child was started by an execution that a reset has terminated
 		}
 		if err := r.mergeContext(p.GetContextUpdate()); err != nil {
@@ -125,11 +125,11 @@ func (r *run) receivePartReports() {
 			r.attributes.wanted.AddNode(node)
 		}
 		p.ContextUpdate, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
-		if p.GetGeneration() != m.parts[k].GetGeneration() || m.parts[k].GetOver() || p.GetRevision() <= m.parts[k].GetRevision() {
+		if p.GetGeneration() != m.partitions[k].GetGeneration() || m.partitions[k].GetOver() || p.GetRevision() <= m.partitions[k].GetRevision() {
 			continue
 		}
-		p.Slot, p.First = m.parts[k].GetSlot(), m.parts[k].GetFirst()
-		m.parts[k] = &p
+		p.Slot, p.First = m.partitions[k].GetSlot(), m.partitions[k].GetFirst()
+		m.partitions[k] = &p
 		if w := m.children[int(p.GetFrom())]; w != nil && p.GetOver() {
 			w.closing = true
 		}
@@ -137,27 +137,27 @@ func (r *run) receivePartReports() {
 	}
 }
 
-// partGone ends a part whose child has ended without a last report.
-func (r *run) partGone(m *partitionedFanOut, from int, why string) {
-	if p := m.partFrom(from); p != nil && !p.GetOver() {
+// endLostPartition ends a partition whose child has ended without a last report.
+func (r *run) endLostPartition(m *partitionedFanOut, from int, why string) {
+	if p := m.partitionFrom(from); p != nil && !p.GetOver() {
 		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
-		r.endPart(m, p, v1.TaskFailed, v1.TaskLost)
+		r.endPartition(m, p, v1.TaskFailed, v1.TaskLost)
 	}
 }
 
-// partUnopened ends a part that was cancelled or killed before its child was started.
-func (r *run) partUnopened(m *partitionedFanOut, from int) {
-	if p := m.partFrom(from); p != nil && !p.GetOver() {
+// endUnopenedPartition ends a partition that was cancelled or killed before its child was started.
+func (r *run) endUnopenedPartition(m *partitionedFanOut, from int) {
+	if p := m.partitionFrom(from); p != nil && !p.GetOver() {
 		state := v1.TaskCancelled
 		if r.killReason(m.task) != "" {
 			state = v1.TaskKilled
 		}
-		r.endPart(m, p, state, state)
+		r.endPartition(m, p, state, state)
 	}
 }
 
-// endPart ends a part in a state, and what had not ended of its instances in another.
-func (r *run) endPart(m *partitionedFanOut, p *v1.PartReport, state, instances string) {
+// endPartition ends a partition in a state, and what had not ended of its instances in another.
+func (r *run) endPartition(m *partitionedFanOut, p *v1.PartReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
 	for _, open := range v1.OpenTaskStates() {
 		if n := p.Counts[open]; n > 0 {
@@ -170,7 +170,7 @@ func (r *run) endPart(m *partitionedFanOut, p *v1.PartReport, state, instances s
 
 // failures is how many instances have ended as a failure, and cancelled how many were cancelled.
 func (m *partitionedFanOut) failures() (n, cancelled int32) {
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		//workflowcheck:ignore (a sum does not depend on the order)
 		for state, count := range p.GetCounts() {
 			switch {
@@ -195,11 +195,11 @@ func (r *run) failuresOf(m *partitionedFanOut) int32 {
 
 func (m *partitionedFanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
 
-// reported shows what a part has reported, and ends the task with its last part.
+// reported shows what a partition has reported, and ends the task with its last partition.
 func (r *run) reported(m *partitionedFanOut) {
 	def := r.core.Definition(m.task)
 	counts, known, over := map[string]int32{}, int32(0), true
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		//workflowcheck:ignore (sums do not depend on the order)
 		for state, n := range p.GetCounts() {
 			counts[state] += n
@@ -215,15 +215,15 @@ func (r *run) reported(m *partitionedFanOut) {
 	switch failed := r.failuresOf(m) > def.GetMaxFailures(); {
 	case failed && !m.halted:
 		m.halt(v1.ReasonMaxFailures)
-		r.orderParts(m)
-	case !failed && m.halted && m.haltReason == v1.ReasonMaxFailures && !m.partial: // some were put back
+		r.orderPartitions(m)
+	case !failed && m.halted && m.haltReason == v1.ReasonMaxFailures && !m.partial: // some were requeued
 		m.halted = false
-		r.orderParts(m)
+		r.orderPartitions(m)
 	}
 	r.wake()
-	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return r.reopens(m, p) })
+	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
-		if n := counts[v1.TaskPending]; n > 0 { // of parts that were never opened
+		if n := counts[v1.TaskPending]; n > 0 { // of partitions that were never opened
 			delete(counts, v1.TaskPending)
 			counts[v1.TaskSkipped] += n
 		}
@@ -231,15 +231,15 @@ func (r *run) reported(m *partitionedFanOut) {
 	}
 }
 
-func (m *partitionedFanOut) partFailed() bool {
-	return slices.ContainsFunc(m.parts, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
+func (m *partitionedFanOut) partitionFailed() bool {
+	return slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended is how the task ends.
 func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
 	failure := ""
-	for _, p := range m.parts {
+	for _, p := range m.partitions {
 		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
 			e.ExitCode = p.GetExitCode()
 		}
@@ -254,7 +254,7 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 		e.Error = fmt.Sprintf("%d of %d instances failed: %s", failed, m.total, failure)
 	case m.stopped:
 		e.State = v1.TaskCancelled
-	case !m.halted && counts[v1.TaskCancelled] > 0 && m.partFailed():
+	case !m.halted && counts[v1.TaskCancelled] > 0 && m.partitionFailed():
 		// By an instance that a person has cancelled; those that a halt has ended are no failures.
 		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
 		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[v1.TaskCancelled], m.total)
@@ -264,29 +264,29 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 	return e
 }
 
-// restoreParts continues with a large fan-out of the execution before.
-func (r *run) restoreParts(i int, t *v1.TaskCarry) {
+// restorePartitions continues with a large fan-out of the execution before.
+func (r *run) restorePartitions(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
 		return // there are none, or all of it is done anew
 	}
 	m := newPartitionedFanOut(i, int(t.GetTask().GetCount()))
-	m.parts, m.before, m.requeued, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
+	m.partitions, m.before, m.requeued, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
 	r.partitioned = append(r.partitioned, m)
-	r.reattachParts(m)
+	r.reattachPartitions(m)
 	r.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
 	if f := r.status.FanOut(i); f.Counts == nil {
 		f.Counts = map[string]int32{}
 	}
 	r.status.SetItems(i, t.GetItems())
 	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
-		m.halt(v1.ReasonMaxFailures) // else parts would be opened before the others have told again
+		m.halt(v1.ReasonMaxFailures) // else partitions would be opened before the others have reported again
 	}
 }
 
-// allParts is how the parts of all large fan-outs stand.
-func (r *run) allParts() (parts []*v1.PartReport) {
+// allPartitions returns how the partitions of all large fan-outs stand.
+func (r *run) allPartitions() (parts []*v1.PartReport) {
 	for _, m := range r.partitioned {
-		parts = append(parts, m.parts...)
+		parts = append(parts, m.partitions...)
 	}
 	return parts
 }
@@ -299,21 +299,21 @@ func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	if !ok || m == nil || req.GetFrom() < 0 {
 		return "", false
 	}
-	if k := int(req.GetFrom()) / r.partSize(m); k < len(m.parts) && (m.parts[k].GetOver() || m.parts[k].GetFirst() != "") {
-		return r.partID(m.parts[k]), !m.parts[k].GetOver()
+	if k := int(req.GetFrom()) / r.partitionSize(m); k < len(m.partitions) && (m.partitions[k].GetOver() || m.partitions[k].GetFirst() != "") {
+		return r.partitionID(m.partitions[k]), !m.partitions[k].GetOver()
 	}
 	return "", false
 }
 
-// addParts asks for the outputs of the parts of a task, one list after the other. It reports whether there are any.
-func (r *run) addParts(req *v1.CollectRequest, task int) bool {
+// addPartitions asks for the outputs of the partitions of a task, one list after the other. It reports whether there are any.
+func (r *run) addPartitions(req *v1.CollectRequest, task int) bool {
 	m := r.partitionedOf(task)
 	if m == nil {
 		return false
 	}
-	size := r.partSize(m)
-	for k, p := range m.parts {
-		req.Parts = append(req.Parts, &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partEnd(k, size)) - p.GetFrom()})
+	size := r.partitionSize(m)
+	for k, p := range m.partitions {
+		req.Parts = append(req.Parts, &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k, size)) - p.GetFrom()})
 	}
 	return true
 }
