@@ -28,7 +28,7 @@ type Gateway struct {
 	pollers *runview.Pollers
 	index   *runindex.Index
 	events  *runevents.Reader
-	updates turns
+	updates keyedLimiter
 	bounds  *edge.Bounds
 
 	stop     sync.Once

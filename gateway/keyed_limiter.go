@@ -10,27 +10,27 @@ import (
 // dozen callers at once would keep a small machine from answering any of them.
 const runUpdates = 8
 
-// turns lets few callers at once have to do with each of many things.
-type turns struct {
+// keyedLimiter lets few callers at once have to do with each of many things.
+type keyedLimiter struct {
 	mu   sync.Mutex
-	open map[string]*turn
+	open map[string]*limiterKey
 }
 
-// turn is the way to one thing, there for as long as a caller holds it.
-type turn struct {
+// limiterKey is the way to one thing, there for as long as a caller holds it.
+type limiterKey struct {
 	taken chan struct{} // holds one for each that has its turn
 	users int
 }
 
 // take waits for a turn, and returns how to give it back. The error is that of the context.
-func (t *turns) take(ctx context.Context, id string) (giveBack func(), err error) {
+func (t *keyedLimiter) take(ctx context.Context, id string) (giveBack func(), err error) {
 	t.mu.Lock()
 	if t.open == nil {
-		t.open = map[string]*turn{}
+		t.open = map[string]*limiterKey{}
 	}
 	way := t.open[id]
 	if way == nil {
-		way = &turn{taken: make(chan struct{}, runUpdates)}
+		way = &limiterKey{taken: make(chan struct{}, runUpdates)}
 		t.open[id] = way
 	}
 	way.users++

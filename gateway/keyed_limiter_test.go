@@ -9,9 +9,9 @@ import (
 )
 
 // Few at once have their turn, another thing's do not count, and nothing is left.
-func TestTurns(t *testing.T) {
+func TestKeyedLimiter(t *testing.T) {
 	t.Parallel()
-	var turns turns
+	var turns keyedLimiter
 	var most, now atomic.Int32
 	var wg sync.WaitGroup
 	for range 5 * runUpdates {

@@ -66,7 +66,7 @@ func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.Re
 			return "", rpcerror.WrongState("run %s was cancelled, and a cancelled run does not continue", id)
 		}
 		if runview.IsOpen(status) {
-			tasks, err = g.putBack(ctx, id, tasks, len(tasks) == 1 && task != "")
+			tasks, err = g.requeue(ctx, id, tasks, len(tasks) == 1 && task != "")
 		} else {
 			generation++
 			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
@@ -116,10 +116,10 @@ func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
 	return err
 }
 
-// putBack asks the workflow of an open run to put tasks back and returns those
+// requeue asks the workflow of an open run to put tasks back and returns those
 // that it has. Unless the one task was named, one that the workflow refuses is
 // left out as long as there are others.
-func (g *Gateway) putBack(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
+func (g *Gateway) requeue(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
 	var done []string
 	var refused error
 	for _, task := range tasks {

@@ -40,7 +40,7 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.R
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
 		}
-		again, err := againOf(v, from)
+		again, err := rerunOf(v, from)
 		if err != nil {
 			return "", err
 		}
@@ -54,9 +54,9 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.R
 	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 
-// againOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
+// rerunOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
 // named, everything that did not complete.
-func againOf(v *runview.View, from []string) (*v1.Again, error) {
+func rerunOf(v *runview.View, from []string) (*v1.Again, error) {
 	id := v.Run.GetId()
 	if len(from) > 0 {
 		from = slices.Compact(slices.Sorted(slices.Values(from)))

@@ -50,7 +50,7 @@ func runs(t *testing.T, e *Executor, task string, fields map[string]any) (execut
 func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	enginetest.Engine(t)
-	y := newYard(t)
+	y := newFakeRegistry(t)
 	name, _ := y.push(t, "a/refused:1", 1)
 	e := newFor(t, Options{})
 	for want, fields := range map[string]map[string]any{
@@ -200,7 +200,7 @@ func changedEngine(t *testing.T, docker *client.Client, change func(*http.Respon
 // TestPulledImageRuns runs an image that comes from a registry, and says which it was.
 func TestPulledImageRuns(t *testing.T) {
 	t.Parallel()
-	docker, y := enginetest.Engine(t), newYard(t)
+	docker, y := enginetest.Engine(t), newFakeRegistry(t)
 	name := y.host + "/tools/busybox:1"
 	if err := docker.ImageTag(t.Context(), enginetest.Image(t), name); err != nil {
 		t.Fatal(err)

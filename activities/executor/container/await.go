@@ -15,9 +15,9 @@ const (
 	// engineAway is how long an engine may be away after the process of a container has
 	// ended, of which only the engine knows how.
 	engineAway = 2 * time.Minute
-	// oomPatience is how long the engine may take to tell that a container had too
+	// oomPatience is how long the engine may take to report that a container had too
 	// little memory: that comes by another way than its end. Only a container that has a
-	// limit and the exit code of SIGKILL is held up for it.
+	// limit and the exit code of SIGKILL is delayed for it.
 	oomPatience = 10 * time.Second
 )
 
@@ -118,7 +118,7 @@ func (r *running) inspect(ctx context.Context) (container.InspectResponse, error
 	ctx, done := r.e.engine.guard(ctx)
 	defer done()
 	c, err := r.e.docker.ContainerInspect(ctx, r.id)
-	return c, told(ctx, err)
+	return c, causeOf(ctx, err)
 }
 
 func alive(s *container.State) bool { return s.Running || s.Paused || s.Restarting }

@@ -34,7 +34,7 @@ func (e *engine) call(ctx context.Context, method, path string, header http.Head
 	}
 	if err != nil {
 		conn.Close()
-		return nil, nil, nil, told(ctx, err)
+		return nil, nil, nil, causeOf(ctx, err)
 	}
 	return conn, reader, res, nil
 }

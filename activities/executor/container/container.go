@@ -35,21 +35,21 @@ type Options struct {
 
 // Executor runs container tasks. One is enough for all nodes of a process.
 type Executor struct {
-	docker   *client.Client
-	opts     Options
-	rules    []*v1.MountRule // those of the policy, as they resolve
-	logger   *slog.Logger
-	engine   *engine
-	endings  *endings
-	sweeper  *sweeper
-	programs programs
-	facts    facts
+	docker        *client.Client
+	opts          Options
+	rules         []*v1.MountRule // those of the policy, as they resolve
+	logger        *slog.Logger
+	engine        *engine
+	endings       *endings
+	sweeper       *sweeper
+	commandChecks commandChecks
+	engineInfo    engineInfo
 
 	mu sync.Mutex
 	// running are the attempts whose container has started, by their ids.
 	running map[string]*running
 
-	pulls, loads flights
+	pulls, loads singleflight
 	addresses    addresses
 	silence      time.Duration // instead of silenceTimeout, where it is not 0
 }

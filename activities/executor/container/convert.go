@@ -30,7 +30,7 @@ const (
 type request struct {
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
-	held    heldMounts
+	held    openMounts
 	// standing are the mounts of every container of the node.
 	standing []*v1.Mount
 	// image is the content address of the spec's image, ip the address in its network; empty: any.
@@ -43,7 +43,7 @@ type request struct {
 	logDriver container.LogConfig
 }
 
-// made is a container as the engine wants to hear of it.
+// made is a container as the engine expects it.
 type made struct {
 	config   *container.Config
 	host     *container.HostConfig
@@ -149,7 +149,7 @@ func mounts(r request) []mount.Mount {
 	}
 	for i, m := range r.spec.GetMounts() {
 		if i < len(r.held) && r.held[i] != nil {
-			all = append(all, heldMount(r.held[i], m.GetContainerPath(), m.GetReadOnly()))
+			all = append(all, openMount(r.held[i], m.GetContainerPath(), m.GetReadOnly()))
 			continue
 		}
 		add(m.GetHostPath(), m.GetContainerPath(), m.GetReadOnly())

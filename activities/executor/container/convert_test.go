@@ -130,7 +130,7 @@ func TestDoorsFollowNoLink(t *testing.T) {
 	write(t, dir+"/input.json", 0o600)
 	link(t, victim, dir+"/output")
 	link(t, outside, dir+"/tmp")
-	for _, move := range []func(string) error{openDoors, shutDoors} {
+	for _, move := range []func(string) error{openPermissions, restorePermissions} {
 		if err := move(dir); err != nil {
 			t.Fatal(err)
 		}

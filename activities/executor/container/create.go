@@ -31,7 +31,7 @@ func (r *running) create(ctx context.Context, req request) (made, error) {
 			// The engine may make it yet.
 			r.e.sweeper.add(r.name, true)
 		}
-		return m, blame("create container "+r.name, told(ctx, err))
+		return m, blame("create container "+r.name, causeOf(ctx, err))
 	}
 }
 
@@ -76,7 +76,7 @@ func (e *Executor) removeNow(ctx context.Context, id string) error {
 	for cerrdefs.IsConflict(err) { // another caller removes it
 		select {
 		case <-ctx.Done():
-			return told(ctx, err)
+			return causeOf(ctx, err)
 		case <-time.After(removePoll):
 		}
 		if _, gone := e.docker.ContainerInspect(ctx, id); cerrdefs.IsNotFound(gone) {
@@ -86,7 +86,7 @@ func (e *Executor) removeNow(ctx context.Context, id string) error {
 	if err == nil || cerrdefs.IsNotFound(err) {
 		return nil
 	}
-	return told(ctx, err)
+	return causeOf(ctx, err)
 }
 
 // removePoll is how often a container is looked at that another caller removes.

@@ -21,7 +21,7 @@ const (
 	hubKey  = "https://index.docker.io/v1/"
 )
 
-// credentials are what a registry is told of who asks.
+// credentials are what identifies a caller to a registry.
 type credentials struct {
 	name   string // under which the node keeps them; empty: of its Docker configuration
 	host   string

@@ -9,7 +9,7 @@
 //
 // The engine may be away or hang at any point. What is asked of it before the start ends
 // with an error then, within some seconds. A container that runs continues, and its end is
-// heard of when the engine is back; its output comes by the attached stream, and after a
+// learned when the engine is back; its output comes by the attached stream, and after a
 // cut by what the engine has kept. What must end although the engine does not answer is
 // ended by its process, where that is on this machine and this process may do it. What
 // cannot be removed is removed when the engine is back, by the next worker at the latest.

@@ -82,7 +82,7 @@ func (e *engine) watch(ctx context.Context) {
 	}
 }
 
-// note keeps what a ping has told.
+// note keeps what a ping has returned.
 func (e *engine) note(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 
 // ensureImage sees to it that the engine has the image that a spec names, and returns
 // its content address: the digest in its registry, such as "busybox@sha256:...", of one
-// that was pulled, and the engine's id of another. notify is told of the progress, a
+// that was pulled, and the engine's id of another. notify is called with the progress, a
 // line each, while ensureImage has not returned; nil: it is dropped. Attempts that want the
 // same image at once get it by one pull. An image that cannot be had is a fault of the
 // node.

@@ -37,7 +37,7 @@ func TestImageThatIsThere(t *testing.T) {
 
 func TestImageIsPulledWhereItIsNot(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/b:1", 2)
 	var lines []string
 	spec := &v1.ContainerSpec{Image: name}
@@ -64,7 +64,7 @@ func TestImageIsPulledWhereItIsNot(t *testing.T) {
 
 func TestImageIsPulledAlways(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/always:1", 1)
 	spec := &v1.ContainerSpec{Image: name, PullPolicy: pullAlways}
 	if _, err := e.ensureImage(t.Context(), spec, nil); err != nil {
@@ -79,7 +79,7 @@ func TestImageIsPulledAlways(t *testing.T) {
 
 func TestImageIsPulledNever(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/never:1", 1)
 	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: pullNever}, nil)
 	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "image "+name+" is not on ") || !strings.Contains(err.Error(), `pullPolicy is "never"`) {
@@ -92,7 +92,7 @@ func TestImageIsPulledNever(t *testing.T) {
 
 func TestImageThatCannotBeHad(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	for name, want := range map[string]string{
 		y.host + "/a/none:1":                "pull image " + y.host + "/a/none:1: ",
 		"127.0.0.1:1/a:1":                   "connection refused",
@@ -108,7 +108,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 // TestPullsAreOne starts 20 attempts with one image at once.
 func TestPullsAreOne(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	const layers = 3
 	name, digest := y.push(t, "a/one:1", layers)
 	release := y.hold(t)
@@ -131,7 +131,7 @@ func TestPullsAreOne(t *testing.T) {
 }
 
 // waiters are how many wait in all.
-func (f *flights) waiters() int {
+func (f *singleflight) waiters() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
@@ -154,7 +154,7 @@ func waitFor(t *testing.T, ok func() bool) {
 // from the others, and that a pull that no caller wants ends.
 func TestPullEndsWithTheLast(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/last:1", 1)
 	spec := &v1.ContainerSpec{Image: name}
 	release := y.hold(t)
@@ -184,7 +184,7 @@ func TestPullEndsWithTheLast(t *testing.T) {
 
 func TestPullThatStandsStill(t *testing.T) {
 	t.Parallel()
-	y, e := newYard(t), newFor(t, Options{})
+	y, e := newFakeRegistry(t), newFor(t, Options{})
 	e.silence = 200 * time.Millisecond
 	name, _ := y.push(t, "a/silent:1", 1)
 	y.hold(t)
@@ -197,7 +197,7 @@ func TestPullThatStandsStill(t *testing.T) {
 func TestPullWithCredentials(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	const secret = "a-secret-word"
-	y := newYard(t)
+	y := newFakeRegistry(t)
 	name, digest := y.push(t, "a/private:1", 1)
 	y.require("user:" + secret)
 	file := func(password string) string {

@@ -11,12 +11,12 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// heldMounts are the directories of a container's mounts that stay open until the engine
+// openMounts are the directories of a container's mounts that stay open until the engine
 // has mounted them; nil: what is at the mount's path is mounted. An engine resolves a path
 // again, and a container that may write to a part of it can have put a link there.
-type heldMounts []*os.File
+type openMounts []*os.File
 
-func (h heldMounts) close() {
+func (h openMounts) close() {
 	for _, dir := range h {
 		if dir != nil {
 			dir.Close()
@@ -24,11 +24,11 @@ func (h heldMounts) close() {
 	}
 }
 
-// heldMount mounts an open directory. The engine's own process does that, as for a volume:
+// openMount mounts an open directory. The engine's own process does that, as for a volume:
 // for a bind, what it runs the container by does, in a namespace of mounts in which no
 // directory can be mounted that was opened in another. A volume without a name goes with
 // its container.
-func heldMount(dir *os.File, to string, readOnly bool) mount.Mount {
+func openMount(dir *os.File, to string, readOnly bool) mount.Mount {
 	return mount.Mount{Type: mount.TypeVolume, Target: to, ReadOnly: readOnly, VolumeOptions: &mount.VolumeOptions{
 		NoCopy: true, Labels: map[string]string{labelMount: to},
 		DriverConfig: &mount.Driver{Name: "local", Options: map[string]string{
@@ -38,9 +38,9 @@ func heldMount(dir *os.File, to string, readOnly bool) mount.Mount {
 	}}
 }
 
-// checkHeld holds what the engine mounts for a container that has not started to what is
+// checkOpenMounts holds what the engine mounts for a container that has not started to what is
 // held: an engine elsewhere, or with other numbers of processes, would mount something else.
-func (r *running) checkHeld(ctx context.Context, req request) error {
+func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 	for i, dir := range req.held {
 		if dir == nil {
 			continue
@@ -52,7 +52,7 @@ func (r *running) checkHeld(ctx context.Context, req request) error {
 		}
 		// With a slash, links of the image are followed.
 		seen, err := r.e.docker.ContainerStatPath(ctx, r.id, strings.TrimSuffix(m.GetContainerPath(), "/")+"/")
-		if told := told(ctx, err); told != nil {
+		if told := causeOf(ctx, err); told != nil {
 			return fmt.Errorf("mount %s: the engine cannot mount a directory that this worker holds open, as it must below a rule; allow it by a rule of its own (switchyard worker %s %s): %w",
 				m.GetHostPath(), policy.MountFlag, m.GetHostPath(), told)
 		}

@@ -86,7 +86,7 @@ func TestHeldMountIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	// The time of the last change alone may tell two directories from each other.
+	// The time of the last change alone may distinguish two directories.
 	if err := os.Chtimes(other, time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestHeldMountIsCompared(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer docker.ContainerRemove(context.Background(), c.ID, container.RemoveOptions{Force: true})
-		err = (&running{e: e, id: c.ID}).checkHeld(t.Context(), request{spec: spec, held: heldMounts{dir}})
+		err = (&running{e: e, id: c.ID}).checkOpenMounts(t.Context(), request{spec: spec, held: openMounts{dir}})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; it should say %q", err, want)
 		}

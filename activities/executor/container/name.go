@@ -38,7 +38,7 @@ const chainLength = 8
 
 // Name is the name of an attempt's container: "switchyard-<run>-<task>-<index>-c<claim>-<chain>".
 // Index 0 stands for a task that is not fanned out, and of the chain there is the beginning. Characters that an engine does not
-// take become "-", and a name that is too long is cut; a hash then tells it from others.
+// take become "-", and a name that is too long is cut; a hash then distinguishes it from others.
 func Name(id executor.Identity) string {
 	suffix := fmt.Sprintf("-%d-c%d", max(id.Index, 0), id.Claim)
 	if id.Chain != "" {

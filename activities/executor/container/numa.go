@@ -15,7 +15,7 @@ import (
 // such as "0-3,8".
 type numaSet struct{ cpus, mems string }
 
-// topology is where the system tells of its NUMA nodes.
+// topology is where the system describes its NUMA nodes.
 var topology = os.DirFS("/sys/devices/system/node")
 
 // numaOf reads from sys/devices/system/node what binds an attempt to its NUMA node;

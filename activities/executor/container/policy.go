@@ -16,15 +16,15 @@ import (
 // checkPolicy refuses what the node does not allow a container, with a *StartError that
 // names it and the flag that would allow it. A mount whose source is not there is a
 // fault of the node, any other error. The sources of the spec's mounts become what
-// they resolve to. The caller closes what is held.
-func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ heldMounts, err error) {
+// they resolve to. The caller closes what is open.
+func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error) {
 	if mode, _, joined := strings.Cut(spec.GetNetwork(), ":"); joined {
 		return nil, refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))
 	}
 	if r := policy.Refusals(e.opts.Policy, policy.Needs(spec)); len(r) > 0 {
 		return nil, refusal("this node does not allow " + strings.Join(r, ", nor "))
 	}
-	held := make(heldMounts, len(spec.GetMounts()))
+	held := make(openMounts, len(spec.GetMounts()))
 	defer func() {
 		if err != nil {
 			held.close()

@@ -6,7 +6,7 @@ import "errors"
 // the container end with it. The zero process is not known.
 type process struct {
 	pid int
-	// started tells it from a later process of its number.
+	// started distinguishes it from a later process of its number.
 	started string
 }
 

@@ -50,7 +50,7 @@ func newProgress(say func(string), now func() time.Time) *progress {
 	return &progress{say: say, now: now, layers: map[string]layer{}}
 }
 
-// follow reads messages to their end. What it returns is the error that one of them tells.
+// follow reads messages to their end. What it returns is the error that one of them reports.
 func follow(r io.Reader, p *progress) error {
 	decoder := json.NewDecoder(r)
 	for {

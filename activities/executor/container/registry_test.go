@@ -21,8 +21,8 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// yard is a registry that counts and holds up what is asked of it.
-type yard struct {
+// fakeRegistry is a registry that counts and holds up what is asked of it.
+type fakeRegistry struct {
 	host string
 
 	mu        sync.Mutex
@@ -33,16 +33,16 @@ type yard struct {
 	login     string        // of user:password that must be given; empty: none
 }
 
-func newYard(t *testing.T) *yard {
+func newFakeRegistry(t *testing.T) *fakeRegistry {
 	t.Helper()
-	y := &yard{asked: make(chan struct{}, 1000)}
+	y := &fakeRegistry{asked: make(chan struct{}, 1000)}
 	y.host = enginetest.Registry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { y.serve(next, w, r) })
 	})
 	return y
 }
 
-func (y *yard) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (y *fakeRegistry) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	y.mu.Lock()
 	login, gate := y.login, y.gate
 	reading := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -77,7 +77,7 @@ func (y *yard) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 }
 
 // hold has blobs wait until release is called.
-func (y *yard) hold(t *testing.T) (release func()) {
+func (y *fakeRegistry) hold(t *testing.T) (release func()) {
 	gate := make(chan struct{})
 	var once sync.Once
 	release = func() { once.Do(func() { close(gate) }) }
@@ -88,13 +88,13 @@ func (y *yard) hold(t *testing.T) (release func()) {
 	return release
 }
 
-func (y *yard) require(login string) {
+func (y *fakeRegistry) require(login string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.login = login
 }
 
-func (y *yard) counts() (manifests, blobs int) {
+func (y *fakeRegistry) counts() (manifests, blobs int) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.manifests, y.blobs
@@ -102,7 +102,7 @@ func (y *yard) counts() (manifests, blobs int) {
 
 // push puts an image of random layers under a name, which the machine's engine loses at
 // the end of the test, and returns the name with its host, and its digest.
-func (y *yard) push(t *testing.T, name string, layers int) (image, digest string) {
+func (y *fakeRegistry) push(t *testing.T, name string, layers int) (image, digest string) {
 	t.Helper()
 	repo, tag, _ := strings.Cut(name, ":")
 	put := func(method, path, kind string, body []byte) {

@@ -70,7 +70,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
 		return nil, err
 	}
-	if req.cores, req.logDriver, err = e.engineFacts(guarded); err != nil {
+	if req.cores, req.logDriver, err = e.askEngineInfo(guarded); err != nil {
 		return nil, fmt.Errorf("ask the container engine: %w", err)
 	}
 	for range addressTries {
@@ -103,7 +103,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 		}
 	}()
 	for _, dir := range r.attempt.PrivateDirs() {
-		if err := openDoors(dir); err != nil {
+		if err := openPermissions(dir); err != nil {
 			return nil, fmt.Errorf("open the workspace for the container: %w", err)
 		}
 	}
@@ -117,10 +117,10 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if over(ctx, r.attempt) {
 		return nil, errOver
 	}
-	if err := r.checkHeld(ctx2, req); err != nil {
+	if err := r.checkOpenMounts(ctx2, req); err != nil {
 		return nil, err
 	}
-	if err := e.checkProgram(ctx2, req, m, r.id); err != nil {
+	if err := e.checkCommand(ctx2, req, m, r.id); err != nil {
 		return nil, err
 	}
 	if err := r.out.attach(ctx2); err != nil {
@@ -130,14 +130,14 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 		return nil, errOver
 	}
 	if err := e.docker.ContainerStart(ctx2, r.id, container.StartOptions{}); err != nil {
-		return nil, blame("start container "+r.name, told(ctx2, err))
+		return nil, blame("start container "+r.name, causeOf(ctx2, err))
 	}
 	r.enter()
 	return r, nil
 }
 
-// told is the error of a call, or why the engine is taken to be gone.
-func told(ctx context.Context, err error) error {
+// causeOf is the error of a call, or why the engine is taken to be gone.
+func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -204,7 +204,7 @@ func (r *running) close() {
 		r.remove()
 	}
 	for _, dir := range r.attempt.PrivateDirs() {
-		if err := shutDoors(dir); err != nil {
+		if err := restorePermissions(dir); err != nil {
 			r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
 		}
 	}

@@ -214,7 +214,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What is killed for its memory is told from what is killed otherwise.
+// What is killed for its memory is distinguished from what is killed otherwise.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})

@@ -37,7 +37,7 @@ func (do writes) Write(p []byte) (int, error) {
 }
 
 // TestStoppedProgramKeepsItsCodeWhenEngineIsSlow holds that the exit code of a program that
-// ends by itself counts although the engine, which is well, tells of it late.
+// ends by itself counts although the engine, which is well, reports it late.
 func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)

@@ -81,7 +81,7 @@ func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
 	return spec, nil
 }
 
-// command is what a container runs, as the engine wants to hear it; nil: the image's own.
+// command is what a container runs, as the engine expects it; nil: the image's own.
 type command struct {
 	entrypoint, arguments []string
 }

@@ -55,5 +55,5 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	case cerrdefs.IsNotFound(err), strings.Contains(text, "is not running"):
 		return executor.ErrNotRunning
 	}
-	return fmt.Errorf("%s container %s: %w", what, r.name, told(ctx, err))
+	return fmt.Errorf("%s container %s: %w", what, r.name, causeOf(ctx, err))
 }

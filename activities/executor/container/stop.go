@@ -14,15 +14,15 @@ const (
 	// signalPatience is how long the engine may take to pass on a signal; then the
 	// process is signalled directly. A lease has three seconds left when it is over.
 	signalPatience = time.Second
-	// endPatience is how long an engine may take to tell of an end that was forced.
+	// endPatience is how long an engine may take to report an end that was forced.
 	endPatience = 2 * time.Second
-	// ownEndPatience is how long an engine that is well may take to tell of the end of a
+	// ownEndPatience is how long an engine that is well may take to report the end of a
 	// program that has ended by itself, whose exit code only the engine knows.
 	ownEndPatience = 30 * time.Second
 )
 
 // stop asks the container to end, and ends it by force when the grace period or the lease
-// is over. giveUp ends the calls about it when the engine does not tell of its end.
+// is over. giveUp ends the calls about it when the engine does not report its end.
 func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	r.mu.Lock()
 	if r.over {
@@ -59,7 +59,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	giveUp(errors.Join(errors.New("it could not be ended"), err))
 }
 
-// awaitReport waits until the engine has told of the end, and reports whether it has. The
+// awaitReport waits until the engine has reported the end, and reports whether it has. The
 // end of a program that was not killed is waited for longer while the engine is well.
 func (r *running) awaitReport(killed bool) bool {
 	select {
@@ -135,7 +135,7 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	r.e.logger.Warn("a container could not be sent a signal", "container", r.name, "signal", nameOf(s), "error", err)
 }
 
-// unpause lets a suspended container hear its signals.
+// unpause lets a suspended container receive its signals.
 func (r *running) unpause(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, signalPatience)
 	defer cancel()

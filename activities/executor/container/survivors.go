@@ -22,11 +22,11 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 	ctx, done := e.engine.guard(ctx)
 	defer done()
 	if err := e.removeVolumes(ctx); err != nil {
-		return nil, fmt.Errorf("remove the volumes of ended containers: %w", told(ctx, err))
+		return nil, fmt.Errorf("remove the volumes of ended containers: %w", causeOf(ctx, err))
 	}
 	found, err := e.list(ctx, labelNode, node)
 	if err != nil {
-		return nil, fmt.Errorf("look for containers of node %s: %w", node, told(ctx, err))
+		return nil, fmt.Errorf("look for containers of node %s: %w", node, causeOf(ctx, err))
 	}
 	var left []executor.Leftover
 	for _, c := range found {
@@ -40,7 +40,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 		case cerrdefs.IsNotFound(err):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("look at container %s: %w", c.ID, told(ctx, err))
+			return nil, fmt.Errorf("look at container %s: %w", c.ID, causeOf(ctx, err))
 		case seen.State != nil:
 			l.Running = alive(seen.State)
 			l.StartedAt = startedAt(seen.State)
@@ -60,7 +60,7 @@ func (e *Executor) removeVolumes(ctx context.Context) error {
 	for _, v := range left.Volumes {
 		// What a container has begun to use meanwhile stays.
 		if err := e.docker.VolumeRemove(ctx, v.Name, false); err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
-			e.logger.Warn("a volume could not be removed; the next worker tries again", "volume", v.Name, "error", told(ctx, err))
+			e.logger.Warn("a volume could not be removed; the next worker tries again", "volume", v.Name, "error", causeOf(ctx, err))
 		}
 	}
 	return nil
@@ -106,14 +106,14 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	defer done()
 	found, err := e.list(guarded, labelID, a.ID)
 	if err != nil {
-		return executor.Result{}, fmt.Errorf("look for the container of %s: %w", a.ID, told(guarded, err))
+		return executor.Result{}, fmt.Errorf("look for the container of %s: %w", a.ID, causeOf(guarded, err))
 	}
 	if len(found) == 0 {
 		return executor.Result{}, executor.ErrNotRunning
 	}
 	c, err := e.docker.ContainerInspect(guarded, found[0].ID)
 	if err != nil || c.State == nil || c.Config == nil {
-		return executor.Result{}, fmt.Errorf("look at the container of %s: %w", a.ID, told(guarded, err))
+		return executor.Result{}, fmt.Errorf("look at the container of %s: %w", a.ID, causeOf(guarded, err))
 	}
 	r := &running{
 		e: e, attempt: a, id: c.ID, name: strings.TrimPrefix(c.Name, "/"), image: c.Config.Labels[labelImage],
@@ -146,7 +146,7 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	defer done()
 	found, err := e.list(ctx, labelID, l.ID)
 	if err != nil {
-		return fmt.Errorf("look for the container of %s: %w", l.ID, told(ctx, err))
+		return fmt.Errorf("look for the container of %s: %w", l.ID, causeOf(ctx, err))
 	}
 	for _, c := range found {
 		if c.State == container.StateRunning {

@@ -103,7 +103,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 		if isID(name) {
 			continue
 		}
-		// To load an image does not set the time that tells how old it is here.
+		// To load an image does not set the time that shows how old it is here.
 		if err := e.docker.ImageTag(ctx, name, name); err != nil {
 			return nil, toldWhy(ctx, err)
 		}

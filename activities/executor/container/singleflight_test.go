@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 )
 
-func TestFlightsDoOnce(t *testing.T) {
+func TestSingleflightRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f singleflight
 		var started int
 		release := make(chan struct{})
 		work := func(ctx context.Context, say func(string)) ([]string, error) {
@@ -54,9 +54,9 @@ func TestFlightsDoOnce(t *testing.T) {
 	})
 }
 
-func TestFlightsOutliveOneWhoLeaves(t *testing.T) {
+func TestSingleflightOutlivesACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f singleflight
 		release := make(chan struct{})
 		ended := false
 		work := func(ctx context.Context, say func(string)) ([]string, error) {
@@ -90,10 +90,10 @@ func TestFlightsOutliveOneWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestFlightsNeedNoListener holds that a caller that does not listen delays no other.
-func TestFlightsNeedNoListener(t *testing.T) {
+// TestSingleflightNeedsNoListener holds that a caller that does not listen delays no other.
+func TestSingleflightNeedsNoListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f singleflight
 		const lines = 10 * linesAhead
 		deaf := make(chan struct{})
 		var all sync.WaitGroup

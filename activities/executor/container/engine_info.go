@@ -8,20 +8,20 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// facts are what an engine says of itself; they are asked for once.
-type facts struct {
+// engineInfo are what an engine says of itself; they are asked for once.
+type engineInfo struct {
 	mu        sync.Mutex
 	known     bool
 	cores     int
 	logDriver container.LogConfig
 }
 
-// facts returns how many cores the engine's machine has, and the driver that keeps the
+// askEngineInfo returns how many cores the engine's machine has, and the driver that keeps the
 // output of containers so that it can be read again. What a container has printed stays
-// with the engine until it is removed, all of it: an attempt that is adopted is read
+// with the engine until it is removed, all of it: an attempt that is reattached is read
 // from its start.
-func (e *Executor) engineFacts(ctx context.Context) (cores int, logDriver container.LogConfig, err error) {
-	f := &e.facts
+func (e *Executor) askEngineInfo(ctx context.Context) (cores int, logDriver container.LogConfig, err error) {
+	f := &e.engineInfo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.known {

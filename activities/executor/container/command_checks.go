@@ -17,48 +17,48 @@ import (
 // defaultPath is where programs are looked for in an image that does not say.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// programs remembers which programs are in which images. An engine does not notice that
+// commandChecks remembers which programs are in which images. An engine does not notice that
 // a program is missing before the init process of the container runs, which then ends as
 // the program itself could; so it is looked for before.
-type programs struct {
+type commandChecks struct {
 	mu    sync.Mutex
 	known map[string]error // by image, program and what it is looked for with
 }
 
-// maxPrograms bounds what is remembered.
-const maxPrograms = 1000
+// maxCommandChecks bounds what is remembered.
+const maxCommandChecks = 1000
 
-// checkProgram returns a *StartError when a container that is made has no such program
+// checkCommand returns a *StartError when a container that is made has no such program
 // as it is to run. What cannot be found out is left to the engine.
-func (e *Executor) checkProgram(ctx context.Context, r request, m made, id string) error {
+func (e *Executor) checkCommand(ctx context.Context, r request, m made, id string) error {
 	key := strings.Join([]string{
 		r.image, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
 	}, "\x00")
 	// What is mounted is not the image's.
 	remember := r.image != "" && len(r.spec.GetMounts()) == 0
 	if remember {
-		e.programs.mu.Lock()
-		err, known := e.programs.known[key]
-		e.programs.mu.Unlock()
+		e.commandChecks.mu.Lock()
+		err, known := e.commandChecks.known[key]
+		e.commandChecks.mu.Unlock()
 		if known {
 			return err
 		}
 	}
-	found, sure := e.findProgram(ctx, id)
+	found, sure := e.findCommand(ctx, id)
 	if remember && sure {
-		e.programs.mu.Lock()
-		if len(e.programs.known) >= maxPrograms || e.programs.known == nil {
-			e.programs.known = map[string]error{}
+		e.commandChecks.mu.Lock()
+		if len(e.commandChecks.known) >= maxCommandChecks || e.commandChecks.known == nil {
+			e.commandChecks.known = map[string]error{}
 		}
-		e.programs.known[key] = found
-		e.programs.mu.Unlock()
+		e.commandChecks.known[key] = found
+		e.commandChecks.mu.Unlock()
 	}
 	return found
 }
 
-// findProgram looks for the program of a container that is made. sure says that it is
+// findCommand looks for the program of a container that is made. sure says that it is
 // known whether it is there.
-func (e *Executor) findProgram(ctx context.Context, id string) (err error, sure bool) {
+func (e *Executor) findCommand(ctx context.Context, id string) (err error, sure bool) {
 	c, inspectErr := e.docker.ContainerInspect(ctx, id)
 	if inspectErr != nil || c.Config == nil || c.Path == "" {
 		return nil, false

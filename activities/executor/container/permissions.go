@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// openDoors lets whatever user a container has write to the workspace, and shutDoors
+// openPermissions lets whatever user a container has write to the workspace, and shutDoors
 // takes that back. The workspace lies in a directory that no other user can enter. They
 // follow no link out of it: a container can put one there.
-func openDoors(dir string) error { return doors(dir, 0o777, 0o666) }
+func openPermissions(dir string) error { return permissionChanges(dir, 0o777, 0o666) }
 
-func shutDoors(dir string) error { return doors(dir, 0o700, 0o600) }
+func restorePermissions(dir string) error { return permissionChanges(dir, 0o700, 0o600) }
 
-func doors(dir string, dirs, files fs.FileMode) error {
+func permissionChanges(dir string, dirs, files fs.FileMode) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

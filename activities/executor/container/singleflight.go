@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// flights are pieces of work that take long and that several attempts want at a time,
+// singleflight are pieces of work that take long and that several attempts want at a time,
 // such as the pull of an image: each is done once. The zero value is ready.
-type flights struct {
+type singleflight struct {
 	mu       sync.Mutex
-	underWay map[string]*flight // by what they do
+	underWay map[string]*sharedCall // by what they do
 }
 
-// flight is a piece of work that is under way.
-type flight struct {
+// sharedCall is a piece of work that is under way.
+type sharedCall struct {
 	cancel  context.CancelFunc
-	waiting map[chan string]struct{} // by where each is told of the progress
+	waiting map[chan string]struct{} // by where each receives the progress
 	done    chan struct{}            // closed when result and err are there
 	result  []string
 	err     error
@@ -25,10 +25,10 @@ type flight struct {
 // are left out.
 const linesAhead = 64
 
-// do does the work, or waits for the one under way of the same key, and tells notify
+// do does the work, or waits for the one under way of the same key, and calls notify
 // what it says from now on. The end of ctx ends the waiting alone, and the work too when
 // no other caller waits; then do returns only after the work has.
-func (f *flights) do(ctx context.Context, key string, notify func(string), work func(ctx context.Context, say func(string)) ([]string, error)) ([]string, error) {
+func (f *singleflight) do(ctx context.Context, key string, notify func(string), work func(ctx context.Context, say func(string)) ([]string, error)) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -51,7 +51,7 @@ func (f *flights) do(ctx context.Context, key string, notify func(string), work 
 }
 
 // join joins the work of a key, which it starts when none is under way.
-func (f *flights) join(key string, work func(context.Context, func(string)) ([]string, error)) (*flight, chan string) {
+func (f *singleflight) join(key string, work func(context.Context, func(string)) ([]string, error)) (*sharedCall, chan string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lines := make(chan string, linesAhead)
@@ -60,14 +60,14 @@ func (f *flights) join(key string, work func(context.Context, func(string)) ([]s
 		return fl, lines
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	fl := &flight{cancel: cancel, waiting: map[chan string]struct{}{lines: {}}, done: make(chan struct{})}
+	fl := &sharedCall{cancel: cancel, waiting: map[chan string]struct{}{lines: {}}, done: make(chan struct{})}
 	if f.underWay == nil {
-		f.underWay = map[string]*flight{}
+		f.underWay = map[string]*sharedCall{}
 	}
 	f.underWay[key] = fl
 	go func() {
 		defer cancel()
-		fl.result, fl.err = work(ctx, func(line string) { f.tell(fl, line) })
+		fl.result, fl.err = work(ctx, func(line string) { f.publish(fl, line) })
 		f.mu.Lock()
 		f.forget(key, fl)
 		f.mu.Unlock()
@@ -76,8 +76,8 @@ func (f *flights) join(key string, work func(context.Context, func(string)) ([]s
 	return fl, lines
 }
 
-// tell tells all who wait.
-func (f *flights) tell(fl *flight, line string) {
+// publish sends it to all that wait.
+func (f *singleflight) publish(fl *sharedCall, line string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for lines := range fl.waiting {
@@ -89,7 +89,7 @@ func (f *flights) tell(fl *flight, line string) {
 }
 
 // leave ends one's waiting, and the work when it was the last one's.
-func (f *flights) leave(key string, fl *flight, lines chan string) {
+func (f *singleflight) leave(key string, fl *sharedCall, lines chan string) {
 	f.mu.Lock()
 	delete(fl.waiting, lines)
 	last := len(fl.waiting) == 0
@@ -104,7 +104,7 @@ func (f *flights) leave(key string, fl *flight, lines chan string) {
 }
 
 // forget has the next who wants the same start anew.
-func (f *flights) forget(key string, fl *flight) {
+func (f *singleflight) forget(key string, fl *sharedCall) {
 	if f.underWay[key] == fl {
 		delete(f.underWay, key)
 	}
