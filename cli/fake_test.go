@@ -43,9 +43,9 @@ type fakeGateway struct {
 	existed    bool  // a submit finds the run started already
 	fail       error // what every call but GetRun fails with
 
-	fleet fakeFleet
-	yard  fakeYard
-	shelf fakeShelf
+	fleet   fakeFleet
+	backend fakeBackend
+	shelf   fakeShelf
 }
 
 func fake(t *testing.T) *fakeGateway {

@@ -69,8 +69,8 @@ func (f *fakeFleet) RemoveNode(_ context.Context, req *connect.Request[v1.Remove
 	return connect.NewResponse(&v1.RemoveNodeResponse{}), f.take(req.Msg)
 }
 
-// fakeYard is what a fakeGateway tells besides runs.
-type fakeYard struct {
+// fakeBackend is what a fakeGateway tells besides runs.
+type fakeBackend struct {
 	asked     []proto.Message
 	letters   *v1.ListDeadLettersResponse
 	retried   *v1.RetryDeadLetterResponse
@@ -89,7 +89,7 @@ func answer[Req any, Res any, P interface {
 }](f *fakeGateway, req *connect.Request[Req], res *Res) (*connect.Response[Res], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.yard.asked = append(f.yard.asked, P(req.Msg))
+	f.backend.asked = append(f.backend.asked, P(req.Msg))
 	if f.fail != nil {
 		return nil, f.fail
 	}
@@ -97,21 +97,21 @@ func answer[Req any, Res any, P interface {
 }
 
 func (f *fakeGateway) ListDeadLetters(_ context.Context, req *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
-	return answer(f, req, f.yard.letters)
+	return answer(f, req, f.backend.letters)
 }
 
 func (f *fakeGateway) RetryDeadLetter(_ context.Context, req *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
-	return answer(f, req, f.yard.retried)
+	return answer(f, req, f.backend.retried)
 }
 
 func (f *fakeGateway) PurgeDeadLetter(_ context.Context, req *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
-	return answer(f, req, f.yard.purged)
+	return answer(f, req, f.backend.purged)
 }
 
 func (f *fakeGateway) ListRunEvents(_ context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
-	return answer(f, req, f.yard.events)
+	return answer(f, req, f.backend.events)
 }
 
 func (f *fakeGateway) ExplainTask(_ context.Context, req *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {
-	return answer(f, req, f.yard.explained)
+	return answer(f, req, f.backend.explained)
 }

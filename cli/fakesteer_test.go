@@ -65,15 +65,15 @@ func (f *fakeGateway) RerunRun(_ context.Context, req *connect.Request[v1.RerunR
 }
 
 func (f *fakeGateway) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
-	return answer(f, req, f.yard.plan)
+	return answer(f, req, f.backend.plan)
 }
 
 // ListInstances tells the instances of a task three, or as many as are asked for, a page.
 func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
-	all := f.yard.instances[req.Msg.GetTask()]
+	all := f.backend.instances[req.Msg.GetTask()]
 	from, _ := strconv.Atoi(req.Msg.GetPageToken())
 	from = min(max(from, int(req.Msg.GetFirst())), len(all))
-	to := min(from+min(int(req.Msg.GetPageSize()), f.yard.page), len(all))
+	to := min(from+min(int(req.Msg.GetPageSize()), f.backend.page), len(all))
 	res := &v1.ListInstancesResponse{Items: all[from:to]}
 	if to < len(all) {
 		res.NextPageToken = strconv.Itoa(to)

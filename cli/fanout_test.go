@@ -42,7 +42,7 @@ func fanned(f *fakeGateway) {
 	}
 	f.run.Tasks["each"] = each
 	each.Instances[0].Item, each.Instances[1].Item = "a.png", `{"os":"linux"}`
-	f.yard.instances, f.yard.page = map[string][]*v1.Instance{"each": each.Instances}, 4
+	f.backend.instances, f.backend.page = map[string][]*v1.Instance{"each": each.Instances}, 4
 }
 
 func TestRunsGetOfAFanOut(t *testing.T) {
@@ -100,12 +100,12 @@ func TestRunsInstances(t *testing.T) {
 		golden(t, "runs-instances-"+format, got.stdout)
 	}
 	// A page of the gateway may be smaller than the limit.
-	f.yard.page = 1
+	f.backend.page = 1
 	if got := run(t, "runs", "instances", "nightly", "each", "--limit", "4", "-o", "jsonl", "--gateway", f.url); strings.Count(got.stdout, "\n") != 4 {
 		t.Errorf("--limit 4 of pages of one: %+v", got)
 	}
-	if want := (&v1.ListInstancesRequest{Id: "nightly", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.yard.asked[0], want) {
-		t.Errorf("asked for %v", f.yard.asked[0])
+	if want := (&v1.ListInstancesRequest{Id: "nightly", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.backend.asked[0], want) {
+		t.Errorf("asked for %v", f.backend.asked[0])
 	}
 }
 

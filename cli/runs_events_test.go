@@ -22,7 +22,7 @@ func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
 
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
-	f.yard.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
+	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
 		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
@@ -36,14 +36,14 @@ func TestRunsEvents(t *testing.T) {
 		}
 		golden(t, "runs-events-"+format, got.stdout)
 	}
-	if want := (&v1.ListRunEventsRequest{Id: "nightly", Task: "build", PageSize: 1000}); !proto.Equal(f.yard.asked[0], want) {
-		t.Errorf("asked for %v", f.yard.asked[0])
+	if want := (&v1.ListRunEventsRequest{Id: "nightly", Task: "build", PageSize: 1000}); !proto.Equal(f.backend.asked[0], want) {
+		t.Errorf("asked for %v", f.backend.asked[0])
 	}
 }
 
 func TestEventsOfAllRuns(t *testing.T) {
 	f := fake(t)
-	f.yard.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+	f.backend.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
 		{Run: "nightly-2", At: after(60), Task: "build", Event: "failed", Node: "a", Detail: "exit_code: exit code 2"},
 		{Run: "nightly-1", At: after(2), Task: "each[3]", Event: "failed", Node: "a", Attempt: 1, Detail: "lost"},
 	}}
@@ -56,14 +56,14 @@ func TestEventsOfAllRuns(t *testing.T) {
 		golden(t, "runs-events-all-"+format, got.stdout)
 	}
 	want := &v1.ListRunEventsRequest{Event: "failed", Node: "a", Since: after(0), Until: after(120), PageSize: 1000}
-	if !proto.Equal(f.yard.asked[0], want) {
-		t.Errorf("asked for %v", f.yard.asked[0])
+	if !proto.Equal(f.backend.asked[0], want) {
+		t.Errorf("asked for %v", f.backend.asked[0])
 	}
 }
 
 func TestRunsExplain(t *testing.T) {
 	f := fake(t)
-	f.yard.explained = &v1.ExplainTaskResponse{
+	f.backend.explained = &v1.ExplainTaskResponse{
 		Task: "train", State: "queued", Reason: "0 of 3 nodes have 2 free GPUs: a 1, b 0, c none",
 		Nodes: []*v1.NodeVerdict{
 			{Name: "a", Reasons: []string{"1 of 2 GPUs free", "2 of 4 cores free"}},
@@ -77,7 +77,7 @@ func TestRunsExplain(t *testing.T) {
 		}
 		golden(t, "runs-explain-"+format, got.stdout)
 	}
-	f.yard.explained = &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"}
+	f.backend.explained = &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"}
 	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
 		t.Errorf("%+v", got)
 	}

@@ -35,7 +35,7 @@ func TestRunsGetTask(t *testing.T) {
 	delete(f.run.Tasks, "deploy") // the fake tells two tasks a page
 	count := int32(2)
 	f.run.Tasks["each"] = &v1.Task{State: "completed", Type: "shell", Count: &count}
-	f.yard.page, f.yard.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
+	f.backend.page, f.backend.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
 	for name, args := range map[string][]string{
 		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-definition": {"--definition"},
 	} {

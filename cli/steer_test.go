@@ -69,14 +69,14 @@ func TestSteering(t *testing.T) {
 		},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			f.yard.asked, f.fail = nil, nil
+			f.backend.asked, f.fail = nil, nil
 			args := append(append([]string{"runs"}, test.args...), "--gateway", f.url)
 			got := run(t, args...)
 			if got.code != 0 || got.stdout != "" || got.stderr != test.said {
 				t.Errorf("%+v", got)
 			}
-			if len(f.yard.asked) != 1 || !proto.Equal(f.yard.asked[0], test.asked) {
-				t.Errorf("asked %v", f.yard.asked)
+			if len(f.backend.asked) != 1 || !proto.Equal(f.backend.asked[0], test.asked) {
+				t.Errorf("asked %v", f.backend.asked)
 			}
 			if got := run(t, append(args, "-o", "json")...); got.code != 0 || !strings.Contains(got.stdout, `"id": "nightly-4g5h6jkm"`) || got.stderr != "" {
 				t.Errorf("%+v", got)
@@ -124,8 +124,8 @@ func TestRerun(t *testing.T) {
 	}
 	// A version was a text, so that this is one; "last" is settled once.
 	input, _ := structpb.NewStruct(map[string]any{"version": "3", "n": 4.0, "list": []any{1.0}})
-	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.yard.asked[0], want) {
-		t.Errorf("asked %v", f.yard.asked[0])
+	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.backend.asked[0], want) {
+		t.Errorf("asked %v", f.backend.asked[0])
 	}
 	if got := run(t, "runs", "rerun", "night", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"id\": \"nightly-7n8p9qrs\",\n  \"name\": \"nightly\"\n}\n" {
 		t.Errorf("%+v", got)

@@ -119,7 +119,7 @@ func (l *link) mend() {
 }
 
 // distant starts a node that reaches the server through a link.
-func (c *crew) distant(short string, change ...func(*NodeConfig)) *link {
+func (c *workerSet) distant(short string, change ...func(*NodeConfig)) *link {
 	c.t.Helper()
 	l := newLink(c.t, c.server.Address())
 	conn, err := Dial(c.t.Context(), DialOptions{Address: l.address(), Identity: short, Logger: c.logger})
@@ -137,7 +137,7 @@ func (c *crew) distant(short string, change ...func(*NodeConfig)) *link {
 // after 4.8 s, and over after 6.4 s.
 const heartbeat = 8 * time.Second
 
-func (c *crew) cutInput() *v1.RunInput {
+func (c *workerSet) cutInput() *v1.RunInput {
 	c.t.Helper()
 	in := c.input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
 	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
@@ -147,7 +147,7 @@ func (c *crew) cutInput() *v1.RunInput {
 // A node that is cut off for less than its attempts' leases continues with them.
 func TestCutEndsBeforeLease(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	l := c.distant("n")
 	in := c.cutInput()
 	in.Options.HeartbeatTimeout = durationpb.New(3 * heartbeat) // a busy machine needs some of it, too
@@ -171,7 +171,7 @@ func TestCutEndsBeforeLease(t *testing.T) {
 // What a node runs that is cut off for long has ended before it starts elsewhere.
 func TestCutOutlastsLease(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true, IgnoreTerm: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true, IgnoreTerm: true}}})
 	l := c.distant("n")
 	h := c.submit(c.cutInput())
 	c.running("a")
@@ -202,7 +202,7 @@ func TestCutOutlastsLease(t *testing.T) {
 // What a node completes that is cut off is not run again: its record is the answer.
 func TestReportLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true, Stdout: "once"}}})
+	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
 	l := c.distant("n")
 	h := c.submit(c.cutInput())
 	c.running("a")
@@ -221,7 +221,7 @@ func TestReportLost(t *testing.T) {
 // record is looked for before the task ends.
 func TestLastReportLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true, Stdout: "once"}}})
+	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
 	l := c.distant("n")
 	in := c.cutInput()
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
@@ -240,7 +240,7 @@ func TestLastReportLost(t *testing.T) {
 // The instances of a batch that its node completes while it is cut off are not lost, either.
 func TestLastReportOfBatchLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
+	c := shared(t).workers(t, script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
 	l := c.distant("n")
 	in := c.input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
 	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
@@ -266,7 +266,7 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 	t.Parallel()
 	y := shared(t)
 	large := fmt.Sprintf(`{"fill": %q}`, strings.Repeat("x", 40_000)) // the node cannot report it without its record
-	c := y.crew(t, script{"a": {{Block: true, Output: large}}})
+	c := y.workers(t, script{"a": {{Block: true, Output: large}}})
 	way := filepath.Join(t.TempDir(), "store")
 	lead := func() {
 		if err := os.Symlink(filepath.Join(y.dir, "store"), way); err != nil {
@@ -326,7 +326,7 @@ func (h *handle) awaits(activity string) bool {
 // A new generation of a run looks for what lost attempts of those before have left since.
 func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	l := c.distant("n")
 	in := c.cutInput()
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}

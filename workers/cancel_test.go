@@ -52,7 +52,7 @@ func TestCancel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, test.script)
+			c := shared(t).workers(t, test.script)
 			if test.nodes {
 				c.start("a")
 			}
@@ -87,7 +87,7 @@ func TestCancelAtOnce(t *testing.T) {
 		name := fmt.Sprintf("t%d", i)
 		def.Tasks[name], s[name] = shellTask(), []fake.Step{{Block: true}}
 	}
-	c := shared(t).crew(t, s)
+	c := shared(t).workers(t, s)
 	c.start("a")
 	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	for range 10 {
@@ -118,7 +118,7 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}, "in": {{Block: true}}})
+			c := y.workers(t, script{"each": {{Block: true}}, "a": {{Block: true}}, "in": {{Block: true}}})
 			c.start("n")
 			in := c.input(fmt.Sprintf(`{name: reason, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]},
 				each: {type: shell, spec: {command: x}, parallel: 6}, child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "in", "")))
@@ -127,7 +127,7 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 			c.running("a")
 			c.running("each")
 			c.running("in")
-			child := &handle{crew: c, id: h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
+			child := &handle{workerSet: c, id: h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
 			part := h.child(0, "each", 0)
 			h.signal(test.arg)
 			run := h.wait()

@@ -67,8 +67,8 @@ func TestLongContinueAsNew(t *testing.T) {
 func continueAsNew(t *testing.T, rungs, events int) {
 	t.Parallel()
 	def, s := ladder(rungs)
-	whole := func(y *yard) (*v1.Run, *handle) {
-		c := y.crew(t, s)
+	whole := func(y *cluster) (*v1.Run, *handle) {
+		c := y.workers(t, s)
 		c.start("n")
 		h := c.submit(c.inputOf(def))
 		run := h.wait()
@@ -111,7 +111,7 @@ func TestLargeDefinitionContinuesByReference(t *testing.T) {
 		def.Tasks[fmt.Sprintf("t%d", i+1)] = shellTask(fmt.Sprintf("t%d", i))
 	}
 	def.Tasks["t0"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
-	c := own(t, ControlConfig{limits: shortHistory(100)}).crew(t, script{})
+	c := own(t, ControlConfig{limits: shortHistory(100)}).workers(t, script{})
 	c.start("n")
 	h := c.submit(c.inputOf(def))
 	want(t, h.wait(), "completed", map[string]string{"t0": "completed", "t30": "completed"})
@@ -175,7 +175,7 @@ func TestCancelDuringContinueAsNew(t *testing.T) {
 	for i := range 300 {
 		def.Tasks[fmt.Sprintf("t%03d", i+1)] = shellTask(fmt.Sprintf("t%03d", i))
 	}
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	c.start("n")
 	for range 3 {
 		h := c.submit(c.inputOf(def))
@@ -201,7 +201,7 @@ func TestWaitingAcrossContinueAsNew(t *testing.T) {
 	for i := range 150 {
 		def.Tasks[fmt.Sprintf("t%03d", i)] = shellTask()
 	}
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 3 })
 	h := c.submit(c.inputOf(def))
 	want(t, h.wait(), "completed", nil)
@@ -223,7 +223,7 @@ func TestNewsReachTheNewExecution(t *testing.T) {
 			def.Tasks[fmt.Sprintf("t%02d", i)].DependsOn = []string{fmt.Sprintf("t%02d", i-1)}
 		}
 	}
-	c := y.crew(t, script{"gate": {{Block: true}}})
+	c := y.workers(t, script{"gate": {{Block: true}}})
 	c.start("n")
 	runs := make([]*handle, 3)
 	for i := range runs {

@@ -47,7 +47,7 @@ var counting = []fake.Step{{Output: "n=1", Stdout: "line 1\n"}, {Output: "n=2", 
 // nothing that the other one has left.
 func TestRunIDUsedAgainStartsAnew(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": counting})
+	c := shared(t).workers(t, script{"a": counting})
 	c.start("n")
 	in := c.input(countedRun)
 	first := c.submit(in)
@@ -58,7 +58,7 @@ func TestRunIDUsedAgainStartsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := &handle{crew: c, id: first.id, run: run, chain: run.GetRunID()}
+	second := &handle{workerSet: c, id: first.id, run: run, chain: run.GetRunID()}
 	checkCounted(t, second, "2", first.chain, second.chain)
 	if n := c.calls()["a"]; n != 2 {
 		t.Errorf("a ran %d times", n)
@@ -68,7 +68,7 @@ func TestRunIDUsedAgainStartsAnew(t *testing.T) {
 // A run that was reset does again what comes after, and is not answered by what it did before.
 func TestResetRunStartsAnew(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": counting})
+	c := shared(t).workers(t, script{"a": counting})
 	c.start("n")
 	first := c.submit(c.input(countedRun))
 	checkCounted(t, first, "1", first.chain)

@@ -17,7 +17,7 @@ import (
 )
 
 // collectorOf is a collector of a store of its own in a folder.
-func collectorOf(t *testing.T, y *yard) (*collector, string) {
+func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), dir)
@@ -61,12 +61,12 @@ func kept(t *testing.T, c *collector) (runs []string) {
 
 func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	open := c.submit(c.input(`{name: waits, tasks: {a: {type: shell, spec: {command: x}, constraints: {nodeLabels: [nowhere]}}}}`)).id
 	c.start("a")
 	closed := c.do(`{name: over, tasks: {a: {type: shell, spec: {command: x}}}}`).GetId()
 
-	k, dir := collectorOf(t, c.yard)
+	k, dir := collectorOf(t, c.cluster)
 	const month = 30 * 24 * time.Hour
 	keep(t, k, dir, open, 3*month)
 	keep(t, k, dir, closed, 3*month) // its end counts

@@ -13,7 +13,7 @@ import (
 
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"test": {{Stdout: "ran 10 tests\n0 failures\n", Output: `{"passed": 10}`}},
 		"bad":  {fake.Exit(3)},
 	})
@@ -45,7 +45,7 @@ tasks:
 // A condition sees a stream whole although the history holds only its end.
 func TestConditionReadsTheStore(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"big": {{Stdout: "the beginning\n" + strings.Repeat("x", 60<<10), Output: `{"list": ["` + strings.Repeat("y", 8<<10) + `"]}`}},
 	})
 	c.start("a")
@@ -95,7 +95,7 @@ func TestLongThousandExpensiveConditions(t *testing.T) {
 
 func expensiveConditions(t *testing.T, tasks int) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
+	c := shared(t).workers(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
 	c.start("a")
 	h := c.submit(c.inputOf(expensive(tasks, 25)))
 	run := h.wait()
@@ -108,7 +108,7 @@ func expensiveConditions(t *testing.T, tasks int) {
 
 func TestCancelAmongExpensiveConditions(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
+	c := shared(t).workers(t, script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
 	c.start("a")
 	h := c.submit(c.inputOf(expensive(1000, 1)))
 	h.until("t0", func(*v1.Task) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // join starts another control process, with a connection of its own.
-func (y *yard) join(t *testing.T, role Role) (*Control, *Connection, error) {
+func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
 	t.Helper()
 	conn, err := Dial(t.Context(), DialOptions{Address: y.server.Address(), Identity: "other", Logger: y.logger})
 	if err != nil {
@@ -31,7 +31,7 @@ func (y *yard) join(t *testing.T, role Role) (*Control, *Connection, error) {
 func TestOwnershipIsHandedOver(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleLeader})
-	c := y.crew(t, script{"a": {{Block: true}}})
+	c := y.workers(t, script{"a": {{Block: true}}})
 	if !y.control.Owns() {
 		t.Fatal("a leader has started that does not own the placement queue")
 	}
@@ -78,7 +78,7 @@ func TestOwnershipIsHandedOver(t *testing.T) {
 func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleObserver})
-	c := y.crew(t, script{"a": {{Block: true}}})
+	c := y.workers(t, script{"a": {{Block: true}}})
 	owner, conn, err := y.join(t, RoleLeader)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	eventually(t, "somebody owns the queue", y.control.Owns)
 	before := y.control.current()
 	if err := c.conn.TerminateWorkflow(t.Context(), names.OwnerWorkflowID, "", "a test"); err != nil {

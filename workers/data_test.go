@@ -35,7 +35,7 @@ func withShell(t *testing.T) func(*NodeConfig) {
 
 func TestContextUpdatesMerge(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"one": {{ContextUpdate: `{"a": 1, "b": {"x": 1}}`}},
 		"two": {{ContextUpdate: "b=new\nc=3\n"}},
 		"bad": {{ContextUpdate: `{"d": 4}`, Result: executorOOM()}},
@@ -73,7 +73,7 @@ func TestContextTooLarge(t *testing.T) {
 		}
 		last = name
 	}
-	c := shared(t).crew(t, s)
+	c := shared(t).workers(t, s)
 	c.start("a")
 	run := c.submit(c.inputOf(def)).wait()
 	want(t, run, "failed", map[string]string{"t7": "completed", "t8": "failed context", "file": "failed output"})
@@ -85,7 +85,7 @@ func TestContextTooLarge(t *testing.T) {
 // An output that is too large to travel reaches the children through its record.
 func TestOutputReachesChildren(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("a", withShell(t))
 	result := filepath.Join(t.TempDir(), "input")
 	run := c.do(`
@@ -124,7 +124,7 @@ tasks:
 // A request that is too large to send fails its task and not the run.
 func TestRequestTooLarge(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("a")
 	in := c.input(`{name: large, tasks: {
 		large: {type: shell, spec: {command: x}}, small: {type: shell, spec: {command: x}},

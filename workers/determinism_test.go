@@ -32,10 +32,10 @@ func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 }
 
-// replayAll replays what has happened on the server of a yard, so that each test
+// replayAll replays what has happened on the server of a cluster, so that each test
 // is one of determinism: a run that goes through its history again, in a worker
 // that takes over or for a query, has to come to the same.
-func (y *yard) replayAll(ctx context.Context) error {
+func (y *cluster) replayAll(ctx context.Context) error {
 	var wrong []error
 	req := &workflowservice.ListWorkflowExecutionsRequest{}
 	for {
@@ -63,7 +63,7 @@ func (y *yard) replayAll(ctx context.Context) error {
 }
 
 // replayable says that a workflow is one of Switchyard's, not of a test.
-func (y *yard) replayable(name string) bool {
+func (y *cluster) replayable(name string) bool {
 	switch name {
 	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.OwnerWorkflow, names.ExplainWorkflow:
 		return true
@@ -72,7 +72,7 @@ func (y *yard) replayable(name string) bool {
 }
 
 // events are the history of an execution, and whether a first step of it is done.
-func (y *yard) events(ctx context.Context, id, execution string) (events []*historypb.HistoryEvent, begun bool, err error) {
+func (y *cluster) events(ctx context.Context, id, execution string) (events []*historypb.HistoryEvent, begun bool, err error) {
 	it := y.conn.GetWorkflowHistory(ctx, id, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		e, err := it.Next()

@@ -15,7 +15,7 @@ import (
 // new, over a restart of its worker too; put back into service, it gets tasks again.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"long": {{Block: true}}})
+	c := shared(t).workers(t, script{"long": {{Block: true}}})
 	reg := registry.New(c.conn)
 	name := c.name("a")
 	n := c.start("a", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
@@ -55,7 +55,7 @@ func TestDrain(t *testing.T) {
 // At its deadline a drain moves what still runs, and that spends no attempt.
 func TestDrainDeadline(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"long": {{Block: true}, {}}})
+	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})
 	name := c.name("a")
 	c.start("a")
 	h := c.submit(c.input(`{name: deadline, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
@@ -79,7 +79,7 @@ func TestDrainDeadline(t *testing.T) {
 // A worker that shuts down lets its tasks finish, and gets no more.
 func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"long": {{Block: true}}})
+	c := shared(t).workers(t, script{"long": {{Block: true}}})
 	name := c.name("a")
 	n := c.start("a")
 	h := c.submit(c.input(`{name: shutdown, tasks: {long: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
@@ -108,7 +108,7 @@ func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 // A shutdown that is cut short moves what runs at once.
 func TestDrainBeforeStopIsCutShort(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"long": {{Block: true}, {}}})
+	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})
 	n := c.start("a")
 	h := c.submit(c.input(`{name: short, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
 	c.running("long")

@@ -45,14 +45,14 @@ type fleet struct {
 	registry  *registry.Registry
 	placement *orchestrator.Placement
 	logger    *slog.Logger
-	poke      chan struct{}
+	wake      chan struct{}
 	reads     singleflight.Group // of entry
 
 	mu       sync.Mutex
 	store    string               // identity of the owner's store; empty: it is not known yet
 	expected map[string]time.Time // node -> until when
 	seen     map[string]sighting
-	turns    readTurns
+	order    readOrder
 }
 
 // sighting is what is known of a node.
@@ -91,10 +91,10 @@ func (f *fleet) identify(ctx context.Context, s *store.Store) {
 func newFleet(c client.Client, p *orchestrator.Placement, logger *slog.Logger) *fleet {
 	return &fleet{
 		registry: registry.New(c), placement: p, logger: logger,
-		poke:     make(chan struct{}, 1),
+		wake:     make(chan struct{}, 1),
 		expected: map[string]time.Time{},
 		seen:     map[string]sighting{},
-		turns:    newReadTurns(),
+		order:    newReadOrder(),
 	}
 }
 
@@ -105,7 +105,7 @@ func (f *fleet) expect(nodes map[string]time.Time) {
 	f.placement.ExpectNodes(len(f.expected) > 0)
 	f.mu.Unlock()
 	select {
-	case f.poke <- struct{}{}:
+	case f.wake <- struct{}{}:
 	default:
 	}
 }
@@ -119,7 +119,7 @@ func (f *fleet) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-f.poke:
+		case <-f.wake:
 		}
 		now := time.Now()
 		if now.After(nextList) {
@@ -157,7 +157,7 @@ func (f *fleet) refresh(ctx context.Context) time.Duration {
 			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
 		}
 	}
-	eager := len(f.expected) > 0 || f.turns.areNew()
+	eager := len(f.expected) > 0 || f.order.areNew()
 	f.placement.ExpectNodes(eager)
 	f.placement.SetNodes(nodes)
 	if eager {
@@ -169,7 +169,7 @@ func (f *fleet) refresh(ctx context.Context) time.Duration {
 // silence is how long the newest heartbeat of a node that has been seen was ago when the node was last read, or should
 // have been. mu is held.
 func (f *fleet) silence(name string) time.Duration {
-	return f.turns.last[name].Sub(f.seen[name].moved)
+	return f.order.last[name].Sub(f.seen[name].moved)
 }
 
 // figures are what a scrape shows of the nodes.
@@ -197,7 +197,7 @@ func (f *fleet) figures() []metrics.FleetNode {
 func (f *fleet) list(records map[string]*v1.NodeRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.turns.set(records, f.seen)
+	f.order.set(records, f.seen)
 }
 
 // due returns the nodes to read now, readsPerRound at most: the expected ones in every round, and in a regular one also
@@ -207,7 +207,7 @@ func (f *fleet) due(regular bool) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.expected, func(_ string, until time.Time) bool { return now.After(until) })
-	return f.turns.next(f.expected, regular)
+	return f.order.next(f.expected, regular)
 }
 
 // read reads the entries of nodes. One that cannot be read stays as it was, and
@@ -223,10 +223,10 @@ func (f *fleet) read(ctx context.Context, nodes []string) {
 			switch {
 			case errors.Is(err, registry.ErrUnknown):
 				delete(f.seen, name)
-				f.turns.forget(name)
+				f.order.forget(name)
 			case err != nil:
 				f.logger.Debug("a node could not be read", "node", name, "error", err)
-				f.turns.tried(name, time.Now())
+				f.order.tried(name, time.Now())
 			default:
 				f.see(name, e)
 			}
@@ -269,9 +269,9 @@ func (f *fleet) see(name string, e *registry.Entry) {
 		s.moved = old.movedBy(e, now)
 	}
 	f.seen[name] = s
-	f.turns.tried(name, now)
+	f.order.tried(name, now)
 	if e.Record.GetState() != v1.NodeOffline && now.Sub(s.moved) > e.StaleAfter()/2 {
-		f.turns.urgent[name] = true
+		f.order.urgent[name] = true
 	}
 	if e.Known() != nil && e.Record.GetState() != v1.NodeOffline {
 		delete(f.expected, name)

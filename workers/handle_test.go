@@ -26,7 +26,7 @@ import (
 
 // handle is a run that a test has started.
 type handle struct {
-	*crew
+	*workerSet
 	id  string
 	run client.WorkflowRun
 	// chain is that of the run's first execution.
@@ -37,19 +37,19 @@ type handle struct {
 }
 
 // submit starts a run.
-func (c *crew) submit(in *v1.RunInput) *handle {
+func (c *workerSet) submit(in *v1.RunInput) *handle {
 	c.t.Helper()
 	return c.submitBy(c.conn.Client, in)
 }
 
-func (c *crew) submitBy(cl client.Client, in *v1.RunInput) *handle {
+func (c *workerSet) submitBy(cl client.Client, in *v1.RunInput) *handle {
 	c.t.Helper()
 	id := names.NewRunID(in.GetDefinition().GetName())
 	run, err := cl.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, in)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	h := &handle{crew: c, id: id, run: run, chain: run.GetRunID()}
+	h := &handle{workerSet: c, id: id, run: run, chain: run.GetRunID()}
 	c.t.Cleanup(func() {
 		// A run that a failed test has left open would hold up its nodes.
 		_ = c.conn.TerminateWorkflow(context.Background(), id, "", "the test is over")
@@ -58,7 +58,7 @@ func (c *crew) submitBy(cl client.Client, in *v1.RunInput) *handle {
 }
 
 // do runs a definition to its end.
-func (c *crew) do(document string) *v1.Run {
+func (c *workerSet) do(document string) *v1.Run {
 	c.t.Helper()
 	return c.submit(c.input(document)).wait()
 }
@@ -69,7 +69,7 @@ func (h *handle) home() string { return names.Home(h.id, h.chain) }
 // child is the child of the run that carries the instances of a task from a number on.
 func (h *handle) child(generation int32, task string, from int) *handle {
 	f := names.FanOut{Run: h.id, Chain: h.chain, Generation: generation, Task: task, From: from}
-	return &handle{crew: h.crew, id: f.ID()}
+	return &handle{workerSet: h.workerSet, id: f.ID()}
 }
 
 // wait returns how the run ended.
@@ -183,7 +183,7 @@ func (h *handle) query(id, name string, req, res any) {
 
 // overtaken says that a query found the cached run gone, and a history that has gone
 // on since: the SDK takes that for an illegal state (temporalio/sdk-go issue 755). A
-// run that truly does not replay is found when the yard stops.
+// run that truly does not replay is found when the cluster stops.
 func overtaken(err error) bool {
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
 	return failed && strings.Contains(err.Error(), "invalid state transition")

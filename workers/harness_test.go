@@ -23,8 +23,8 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// yard is a Temporal server with a control worker and a store.
-type yard struct {
+// cluster is a Temporal server with a control worker and a store.
+type cluster struct {
 	dir     string
 	server  *temporaltest.Server
 	conn    *Connection
@@ -33,13 +33,13 @@ type yard struct {
 	control *Control
 	logger  *slog.Logger
 	stops   sync.Once
-	crews   atomic.Int32
+	sets    atomic.Int32
 }
 
-func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
+func startCluster(dir string, cfg ControlConfig) (_ *cluster, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	y := &yard{dir: dir, logger: slog.New(slog.DiscardHandler)}
+	y := &cluster{dir: dir, logger: slog.New(slog.DiscardHandler)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, y.stop())
@@ -60,7 +60,7 @@ func startYard(dir string, cfg ControlConfig) (_ *yard, err error) {
 	return y, err
 }
 
-func (y *yard) stop() (err error) {
+func (y *cluster) stop() (err error) {
 	y.stops.Do(func() {
 		if y.control != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -81,9 +81,9 @@ func (y *yard) stop() (err error) {
 	return err
 }
 
-// crew are the nodes of one test. Their label keeps the tasks of other tests away.
-type crew struct {
-	*yard
+// workerSet are the nodes of one test. Their label keeps the tasks of other tests away.
+type workerSet struct {
+	*cluster
 	t       *testing.T
 	label   string
 	fake    *fake.Executor
@@ -93,21 +93,21 @@ type crew struct {
 // script is what the tasks of a test do, by name; any other succeeds at once.
 type script map[string][]fake.Step
 
-func (y *yard) crew(t *testing.T, s script) *crew {
-	return &crew{
+func (y *cluster) workers(t *testing.T, s script) *workerSet {
+	return &workerSet{
 		// Names of nodes are short; the number keeps those of long test names apart.
-		yard: y, t: t, label: node.Name(fmt.Sprintf("%d-%s", y.crews.Add(1), t.Name())),
+		cluster: y, t: t, label: node.Name(fmt.Sprintf("%d-%s", y.sets.Add(1), t.Name())),
 		fake:    fake.New("shell", s),
 		machine: node.NewMachine(node.Size{Cores: 1000, MemoryMB: 1 << 20}),
 	}
 }
 
 // name is the name of a node of this test.
-func (c *crew) name(short string) string { return node.Name(short + "-" + c.label) }
+func (c *workerSet) name(short string) string { return node.Name(short + "-" + c.label) }
 
 // start starts a node that runs what the script says, and returns its name. It
 // ends with the test.
-func (c *crew) start(short string, change ...func(*NodeConfig)) *Node {
+func (c *workerSet) start(short string, change ...func(*NodeConfig)) *Node {
 	c.t.Helper()
 	cfg := c.config(short)
 	for _, f := range change {
@@ -123,7 +123,7 @@ func (c *crew) start(short string, change ...func(*NodeConfig)) *Node {
 }
 
 // config describes a node that runs what the script says.
-func (c *crew) config(short string) NodeConfig {
+func (c *workerSet) config(short string) NodeConfig {
 	return NodeConfig{
 		Client: c.conn, Store: c.store, Logger: c.logger,
 		Name: c.name(short), Labels: []string{c.label}, MaxParallel: 50,
@@ -132,7 +132,7 @@ func (c *crew) config(short string) NodeConfig {
 }
 
 // input reads a definition and pins its tasks to the nodes of this test.
-func (c *crew) input(document string) *v1.RunInput {
+func (c *workerSet) input(document string) *v1.RunInput {
 	c.t.Helper()
 	def, err := definition.Parse("test.yaml", []byte(document))
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *crew) input(document string) *v1.RunInput {
 	return c.inputOf(def)
 }
 
-func (c *crew) inputOf(def *v1.Definition) *v1.RunInput {
+func (c *workerSet) inputOf(def *v1.Definition) *v1.RunInput {
 	c.t.Helper()
 	refs, err := definition.References(def)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *crew) inputOf(def *v1.Definition) *v1.RunInput {
 }
 
 // running waits until an attempt of the task runs.
-func (c *crew) running(task string) {
+func (c *workerSet) running(task string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
 	defer cancel()
@@ -176,7 +176,7 @@ func (c *crew) running(task string) {
 }
 
 // calls counts the attempts that ran, by task.
-func (c *crew) calls() map[string]int {
+func (c *workerSet) calls() map[string]int {
 	n := map[string]int{}
 	for _, call := range c.fake.Calls() {
 		n[call.Task]++

@@ -23,7 +23,7 @@ import (
 // holders are workflows that ask for a lock, hold it until they are told, and give
 // it back, as runs do.
 type holders struct {
-	*yard
+	*cluster
 	t     *testing.T
 	queue string
 
@@ -33,8 +33,8 @@ type holders struct {
 	most  int
 }
 
-func (y *yard) holders(t *testing.T) *holders {
-	h := &holders{yard: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
+func (y *cluster) holders(t *testing.T) *holders {
+	h := &holders{cluster: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
 	w := worker.New(y.conn.Client, h.queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(h.hold, workflow.RegisterOptions{Name: "holder"})
 	w.RegisterActivity(&orchestrator.Locks{Client: y.conn})

@@ -17,11 +17,11 @@ import (
 // beyond what anything takes, so that a slow machine fails no test.
 const limit = 5 * time.Minute
 
-// sharedYard is the yard of all tests that need no control worker of their own.
-var sharedYard struct {
-	once sync.Once
-	yard *yard
-	err  error
+// sharedCluster is the cluster of all tests that need no control worker of their own.
+var sharedCluster struct {
+	once    sync.Once
+	cluster *cluster
+	err     error
 }
 
 func TestMain(m *testing.M) {
@@ -32,45 +32,45 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(stopping{m})
 }
 
-// stopping ends the shared yard before goroutines are counted.
+// stopping ends the shared cluster before goroutines are counted.
 type stopping struct{ m *testing.M }
 
 func (s stopping) Run() int {
 	code := s.m.Run()
-	if y := sharedYard.yard; y != nil {
+	if y := sharedCluster.cluster; y != nil {
 		if err := y.stop(); err != nil {
-			slog.Error("stop the shared yard", "error", err)
+			slog.Error("stop the shared cluster", "error", err)
 			code = max(code, 1)
 		}
 		if err := os.RemoveAll(y.dir); err != nil {
-			slog.Error("remove the shared yard", "error", err)
+			slog.Error("remove the shared cluster", "error", err)
 		}
 	}
 	return code
 }
 
-// shared is the yard that tests share. Each has nodes of its own there.
-func shared(t *testing.T) *yard {
+// shared is the cluster that tests share. Each has nodes of its own there.
+func shared(t *testing.T) *cluster {
 	t.Helper()
-	s := &sharedYard
+	s := &sharedCluster
 	s.once.Do(func() {
 		dir, err := os.MkdirTemp("", "switchyard-workers-")
 		if err != nil {
 			s.err = err
 			return
 		}
-		s.yard, s.err = startYard(dir, ControlConfig{})
+		s.cluster, s.err = startCluster(dir, ControlConfig{})
 	})
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	return s.yard
+	return s.cluster
 }
 
-// own is a yard for this test alone.
-func own(t *testing.T, cfg ControlConfig) *yard {
+// own is a cluster for this test alone.
+func own(t *testing.T, cfg ControlConfig) *cluster {
 	t.Helper()
-	y, err := startYard(t.TempDir(), cfg)
+	y, err := startCluster(t.TempDir(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

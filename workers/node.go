@@ -91,9 +91,9 @@ const (
 	// drainGrace is how long attempts whose drain is over may take to end: the time
 	// between SIGTERM and SIGKILL, and a little more.
 	drainGrace = 11 * time.Second
-	// handoverPatience is how long a stopping node waits for whoever is to take over what
+	// detachPatience is how long a stopping node waits for whoever is to take over what
 	// it tells of attempts between two executions of their runs.
-	handoverPatience = 3 * time.Second
+	detachPatience = 3 * time.Second
 	// defaultOfflineAfter is how long a node may be silent before it counts as lost;
 	// minOfflineAfter is what beats can keep.
 	defaultOfflineAfter = 15 * time.Second
@@ -242,7 +242,7 @@ func (n *Node) Stop() {
 		// The attempts first, while the node still counts as alive.
 		n.attempts.BeginDrain(time.Now(), stopReason)
 		// Those that run on between two executions of their runs are about to be taken over.
-		ctx, cancel := context.WithTimeout(context.Background(), handoverPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), detachPatience)
 		n.attempts.AwaitDetached(ctx)
 		cancel()
 		for _, w := range slices.Backward(n.workers) {

@@ -17,7 +17,7 @@ import (
 )
 
 // takeAway makes the store unreachable until the function that it returns is called.
-func (y *yard) takeAway(t *testing.T) (bringBack func()) {
+func (y *cluster) takeAway(t *testing.T) (bringBack func()) {
 	t.Helper()
 	here, away := filepath.Join(y.dir, "store"), filepath.Join(y.dir, "away")
 	if err := os.Rename(here, away); err != nil {
@@ -38,7 +38,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 100}})
 	large := fmt.Sprintf(`{"word": "yes", "fill": %q}`, strings.Repeat("x", 40_000))
 	block := []fake.Step{{Block: true}}
-	c := y.crew(t, script{
+	c := y.workers(t, script{
 		"large": {{Output: large}}, "gate": block, "inner": block, "failing": {{Block: true, Result: fake.Exit(75).Result}, {}},
 		"cancelled-large": {{Output: large}}, "cancelled-gate": block, "many-large": {{Output: large}},
 		"stored": {{Block: true, Output: large}}, "flaky": {fake.Exit(1), {}},
@@ -101,7 +101,7 @@ func TestRunsWaitForStore(t *testing.T) {
 			t.Errorf("%s: %s, %q", name, s.GetState(), s.GetProblem())
 		}
 	}
-	child := &handle{crew: c, id: runs["child"].status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
+	child := &handle{workerSet: c, id: runs["child"].status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
 	eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
 	for _, name := range []string{"cancel", "cancel-collect"} {
 		runs[name].signal(nil)
@@ -157,7 +157,7 @@ func TestRunsWaitForStore(t *testing.T) {
 func TestCancelWhileChildrenArePrepared(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
-	c := y.crew(t, script{"gate": {{Block: true}}, "held": {{Block: true}}})
+	c := y.workers(t, script{"gate": {{Block: true}}, "held": {{Block: true}}})
 	c.start("n")
 	large := fmt.Sprintf("inputs: {n: {type: integer}}, context: {text: %s},", strings.Repeat("x", 8<<10)) // goes by the store
 	document := fmt.Sprintf(`{name: wide, tasks: {gate: {type: shell, spec: {command: x}}, open: {type: run, spec: {definition: %s}},
@@ -188,7 +188,7 @@ func TestCancelWhileChildrenArePrepared(t *testing.T) {
 		if i.GetState() != "completed" {
 			continue
 		}
-		child := &handle{crew: c, id: i.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), i.GetChildRun(), "")}
+		child := &handle{workerSet: c, id: i.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), i.GetChildRun(), "")}
 		if n := child.wait().GetInput().GetFields()["n"].GetNumberValue(); n != float64(i.GetIndex()) {
 			t.Errorf("the child of each[%d] was given %v", i.GetIndex(), n)
 		}

@@ -24,7 +24,7 @@ import (
 func TestLostPlacementIsToldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
-	c := y.crew(t, script{"first": {{Block: true}}})
+	c := y.workers(t, script{"first": {{Block: true}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
 	y.control.Stop()
 	var lost atomic.Bool
@@ -48,7 +48,7 @@ func TestLostPlacementIsToldAgain(t *testing.T) {
 }
 
 // lossy is a client that fails the first workflow task in which the task "second" is given a node.
-func lossy(t *testing.T, y *yard, lost *atomic.Bool) *Connection {
+func lossy(t *testing.T, y *cluster, lost *atomic.Bool) *Connection {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, res any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		done, ok := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)

@@ -18,7 +18,7 @@ func labels(more ...string) func(*NodeConfig) {
 
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	for _, short := range []string{"a", "b", "c"} {
 		c.start(short, labels("is-"+short))
 	}
@@ -39,7 +39,7 @@ func TestConstraints(t *testing.T) {
 func TestMaxParallel(t *testing.T) {
 	t.Parallel()
 	block := []fake.Step{{Block: true}}
-	c := shared(t).crew(t, script{"a": block, "b": block, "c": block, "d": block, "e": block, "f": block, "g": block})
+	c := shared(t).workers(t, script{"a": block, "b": block, "c": block, "d": block, "e": block, "f": block, "g": block})
 	two := func(cfg *NodeConfig) { cfg.MaxParallel = 2 }
 	for _, short := range []string{"n1", "n2", "n3"} {
 		c.start(short, two)
@@ -82,7 +82,7 @@ func TestMaxParallel(t *testing.T) {
 
 func TestImpossibleRequestSaysSo(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).crew(t, nil) // in the shared one nodes of other tests are expected all the time
+	c := own(t, ControlConfig{}).workers(t, nil) // in the shared one nodes of other tests are expected all the time
 	c.start("a")
 	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	const document = `{name: impossible, tasks: {x: {type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}}}}`
@@ -103,7 +103,7 @@ func TestImpossibleRequestSaysSo(t *testing.T) {
 
 func TestTaskWaitsForANodeThatComesLater(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	h := c.submit(c.input(`{name: later, tasks: {x: {type: shell, spec: {command: x}}}}`))
 	h.until("x", func(x *v1.Task) bool { return x.GetError() != "" })
 	c.start("late")
@@ -118,7 +118,7 @@ func TestTaskWaitsForANodeThatComesLater(t *testing.T) {
 func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{sweepInterval: 50 * time.Millisecond})
-	c := y.crew(t, script{"hold": {{Block: true}}})
+	c := y.workers(t, script{"hold": {{Block: true}}})
 	c.start("a", func(cfg *NodeConfig) {
 		cfg.MaxParallel = 1
 		cfg.Machine = node.NewMachine(node.Size{Cores: 4, MemoryMB: 1 << 20})
@@ -136,7 +136,7 @@ func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 // A node that stops hands its task back, and that costs no attempt.
 func TestNodeStopMovesItsTask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"x": {{Block: true}, {}}})
+	c := shared(t).workers(t, script{"x": {{Block: true}, {}}})
 	first := c.start("first")
 	h := c.submit(c.input(`{name: move, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
 	c.running("x")
@@ -152,7 +152,7 @@ func TestNodeStopMovesItsTask(t *testing.T) {
 
 func TestNodeLeavesAndComesBack(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("a").Stop()
 	eventually(t, "the node has left the fleet", func() bool { return !c.control.knows(c.name("a")) })
 	c.start("a")

@@ -56,7 +56,7 @@ func TestHistoriesReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, test.script)
+			c := shared(t).workers(t, test.script)
 			if !test.late {
 				c.start("n")
 				c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
@@ -80,9 +80,9 @@ func TestHistoriesReplay(t *testing.T) {
 func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	reg, name := registry.New(c.conn), c.name("n")
-	entry := &handle{crew: c, id: names.NodeWorkflowID(name)}
+	entry := &handle{workerSet: c, id: names.NodeWorkflowID(name)}
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -116,14 +116,14 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	eventually(t, "the entry is closed", func() bool { return !entry.open() })
 	replay(t, "node", limits.Run{}, entry.history(""))
 
-	election := &handle{crew: c, id: names.OwnerWorkflowID}
+	election := &handle{workerSet: c, id: names.OwnerWorkflowID}
 	replay(t, "owner", limits.Run{}, election.history(""))
 }
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: recordedLimits})
-	c := y.crew(t, script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
+	c := y.workers(t, script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
 	def := &v1.Definition{Name: "continued", Tasks: map[string]*v1.TaskDefinition{}}
 	one := int32(1)

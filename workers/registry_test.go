@@ -17,7 +17,7 @@ import (
 )
 
 // state waits until the registry has a node in a state, and returns it.
-func (c *crew) state(node, state string) *v1.Node {
+func (c *workerSet) state(node, state string) *v1.Node {
 	c.t.Helper()
 	var seen *v1.Node
 	eventually(c.t, node+" is "+state, func() bool {
@@ -33,7 +33,7 @@ func (c *crew) state(node, state string) *v1.Node {
 
 func TestRegistryKeepsANode(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	reg := registry.New(c.conn)
 	name := c.name("a")
 	if _, err := reg.Get(t.Context(), name); !errors.Is(err, registry.ErrUnknown) || !strings.Contains(err.Error(), name) {
@@ -94,8 +94,8 @@ func TestRegistryKeepsANode(t *testing.T) {
 // A node that stops in the moment of its start is offline at once all the same.
 func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
-	entry := &handle{crew: c, id: names.NodeWorkflowID(c.name("a"))}
+	c := shared(t).workers(t, nil)
+	entry := &handle{workerSet: c, id: names.NodeWorkflowID(c.name("a"))}
 	for range 5 {
 		c.start("a").Stop()
 		if n := c.state(c.name("a"), "offline"); n.GetReason() != "left" {
@@ -112,7 +112,7 @@ func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 // A second live worker of the name does not start; the first one continues.
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("a")
 	name := c.name("a")
 	eventually(t, "a heartbeat", func() bool { return c.state(name, "active").GetLastBeatAt() != nil })
@@ -130,7 +130,7 @@ func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 // when it counts as lost.
 func TestDeadWorkerMakesRoom(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	name := c.name("a")
 	if _, err := registry.New(c.conn).Register(t.Context(), &v1.NodeRegistration{
 		Name: name, Incarnation: "dead", Machine: "elsewhere", OfflineAfter: durationpb.New(2 * time.Second),
@@ -146,7 +146,7 @@ func TestDeadWorkerMakesRoom(t *testing.T) {
 // On one machine the lock for the name tells that the old one is dead.
 func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	reg := registry.New(c.conn)
 	one := &v1.NodeRegistration{Name: c.name("a"), Incarnation: "1", Machine: "m"}
 	two := &v1.NodeRegistration{Name: c.name("a"), Incarnation: "2", Machine: "m"}
@@ -171,7 +171,7 @@ func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
 // A node whose entry the server has lost registers again, and what runs on it continues.
 func TestNodeRegistersAgain(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"x": {{Block: true}}})
+	c := shared(t).workers(t, script{"x": {{Block: true}}})
 	n := c.start("a", func(cfg *NodeConfig) { cfg.OfflineAfter = 2 * time.Second })
 	name := c.name("a")
 	h := c.submit(c.input(`{name: again, tasks: {x: {type: shell, spec: {command: x}}}}`))
@@ -194,7 +194,7 @@ func TestNodeRegistersAgain(t *testing.T) {
 // A node whose name another worker has taken says so, and does not fight for it.
 func TestNodeLosesItsName(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	// It finds out that it is lost a fifth of that after its last beat, so that the other one is faster.
 	first := c.start("a", func(cfg *NodeConfig) { cfg.OfflineAfter = 40 * time.Second })
 	eventually(t, "a heartbeat", func() bool { return c.state(c.name("a"), "active").GetLastBeatAt() != nil })
@@ -221,7 +221,7 @@ func TestNodeLosesItsName(t *testing.T) {
 func TestEntryIsForgottenAndContinued(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{registrar: node.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})
-	c := y.crew(t, script{"x": {fake.Exit(0)}})
+	c := y.workers(t, script{"x": {fake.Exit(0)}})
 	name := c.name("a")
 	execution := func() string {
 		d := describe(c.t, c.conn, names.NodeWorkflowID(name), "")

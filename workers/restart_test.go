@@ -13,7 +13,7 @@ import (
 func TestControlRestart(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
-	c := y.crew(t, script{"a": {{Block: true}}, "b": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
+	c := y.workers(t, script{"a": {{Block: true}}, "b": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 2 })
 	h := c.submit(c.input(`{name: restart, tasks: {
 		a: {type: shell, priority: 9, spec: {command: x}}, b: {type: shell, priority: 9, spec: {command: x}},

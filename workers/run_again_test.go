@@ -25,13 +25,13 @@ func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handl
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &handle{crew: h.crew, id: h.id, run: run, chain: h.chain}
+	return &handle{workerSet: h.workerSet, id: h.id, run: run, chain: h.chain}
 }
 
 // What did not complete is done again, of a fan-out only the instances that did not.
 func TestAgainWhatFailed(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"each": {{Output: "n=0"}, fake.Exit(1), {Output: "n=2"}, {Output: "n=1"}}, "bad": {fake.Exit(1), {}}})
+	c := shared(t).workers(t, script{"each": {{Output: "n=0"}, fake.Exit(1), {Output: "n=2"}, {Output: "n=1"}}, "bad": {fake.Exit(1), {}}})
 	c.start("n")
 	in := c.input(`{name: again, tasks: {
 		good: {type: shell, spec: {command: x}},
@@ -81,7 +81,7 @@ func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
 	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inParts: 4 a part, and at most so many inline
 		for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
 			t.Run(kind+" "+how, func(t *testing.T) {
-				c := y.crew(t, script{"each": {{}, second, {}}})
+				c := y.workers(t, script{"each": {{}, second, {}}})
 				c.start("n")
 				in := c.input(fmt.Sprintf(`{name: halfway, tasks: {
 					each: {type: shell, spec: {command: x}, parallel: %d, concurrency: 1, retry: {maxRetries: 0}},
@@ -122,7 +122,7 @@ func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
 func TestAgainALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": {{Output: "n=0"}, {Output: "n=1"}, {Output: "n=2"}, {Output: "n=3"}, {Output: "n=4"}, fake.Exit(1), {Output: "n=5"}}})
+	c := y.workers(t, script{"each": {{Output: "n=0"}, {Output: "n=1"}, {Output: "n=2"}, {Output: "n=3"}, {Output: "n=4"}, fake.Exit(1), {Output: "n=5"}}})
 	c.start("n")
 	in := c.input(`{name: large, tasks: {
 		whole: {type: shell, spec: {command: x}, parallel: 6},
@@ -168,7 +168,7 @@ func TestAgainALargeFanOut(t *testing.T) {
 // A cancelled run is done again from where it was.
 func TestAgainAfterCancel(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"b": {{Block: true}, {}}})
+	c := shared(t).workers(t, script{"b": {{Block: true}, {}}})
 	c.start("n")
 	in := c.input(`{name: again, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`)
 	h := c.submit(in)
@@ -185,7 +185,7 @@ func TestAgainAfterCancel(t *testing.T) {
 // and what was skipped below it waits again.
 func TestRetryOfAnInstance(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"each": {fake.Exit(1), fake.Exit(1), {}}, "z": {{Block: true}}})
+	c := shared(t).workers(t, script{"each": {fake.Exit(1), fake.Exit(1), {}}, "z": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: letters, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 1, retry: {maxRetries: 1, backoffMs: 1}},

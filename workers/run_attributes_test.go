@@ -41,7 +41,7 @@ func (h *handle) upserts(execution string) int {
 // Visibility holds what a run is, its nodes and its state, and in the end its error.
 func TestRunShowsSearchAttributes(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}, "b": {fake.Exit(2)}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {fake.Exit(2)}})
 	c.start("n")
 	in := c.input(`{name: shown, description: reads meters, tasks: {
 		a: {type: shell, spec: {command: x}},
@@ -82,7 +82,7 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 // after the start was reported, and its end.
 func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(12, map[string]*v1.TaskDefinition{})))
 	want(t, h.wait(), "completed", nil)
@@ -98,7 +98,7 @@ func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40, Instances: 5, PartitionInstances: 4}})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	c.start("n")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})
 	wide := shellTask()
@@ -124,7 +124,7 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40}})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	c.start("n")
 	stored := c.keep("only", "")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})
@@ -148,28 +148,28 @@ func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 		return err == nil && len(found.GetExecutions()) == 7
 	})
 	id := run.GetTasks()["late"].GetChildRun()
-	child := &handle{crew: c, id: id, run: c.conn.GetWorkflow(t.Context(), id, "")}
+	child := &handle{workerSet: c, id: id, run: c.conn.GetWorkflow(t.Context(), id, "")}
 	if inner := child.wait(); inner.GetSubmittedBy() != "ann" || inner.GetBatch() != "night-7" {
 		t.Errorf("the child is by %q, of the batch %q", inner.GetSubmittedBy(), inner.GetBatch())
 	}
 }
 
 // startByName starts a run with the name of a stored workflow only, as a person does in Temporal.
-func (c *crew) startByName(id string, input map[string]any) *handle {
+func (c *workerSet) startByName(id string, input map[string]any) *handle {
 	c.t.Helper()
 	// A map travels as the plain JSON that the temporal CLI and the Web UI send.
 	run, err := c.conn.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, input)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &handle{crew: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, ""), chain: run.GetRunID()}
+	return &handle{workerSet: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, ""), chain: run.GetRunID()}
 }
 
 // A run that is started in Temporal with the name of a stored workflow reads the definition itself, and keeps it when
 // another one is stored meanwhile.
 func TestRunOfStoredWorkflowByName(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"only": {{Block: true}}})
+	c := shared(t).workers(t, script{"only": {{Block: true}}})
 	c.start("n")
 	name := c.keep("only", `inputs: {kind: {default: plain}, n: {type: integer, required: true}},`)
 	h := c.startByName(names.NewRunID("byname"), map[string]any{"workflow": name, "input": map[string]any{"n": 3}})
@@ -210,7 +210,7 @@ func TestRunOfStoredWorkflowByName(t *testing.T) {
 // A definition that is larger than the answer of a local activity may be reaches the run by reference.
 func TestRunOfLargeStoredWorkflowByName(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	name := names.NewRunID("large")
 	def := chainBeside(1, map[string]*v1.TaskDefinition{})
@@ -230,7 +230,7 @@ func TestRunOfLargeStoredWorkflowByName(t *testing.T) {
 }
 
 // put stores a definition under its name.
-func (c *crew) put(def *v1.Definition) {
+func (c *workerSet) put(def *v1.Definition) {
 	c.t.Helper()
 	def, err := definition.Complete(def)
 	if err != nil {

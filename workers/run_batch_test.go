@@ -22,7 +22,7 @@ func TestBatches(t *testing.T) {
 	for _, batch := range []string{"4", "auto"} {
 		t.Run(batch, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, script{"each": {{Output: "n=1"}, fake.Exit(3), {Stdout: "hello"}, {}}})
+			c := shared(t).workers(t, script{"each": {{Output: "n=1"}, fake.Exit(3), {Stdout: "hello"}, {}}})
 			c.start("n")
 			h := c.submit(c.input(fmt.Sprintf(`{name: batched, tasks: {
 				each: {type: shell, spec: {command: x}, parallel: 10, batch: %s, concurrency: 1, retry: {backoffMs: 1}},
@@ -82,7 +82,7 @@ func (p *puppet) members() string {
 // instance is lost, and the others have not begun.
 func TestBatchOfALostNode(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	p := c.puppet("n", func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
 		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{
 			Spawned: true, StartedAt: at(0), Ended: 1, Checkpoint: &v1.Checkpoint{Data: []byte("half")},
@@ -114,7 +114,7 @@ func TestBatchOfALostNode(t *testing.T) {
 // Cancelling an instance of a batch leaves the others alone.
 func TestCancelOneOfABatch(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"each": {{}, {Block: true}, {}}})
+	c := shared(t).workers(t, script{"each": {{}, {Block: true}, {}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: batched, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, maxFailures: 1}}}`))
 	c.running("each")

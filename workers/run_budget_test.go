@@ -20,7 +20,7 @@ import (
 func TestLongManyChildrenWithLargeDefinitions(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
-	c := own(t, ControlConfig{}).crew(t, script{})
+	c := own(t, ControlConfig{}).workers(t, script{})
 	c.start("n")
 	large := fmt.Sprintf("context: {text: %s},", strings.Repeat("x", 58<<10))
 	h := c.submit(c.input(fmt.Sprintf(`{name: wide, tasks: {
@@ -35,7 +35,7 @@ func TestLongManyChildrenWithLargeDefinitions(t *testing.T) {
 func TestChildrenBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
 	const most = 5
-	c := own(t, ControlConfig{limits: limits.Run{Children: most}}).crew(t, script{"a": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Children: most}}).workers(t, script{"a": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: many, tasks: {each: {type: run, parallel: 40, spec: {definition: %s}}}}`,
 		c.childDefinition("inner", "a", ""))))
@@ -66,7 +66,7 @@ func (h *handle) pendingChildren() int {
 func TestCancelOfManyChildrenLeavesNothing(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{Children: 8, Instances: 5, PartitionInstances: 4}})
-	c := y.crew(t, script{"a": {{Block: true}}, "each": {{Block: true}}})
+	c := y.workers(t, script{"a": {{Block: true}}, "each": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: stopped, tasks: {
 		runs: {type: run, parallel: 30, spec: {definition: %s}},
@@ -78,7 +78,7 @@ func TestCancelOfManyChildrenLeavesNothing(t *testing.T) {
 }
 
 // openWorkflows counts the open workflows of some types.
-func (y *yard) openWorkflows(t *testing.T, types ...string) int {
+func (y *cluster) openWorkflows(t *testing.T, types ...string) int {
 	t.Helper()
 	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s')", strings.Join(types, "', '"))
 	res, err := y.conn.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
@@ -98,7 +98,7 @@ func TestLongManyLargeFanOutsAtOnce(t *testing.T) {
 
 func manyLargeFanOutsAtOnce(t *testing.T, fans int) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{Children: 7, Instances: 2, PartitionInstances: 2}}).crew(t, script{})
+	c := own(t, ControlConfig{limits: limits.Run{Children: 7, Instances: 2, PartitionInstances: 2}}).workers(t, script{})
 	c.start("n")
 	def := &v1.Definition{Name: "fans", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range fans {
@@ -138,7 +138,7 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 	join := shellTask(all...)
 	join.Env = map[string]string{"N": fmt.Sprintf("${{ size(parent.p%03d.output.text) + size(parent.p000.output.text) }}", parents-1)}
 	def.Tasks["join"] = join
-	c := own(t, ControlConfig{}).crew(t, s)
+	c := own(t, ControlConfig{}).workers(t, s)
 	c.start("n")
 	want(t, c.submit(c.inputOf(def)).wait(), "completed", map[string]string{"join": "completed"})
 	for _, call := range c.fake.Calls() {
@@ -152,7 +152,7 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 func TestPartThatIsTerminated(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}
-	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits}).workers(t, script{"each": {{Block: true}}})
 	c.start("n")
 	document := `{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, retry: {maxRetries: 0}}`
 	for i := range 16 {
@@ -193,7 +193,7 @@ func TestChildrenEndWithATerminatedRun(t *testing.T) {
 
 func checkChildrenEnd(t *testing.T, end func(*handle) error) {
 	y := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4}})
-	c := y.crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := y.workers(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: gone, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", ""))))
@@ -230,7 +230,7 @@ func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	limits := limits.Run{ScheduleBytes: 256 << 10}
 	y := own(t, ControlConfig{limits: limits})
 	large := strings.Repeat("x", 3000)
-	c := y.crew(t, script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
+	c := y.workers(t, script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
 	c.start("n")
 	def := &v1.Definition{Name: "budget", Tasks: map[string]*v1.TaskDefinition{"first": shellTask()}}
 	for i := range 60 {

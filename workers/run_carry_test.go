@@ -20,7 +20,7 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartitionInstances: 4}
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"t03": {{Block: true}}, "t09": {{Block: true}}})
+	c := y.workers(t, script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.start("n")
 	def := &v1.Definition{Name: "carried", Deadline: "1h", Tasks: map[string]*v1.TaskDefinition{
 		"held": shellTask(), "ok": {Type: "approval"}, "stuck": shellTask(),
@@ -92,7 +92,7 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}})
-	c := y.crew(t, script{"each": {{Block: true}, {}}})
+	c := y.workers(t, script{"each": {{Block: true}, {}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
 	h := c.submit(c.input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 3}}}`))
 	c.running("each")
@@ -124,7 +124,7 @@ func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 // A context that is large goes to the tasks through the store.
 func TestLargeContext(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"a": {{ContextUpdate: "big=" + strings.Repeat("x", 8<<10)}},
 		"b": {{ContextUpdate: "big=" + strings.Repeat("y", 8<<10)}},
 	})
@@ -143,7 +143,7 @@ func TestLargeContext(t *testing.T) {
 // A task that would make the context too large fails, and leaves it alone.
 func TestContextGrowsTooLarge(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{ContextUpdate: "more=" + strings.Repeat("z", 30<<10)}}})
+	c := shared(t).workers(t, script{"a": {{ContextUpdate: "more=" + strings.Repeat("z", 30<<10)}}})
 	c.start("n")
 	in := c.input(`{name: context, tasks: {
 		a: {type: shell, spec: {command: x}, continueOnError: true},

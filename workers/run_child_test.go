@@ -19,13 +19,13 @@ import (
 )
 
 // childDefinition is a workflow of one task that the nodes of the test take.
-func (c *crew) childDefinition(name, task, more string) string {
+func (c *workerSet) childDefinition(name, task, more string) string {
 	return fmt.Sprintf(`{name: %s, %s tasks: {%s: {type: shell, spec: {command: x}, retry: {maxRetries: 0},
 		resources: {cores: 0}, constraints: {nodeLabels: [%s]}}}}`, name, more, task, c.label)
 }
 
 // keep stores the workflow of childDefinition under a name that is this test's alone.
-func (c *crew) keep(task, more string) (name string) {
+func (c *workerSet) keep(task, more string) (name string) {
 	c.t.Helper()
 	name = names.NewRunID("stored")
 	def, err := definition.Parse("stored.yaml", []byte(c.childDefinition(name, task, more)))
@@ -42,7 +42,7 @@ func (c *crew) keep(task, more string) (name string) {
 func TestChildRun(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("b", 30_000)
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"make":  {{Output: "tag=v7"}},
 		"build": {{ContextUpdate: `{"digest": "abc"}`}},
 		"large": {{ContextUpdate: fmt.Sprintf(`{"text": %q}`, big)}},
@@ -64,7 +64,7 @@ func TestChildRun(t *testing.T) {
 	if run.Tasks["named"].GetResult().GetOutput() != nil && h.records["named"] == "" {
 		t.Errorf("30 KB of output travel: %v", run.Tasks["named"])
 	}
-	child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+	child := &handle{workerSet: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
 	inner := child.wait()
 	if got := fmt.Sprint(inner.GetInput().AsMap()); got != "map[kind:plain n:3 tag:v7]" {
 		t.Errorf("input of the child: %s", got)
@@ -78,7 +78,7 @@ func TestChildRun(t *testing.T) {
 // A child that does not complete is a failed attempt, with the child's own words.
 func TestChildRunFails(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"bad": {fake.Exit(3)}, "slow": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
+	c := shared(t).workers(t, script{"bad": {fake.Exit(3)}, "slow": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
 		bad: {type: run, spec: {definition: %s}, retry: {maxRetries: 0}},
@@ -107,7 +107,7 @@ func TestChildRunFails(t *testing.T) {
 	if flaky := run.Tasks["flaky"]; flaky.GetAttempt() != 1 || c.calls()["flaky"] != 2 || c.calls()["never"] != 0 {
 		t.Errorf("flaky: %v; calls %v", flaky, c.calls())
 	}
-	late := &handle{crew: c, id: run.Tasks["late"].GetChildRun()}
+	late := &handle{workerSet: c, id: run.Tasks["late"].GetChildRun()}
 	if s := late.described().GetWorkflowExecutionInfo().GetStatus(); s != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
 		t.Errorf("the child that took too long is %s", s)
 	}
@@ -116,7 +116,7 @@ func TestChildRunFails(t *testing.T) {
 // A run inside of a run inside of a run ends somewhere.
 func TestChildRunsAreNotEndless(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	name := names.NewRunID("itself")
 	def, err := definition.Parse("itself.yaml", []byte(fmt.Sprintf(`{name: %[1]s, tasks: {again: {type: run, spec: {workflow: %[1]s}, retry: {maxRetries: 0}}}}`, name)))
@@ -130,7 +130,7 @@ func TestChildRunsAreNotEndless(t *testing.T) {
 	run := h.wait()
 	depth := 0
 	for ; run.Tasks["again"].GetChildRun() != ""; depth++ {
-		h = &handle{crew: c, id: run.Tasks["again"].GetChildRun(), run: c.conn.GetWorkflow(t.Context(), run.Tasks["again"].GetChildRun(), "")}
+		h = &handle{workerSet: c, id: run.Tasks["again"].GetChildRun(), run: c.conn.GetWorkflow(t.Context(), run.Tasks["again"].GetChildRun(), "")}
 		run = h.wait()
 	}
 	want(t, run, "failed", map[string]string{"again": "failed child_run"})
@@ -163,13 +163,13 @@ func TestChildRunIsCancelled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, script{"slow": {{Block: true}}})
+			c := shared(t).workers(t, script{"slow": {{Block: true}}})
 			c.start("n")
 			h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "slow", ""))))
 			c.running("slow")
 			task := h.until("child", func(task *v1.Task) bool { return task.GetState() == "running" })
 			cancel(h)
-			child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+			child := &handle{workerSet: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
 			want(t, child.wait(), "cancelled", map[string]string{"slow": "cancelled"})
 			switch name {
 			case "when its parent is terminated":
@@ -188,7 +188,7 @@ func TestChildRunIsCancelled(t *testing.T) {
 func TestOpenChildHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})
+	c := y.workers(t, script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})
 	c.start("n")
 	h := c.submit(c.inputOf(c.chainBesideChild("slow")))
 	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
@@ -243,14 +243,14 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := y.crew(t, script{"fails": {{Block: true, Result: executor.Result{ExitCode: 3}}}})
+			c := y.workers(t, script{"fails": {{Block: true, Result: executor.Result{ExitCode: 3}}}})
 			c.start("n")
 			def := c.chainBesideChild("fails")
 			def.Tasks["after"].ContinueOnError = true
 			h := c.submit(c.inputOf(def))
 			h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
 			task := h.until("child", func(x *v1.Task) bool { return x.GetState() == "running" })
-			child := &handle{crew: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+			child := &handle{workerSet: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
 			c.running("fails")
 			end.do(h, child)
 			if end.run != "" {
@@ -275,13 +275,13 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 // A child run that someone deletes or terminates while its parent awaits it has failed.
 func TestChildRunIsTakenAway(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"slow": {{Block: true}}})
+	c := shared(t).workers(t, script{"slow": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
 		terminated: {type: run, retry: {maxRetries: 0}, spec: {definition: %[1]s}}, deleted: {type: run, retry: {maxRetries: 0}, spec: {definition: %[1]s}}}}`,
 		c.childDefinition("inner", "slow", ""))))
 	child := func(task string) *handle {
-		return &handle{crew: c, id: h.until(task, func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
+		return &handle{workerSet: c, id: h.until(task, func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
 	}
 	if err := c.conn.TerminateWorkflow(t.Context(), child("terminated").id, "", "test"); err != nil {
 		t.Error(err)
@@ -291,7 +291,7 @@ func TestChildRunIsTakenAway(t *testing.T) {
 }
 
 // chainBesideChild is a long chain of short tasks, with a run of one task beside it.
-func (c *crew) chainBesideChild(task string) *v1.Definition {
+func (c *workerSet) chainBesideChild(task string) *v1.Definition {
 	c.t.Helper()
 	def, err := definition.Parse("parent.yaml", []byte(fmt.Sprintf(`{name: parent, tasks: {
 		child: {type: run, retry: {maxRetries: 0}, spec: {definition: %s}},
@@ -310,7 +310,7 @@ func (c *crew) chainBesideChild(task string) *v1.Definition {
 func TestChildRunsAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(40)})
-	c := y.crew(t, script{"t": {{Duration: 50 * time.Millisecond, ContextUpdate: "done=1"}}})
+	c := y.workers(t, script{"t": {{Duration: 50 * time.Millisecond, ContextUpdate: "done=1"}}})
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: parent, tasks: {
 		each: {type: run, spec: {definition: %s, input: {n: "${{ input.index }}"}}, parallel: 12, concurrency: 3},

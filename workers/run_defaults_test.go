@@ -27,7 +27,7 @@ func (h *handle) startedWith() *v1.RunInput {
 func TestRunDefaultsHoldWithoutGateway(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Defaults: definition.RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: 20 * time.Second}})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	c.start("n")
 	def, err := definition.Parse("stored.yaml", fmt.Appendf(nil, `{name: %s, tasks: {
 		named: {type: run, spec: {workflow: %s}}, inline: {type: run, spec: {definition: %s}}}}`,
@@ -42,7 +42,7 @@ func TestRunDefaultsHoldWithoutGateway(t *testing.T) {
 	runs := map[string]*handle{"the run": h}
 	for _, task := range []string{"named", "inline"} {
 		id := run.GetTasks()[task].GetChildRun()
-		runs["the run of "+task] = &handle{crew: c, id: id, run: c.conn.GetWorkflow(t.Context(), id, "")}
+		runs["the run of "+task] = &handle{workerSet: c, id: id, run: c.conn.GetWorkflow(t.Context(), id, "")}
 	}
 	for what, h := range runs {
 		in := h.startedWith()

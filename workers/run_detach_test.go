@@ -63,7 +63,7 @@ func TestContinueAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{HistoryEvents: 60}
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"long": {{Block: true}}})
+	c := y.workers(t, script{"long": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask(), "after": shellTask("long"), "last": shellTask("after")})))
 	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
@@ -89,7 +89,7 @@ func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 	limits := detachLimits()
 	limits.LastHistoryEvents = limits.HardHistoryEvents + 8*100
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c := y.workers(t, script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
 	c.start("n")
 	l := c.distant("far")
 	def := chainBeside(25, map[string]*v1.TaskDefinition{"one": shellTask(), "two": shellTask(), "far": shellTask()})
@@ -131,7 +131,7 @@ func TestLongLastHistoryBound(t *testing.T) {
 	limits := detachLimits()
 	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents, 12*time.Second
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c := y.workers(t, script{"near": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
 	c.start("n")
 	l := c.distant("far")
 	def := chainBeside(14, map[string]*v1.TaskDefinition{"near": shellTask(), "far": shellTask()})
@@ -173,7 +173,7 @@ func TestLongChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
 	limits := detachLimits()
 	limits.DetachedLease = 12 * time.Second
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"long": {{Block: true}}, "slow": {{Block: true}}, "t02": {{Block: true}}})
+	c := y.workers(t, script{"long": {{Block: true}}, "slow": {{Block: true}}, "t02": {{Block: true}}})
 	c.start("n")
 	l := c.distant("far")
 	inner := fmt.Sprintf(`{name: inner, tasks: {slow: {type: shell, spec: {command: x}, heartbeatTimeout: 10m, resources: {cores: 0}, constraints: {targetNode: %s}}}}`, c.name("far"))
@@ -214,7 +214,7 @@ func TestLongChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
 func TestRunningTaskHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
+	c := y.workers(t, script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": shellTask()})))
 	h.until("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
@@ -250,7 +250,7 @@ func TestRunningTaskHoldsNothingUp(t *testing.T) {
 func TestBatchIsReattached(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"each": {{}, {Block: true}, {}}})
+	c := y.workers(t, script{"each": {{}, {Block: true}, {}}})
 	c.start("n")
 	each := shellTask()
 	each.Parallel, each.Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
@@ -270,7 +270,7 @@ func TestBatchIsReattached(t *testing.T) {
 func TestLimitsCountDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"first": {{Block: true}}})
+	c := y.workers(t, script{"first": {{Block: true}}})
 	c.start("n")
 	mutex := names.NewRunID("lock")
 	first, second := shellTask(), shellTask("t10")
@@ -291,7 +291,7 @@ func TestLimitsCountDetachedAttempts(t *testing.T) {
 func TestCancelOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"long": {{Block: true}}})
+	c := y.workers(t, script{"long": {{Block: true}}})
 	c.start("n")
 	for round := range 4 {
 		h := c.submit(c.inputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": shellTask()})))
@@ -325,7 +325,7 @@ func TestLongNodeIsCutOffBeforeDetach(t *testing.T) {
 	limits := detachLimits()
 	limits.DetachedLease, limits.LastHistoryEvents = 18*time.Second, limits.HardHistoryEvents+8*30
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
+	c := y.workers(t, script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.start("n")
 	l := c.distant("far")
 	near, far := shellTask(), shellTask()
@@ -379,7 +379,7 @@ func TestNodeIsCutOffWhileDetached(t *testing.T) {
 	limits := detachLimits()
 	limits.DetachedLease = 18 * time.Second
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
+	c := y.workers(t, script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
 	c.start("n")
 	holds, distant := c.distant("holds"), c.distant("long")
 	def := chainBeside(25, map[string]*v1.TaskDefinition{"holds": shellTask(), "long": shellTask()})

@@ -25,7 +25,7 @@ func TestEventsAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{UnstoredEvents: 20}
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
+	c := y.workers(t, script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
 	c.start("n")
 	def := &v1.Definition{Name: "eventful", Tasks: map[string]*v1.TaskDefinition{"z": shellTask()}}
 	one := int32(1)

@@ -25,7 +25,7 @@ func instances(task *v1.Task) string {
 }
 
 // seen is a variable of the environment of each attempt of a task, sorted.
-func (c *crew) seen(task, variable string) []string {
+func (c *workerSet) seen(task, variable string) []string {
 	var values []string
 	for _, call := range c.fake.Calls() {
 		if call.Task == task {
@@ -39,7 +39,7 @@ func (c *crew) seen(task, variable string) []string {
 // A task fans out over a number, a literal list, and what a parent has left.
 func TestFanOut(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"find": {{Output: `{"files": ["a", "b", "c"], "count": 2}`}}})
+	c := shared(t).workers(t, script{"find": {{Output: `{"files": ["a", "b", "c"], "count": 2}`}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: fanned, tasks: {
 		find: {type: shell, spec: {command: x}},
@@ -104,7 +104,7 @@ func TestFanOutFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, script{"each": test.steps})
+			c := shared(t).workers(t, script{"each": test.steps})
 			c.start("n")
 			run := c.do(fmt.Sprintf(`{name: fails, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, %s}}}`, test.fields))
 			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
@@ -120,7 +120,7 @@ func TestFanOutFailures(t *testing.T) {
 // What cannot be fanned out over fails the task, with the value.
 func TestFanOutOfSomethingElse(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"find": {{Output: `{"files": "many", "count": -2}`}}})
+	c := shared(t).workers(t, script{"find": {{Output: `{"files": "many", "count": -2}`}}})
 	c.start("n")
 	run := c.do(`{name: wrong, tasks: {find: {type: shell, spec: {command: x}},
 		list: {type: shell, spec: {command: x}, dependsOn: [find], foreach: find.files},
@@ -134,7 +134,7 @@ func TestFanOutOfSomethingElse(t *testing.T) {
 // Outputs of instances are a list for those that come after.
 func TestFanOutOutputs(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {Output: "n=3"}}})
+	c := shared(t).workers(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {Output: "n=3"}}})
 	c.start("n")
 	run := c.do(`{name: outputs, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}},
@@ -154,7 +154,7 @@ func TestFanOutAcrossContinueAsNew(t *testing.T) {
 	for _, batch := range []string{"1", "3", "auto"} {
 		t.Run("batch "+batch, func(t *testing.T) {
 			t.Parallel()
-			c := y.crew(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
+			c := y.workers(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
 			c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 3 })
 			h := c.submit(c.input(fmt.Sprintf(`{name: long, tasks: {
 				each: {type: shell, spec: {command: x}, parallel: 150, concurrency: 7, retry: {backoffMs: 1}, batch: %s},

@@ -26,7 +26,7 @@ func wantRefused(t *testing.T, err error, kind, text string) {
 // retry.when decides whether a failed attempt is repeated.
 func TestRetryWhen(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"net":  {{Stderr: "connection reset\n", Result: fake.Exit(1).Result}, {}},
 		"code": {fake.Exit(2), fake.Exit(64), {}},
 	})
@@ -45,7 +45,7 @@ func TestRetryWhen(t *testing.T) {
 // A completed result is reused under the same key, by another run too; a failed one never is.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Stdout: "slow", Output: "n=1", ContextUpdate: "seen=1"}}, "bad": {fake.Exit(1)}})
+	c := shared(t).workers(t, script{"a": {{Stdout: "slow", Output: "n=1", ContextUpdate: "seen=1"}}, "bad": {fake.Exit(1)}})
 	c.start("n")
 	document := fmt.Sprintf(`{name: cached-%d, tasks: {
 		a: {type: shell, spec: {command: x}, cache: {key: "'v' + workflow.input.version", ttl: 1h}},
@@ -88,7 +88,7 @@ func TestCache(t *testing.T) {
 // Deadlines end what takes too long: a task with all its attempts, a fan-out, a run.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"slow": {{Block: true}}, "wide": {{}, {Block: true}}, "fails": {fake.Exit(1)}})
+	c := shared(t).workers(t, script{"slow": {{Block: true}}, "wide": {{}, {Block: true}}, "fails": {fake.Exit(1)}})
 	c.start("n")
 	h := c.submit(c.input(`{name: deadlines, tasks: {
 		slow: {type: shell, spec: {command: x}, deadline: 900ms, retry: {backoffMs: 1}},
@@ -119,7 +119,7 @@ func TestDeadlines(t *testing.T) {
 // A paused run starts nothing, a held task does not start, and a cancelled one ends alone.
 func TestPauseHoldAndCancelTask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}, "doomed": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}, "doomed": {{Block: true}}})
 	h := c.submit(c.input(`{name: steered, tasks: {
 		a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]},
 		each: {type: shell, spec: {command: x}, dependsOn: [a], parallel: 3},
@@ -177,7 +177,7 @@ func TestPauseHoldAndCancelTask(t *testing.T) {
 // A task of type approval waits for a person.
 func TestApproval(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	in := c.input(`{name: approval, context: {what: v2}, tasks: {
 		build: {type: shell, spec: {command: x}},
@@ -225,7 +225,7 @@ func TestApproval(t *testing.T) {
 // maxParallel holds for the whole run.
 func TestMaxParallelOfARun(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}, "b": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: narrow, maxParallel: 1, tasks: {
 		a: {type: shell, spec: {command: x}, priority: 5}, b: {type: shell, spec: {command: x}}}}`))

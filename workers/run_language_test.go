@@ -88,7 +88,7 @@ tasks:
 
 func TestRunWithEveryFieldOfTheLanguage(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"first": {fake.Exit(1), {}},
 		"fails": {fake.Exit(1)},
 	})

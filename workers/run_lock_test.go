@@ -54,7 +54,7 @@ func atOnce(all []span) (most int) {
 func TestMutex(t *testing.T) {
 	t.Parallel()
 	step := script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
-	c := shared(t).crew(t, step)
+	c := shared(t).workers(t, step)
 	c.start("n")
 	const runs = 25
 	document := fmt.Sprintf(`{name: mutex, tasks: {a: {type: shell, spec: {command: x}, mutex: m-%[1]s}, b: {type: shell, spec: {command: x}, mutex: m-%[1]s}}}`, c.label[:8])
@@ -79,7 +79,7 @@ func TestSemaphore(t *testing.T) {
 	t.Parallel()
 	limits := shortHistory(150)
 	y := own(t, ControlConfig{locker: quickLocker, limits: limits})
-	c := y.crew(t, script{"each": {{Duration: 20 * time.Millisecond}}})
+	c := y.workers(t, script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.start("n")
 	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: s, limit: 3}}}}`
 	a, b := c.submit(c.input(document)), c.submit(c.input(document))
@@ -91,7 +91,7 @@ func TestSemaphore(t *testing.T) {
 	if len(a.executions()) < 2 {
 		t.Error("the run did not continue in a fresh history")
 	}
-	(&holders{yard: y, t: t}).closedLock(names.TaskLock("s"))
+	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("s"))
 }
 
 // A task says who has the lock that it waits for, and waits no more when it is
@@ -99,7 +99,7 @@ func TestSemaphore(t *testing.T) {
 func TestWaitingForALock(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
-	c := y.crew(t, script{"holds": {{Block: true}}})
+	c := y.workers(t, script{"holds": {{Block: true}}})
 	c.start("n")
 	holder := c.submit(c.input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
 	c.running("holds")
@@ -126,23 +126,23 @@ func TestWaitingForALock(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, second.wait(), "completed", nil)
-	(&holders{yard: y, t: t}).closedLock(names.TaskLock("m"))
+	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("m"))
 }
 
 // turns are runs of a workflow of one task that runs until it is released, at most one at a time.
 type turns struct {
-	*crew
+	*workerSet
 	strategy string
 }
 
-func (y *yard) turns(t *testing.T, strategy string) *turns {
-	c := y.crew(t, script{"a": {{Block: true}}})
+func (y *cluster) turns(t *testing.T, strategy string) *turns {
+	c := y.workers(t, script{"a": {{Block: true}}})
 	c.start("n")
 	return &turns{c, strategy}
 }
 
 func (c *turns) submit() *handle {
-	return c.crew.submit(c.input(fmt.Sprintf(
+	return c.workerSet.submit(c.input(fmt.Sprintf(
 		`{name: %[1]s, concurrency: {maxRuns: 1, strategy: %[1]s}, tasks: {a: {type: shell, spec: {command: x}}}}`, c.strategy)))
 }
 
@@ -219,7 +219,7 @@ func TestRunConcurrency(t *testing.T) {
 // Locks and the runs that wait for them replay.
 func TestHistoriesOfLocksReplay(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	c.start("n")
 	lock := names.NewRunID("l") // its name is this test's alone
 	document := fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 2}, tasks: {a: {type: shell, spec: {command: x}, mutex: %[1]s}}}`, lock)
@@ -239,7 +239,7 @@ func TestHistoriesOfLocksReplay(t *testing.T) {
 		replay(t, fmt.Sprintf("locked-%d", i+1), limits.Run{}, h.history(""))
 	}
 	for name, id := range map[string]string{"lock-task": names.TaskLock(lock), "lock-run": names.RunLock(lock)} {
-		h := &handle{crew: c, id: names.LockWorkflowID(id)}
+		h := &handle{workerSet: c, id: names.LockWorkflowID(id)}
 		replay(t, name, limits.Run{}, h.history(""))
 	}
 }

@@ -33,7 +33,7 @@ func (h *handle) printed(task string) string {
 // A task whose cache key cannot be told, or is empty, runs without the cache, and says so where people look.
 func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	h := c.submit(c.input(fmt.Sprintf(`{name: uncached-%d, tasks: {
 		broken: {type: shell, spec: {command: x}, cache: {key: "workflow.context.nothing"}},
@@ -71,7 +71,7 @@ func TestCacheKeysOfStoredItems(t *testing.T) {
 	for i := range 6 {
 		files = append(files, fmt.Sprintf("%q", fmt.Sprint(i, strings.Repeat("x", 2000))))
 	}
-	c := shared(t).crew(t, script{"discover": {{Output: `{"files": [` + strings.Join(files, ", ") + `]}`}}})
+	c := shared(t).workers(t, script{"discover": {{Output: `{"files": [` + strings.Join(files, ", ") + `]}`}}})
 	c.start("n")
 	document := fmt.Sprintf(`{name: items-%d, tasks: {
 		discover: {type: shell, spec: {command: x}},
@@ -93,7 +93,7 @@ func TestCacheKeysOfStoredItems(t *testing.T) {
 func TestSpecThatIsNone(t *testing.T) {
 	t.Parallel()
 	bad := fake.Step{StartErr: &executor.StartError{ExitCode: 126, BadSpec: true, Err: errors.New("command[1] is not a string")}}
-	c := shared(t).crew(t, script{"bad": {bad}})
+	c := shared(t).workers(t, script{"bad": {bad}})
 	c.start("n")
 	run := c.do(`{name: bad, tasks: {bad: {type: shell, spec: {command: x}, retry: {maxRetries: 3, backoffMs: 1}}}}`)
 	want(t, run, "failed", map[string]string{"bad": "failed bad_spec"})

@@ -26,7 +26,7 @@ import (
 // puppet is a node of the fleet whose attempts end as a test says: it can fall
 // silent, as only a node can whose machine is gone.
 type puppet struct {
-	*crew
+	*workerSet
 	name string
 
 	mu       sync.Mutex
@@ -39,13 +39,13 @@ type move func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error)
 
 // puppet starts one that does the moves one after the other, and then completes
 // whatever comes.
-func (c *crew) puppet(short string, moves ...move) *puppet {
+func (c *workerSet) puppet(short string, moves ...move) *puppet {
 	c.t.Helper()
 	n := c.start(short)
 	lane := len(n.workers) - 1
 	n.workers[lane].Stop() // it stays in the fleet, and another node takes its tasks
 	n.workers = n.workers[:lane]
-	p := &puppet{crew: c, name: c.name(short), silence: make(chan struct{})}
+	p := &puppet{workerSet: c, name: c.name(short), silence: make(chan struct{})}
 	w := worker.New(c.conn.Client, names.NodeQueue(p.name, names.CPULane), worker.Options{DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 		p.mu.Lock()
@@ -168,7 +168,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, nil)
+			c := shared(t).workers(t, nil)
 			p := c.puppet("n", test.moves...)
 			in := c.input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))
 			if strings.HasPrefix(name, "lost") {
@@ -227,7 +227,7 @@ func TestNotPickedUpIsSuspicion(t *testing.T) {
 		t.Fatal(err)
 	}
 	y := own(t, ControlConfig{Metrics: figures})
-	c := y.crew(t, nil)
+	c := y.workers(t, nil)
 	n := c.start("n")
 	lane := len(n.workers) - 1
 	n.workers[lane].Stop() // it beats, and takes up nothing

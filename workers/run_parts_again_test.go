@@ -25,7 +25,7 @@ func eightFail(then ...fake.Step) []fake.Step {
 func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": eightFail(fake.Step{Output: "n=1"}), "z": {{Block: true}}})
+	c := y.workers(t, script{"each": eightFail(fake.Step{Output: "n=1"}), "z": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: letters, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 10, concurrency: 1, maxFailures: 3, retry: {maxRetries: 1, backoffMs: 1}},
@@ -77,7 +77,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": eightFail(fake.Step{Block: true}, fake.Step{})})
+	c := y.workers(t, script{"each": eightFail(fake.Step{Block: true}, fake.Step{})})
 	c.start("n")
 	h := c.submit(c.input(`{name: letters, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 10, concurrency: 1, maxFailures: 4, retry: {maxRetries: 1, backoffMs: 1}}}}`))
@@ -101,7 +101,7 @@ func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 func TestAgainForAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{
+	c := y.workers(t, script{
 		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`}},
 		"each":     eightFail(fake.Step{})})
 	c.start("n")
@@ -128,7 +128,7 @@ func TestAgainForAnInstanceOfALargeFanOut(t *testing.T) {
 func TestCancelledInstancesCountOverAllParts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": {{Block: true}}})
+	c := y.workers(t, script{"each": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, concurrency: 2, maxFailures: 1}}}`))
 	for _, from := range []int{0, 4} {
@@ -163,7 +163,7 @@ func TestAgainForInstancesOfManyParts(t *testing.T) {
 	for range 96 {
 		steps = append(steps, fake.Exit(1))
 	}
-	c := y.crew(t, script{"each": append(steps, fake.Step{Block: true})})
+	c := y.workers(t, script{"each": append(steps, fake.Step{Block: true})})
 	c.start("n")
 	in := c.input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 48, maxFailures: 47, retry: {maxRetries: 1, backoffMs: 1}}}}`)
 	h := c.submit(in)

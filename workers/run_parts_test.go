@@ -29,7 +29,7 @@ func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse
 func TestLargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{
+	c := y.workers(t, script{
 		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`, ContextUpdate: "listed=1"}},
 		"each":     {{Output: "done=1", ContextUpdate: "seen=1"}},
 		"plain":    {{}},
@@ -62,14 +62,14 @@ func TestLargeFanOut(t *testing.T) {
 		}
 	}
 	replay(t, "parts", inParts, h.history(""))
-	replay(t, "part", inParts, (&handle{crew: c, id: child}).history(""))
+	replay(t, "part", inParts, (&handle{workerSet: c, id: child}).history(""))
 }
 
 // Failures of one part halt the others.
 func TestLargeFanOutFails(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
+	c := y.workers(t, script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
 	c.start("n")
 	run := c.do(`{name: large, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 1, maxFailures: 2, retry: {maxRetries: 0}},
@@ -89,7 +89,7 @@ func TestLargeFanOutFails(t *testing.T) {
 func TestInstanceOfALargeFanOutIsCancelled(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": {{Block: true}, {}}})
+	c := y.workers(t, script{"each": {{Block: true}, {}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: large, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1},
@@ -120,7 +120,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := y.crew(t, script{"each": {{}, {Block: true}}})
+			c := y.workers(t, script{"each": {{}, {Block: true}}})
 			c.start("n")
 			h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 12}}}`))
 			c.running("each")
@@ -148,7 +148,7 @@ func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	for i := range 60 {
 		each = append(each, fake.Step{Duration: 30 * time.Millisecond, Output: "n=1", ContextUpdate: fmt.Sprintf("k%02d=1", i)})
 	}
-	c := y.crew(t, script{"each": each})
+	c := y.workers(t, script{"each": each})
 	c.start("n")
 	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 4}"
 	for i := range 12 {
@@ -176,7 +176,7 @@ func TestHaltedLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	limits := inParts
 	limits.HistoryEvents = 30
 	y := own(t, ControlConfig{limits: limits})
-	c := y.crew(t, script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
+	c := y.workers(t, script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
 	c.start("n")
 	def := chainBeside(8, map[string]*v1.TaskDefinition{"each": shellTask(), "bad": shellTask("t07")})
 	def.FailurePolicy = "halt"

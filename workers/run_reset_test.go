@@ -28,7 +28,7 @@ func (h *handle) reset(finished int64) *handle {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &handle{crew: h.crew, id: h.id, run: h.conn.GetWorkflow(h.t.Context(), h.id, res.GetRunId()), chain: res.GetRunId()}
+	return &handle{workerSet: h.workerSet, id: h.id, run: h.conn.GetWorkflow(h.t.Context(), h.id, res.GetRunId()), chain: res.GetRunId()}
 }
 
 // firstTask returns the first completed workflow task of the current execution, and lastTask the last one.
@@ -60,7 +60,7 @@ func (h *handle) startedChildren() int {
 }
 
 // isOpen reports whether an execution is open.
-func (c *crew) isOpen(execution *commonpb.WorkflowExecution) bool {
+func (c *workerSet) isOpen(execution *commonpb.WorkflowExecution) bool {
 	c.t.Helper()
 	d := describe(c.t, c.conn, execution.GetWorkflowId(), execution.GetRunId())
 	return d.GetWorkflowExecutionInfo().GetCloseTime() == nil
@@ -75,7 +75,7 @@ func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
 }
 
 // Two parts and a child run are open, and block the first time that they are executed.
-func resetCrew(t *testing.T, limits limits.Run) (*crew, *v1.RunInput) {
+func resetWorkers(t *testing.T, limits limits.Run) (*workerSet, *v1.RunInput) {
 	t.Helper()
 	limits.Instances, limits.PartitionInstances = 5, 4
 	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
@@ -83,14 +83,14 @@ func resetCrew(t *testing.T, limits limits.Run) (*crew, *v1.RunInput) {
 	for range 8 {
 		each = append(each, old[0])
 	}
-	c := own(t, ControlConfig{limits: limits}).crew(t, script{"a": old, "each": append(each, old[1])})
+	c := own(t, ControlConfig{limits: limits}).workers(t, script{"a": old, "each": append(each, old[1])})
 	c.start("n")
 	return c, c.input(fmt.Sprintf(`{name: twice, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", "")))
 }
 
 // openChildren submits the input of resetCrew, and returns the run and its children when all of them run.
-func (c *crew) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecution) {
+func (c *workerSet) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecution) {
 	c.t.Helper()
 	h := c.submit(in)
 	c.running("a")
@@ -102,7 +102,7 @@ func (c *crew) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecu
 // Children of a run that is reset to before it had started them end, and the run starts new ones.
 func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, limits.Run{})
+	c, in := resetWorkers(t, limits.Run{})
 	h, before := c.openChildren(in)
 	reset := h.reset(h.firstTask())
 	run := reset.wait() // the old children block
@@ -127,7 +127,7 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 // new before it is reset again.
 func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, limits.Run{})
+	c, in := resetWorkers(t, limits.Run{})
 	h, before := c.openChildren(in)
 	last := h.lastTask()
 	reset := h.reset(last)
@@ -149,7 +149,7 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 // A run that has continued as new and is reset keeps the children of its executions before.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}}).workers(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.start("n")
 	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, c.childDefinition("inner", "a", ""))
@@ -178,7 +178,7 @@ func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 }
 
 // awaitParentCheck waits until children have begun to await the end of their parents, and have looked at them.
-func (c *crew) awaitParentCheck(children []*commonpb.WorkflowExecution) {
+func (c *workerSet) awaitParentCheck(children []*commonpb.WorkflowExecution) {
 	c.t.Helper()
 	for _, child := range children {
 		eventually(c.t, "the child awaits its parent", func() bool {
@@ -199,7 +199,7 @@ func (c *crew) awaitParentCheck(children []*commonpb.WorkflowExecution) {
 func TestResetOfMutexHolder(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
-	c := y.crew(t, script{"holds": {{Block: true}, {Block: true}}})
+	c := y.workers(t, script{"holds": {{Block: true}, {Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
 	c.running("holds")
@@ -220,13 +220,13 @@ func TestResetOfMutexHolder(t *testing.T) {
 	c.fake.Release("holds")
 	want(t, reset.wait(), "completed", map[string]string{"holds": "completed"})
 	want(t, waiter.wait(), "completed", map[string]string{"wants": "completed"})
-	(&holders{yard: y, t: t}).closedLock(names.TaskLock("m"))
+	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("m"))
 }
 
 // A part of a run that is reset itself starts its instances anew, and its run takes what they leave.
 func TestResetOfPart(t *testing.T) {
 	t.Parallel()
-	c, in := resetCrew(t, limits.Run{})
+	c, in := resetWorkers(t, limits.Run{})
 	h, before := c.openChildren(in)
 	part := h.child(0, "each", 4)
 	part.reset(part.firstTask())

@@ -46,7 +46,7 @@ func (h *handle) again(in *v1.RunInput, generation int32, tasks ...string) *hand
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &handle{crew: h.crew, id: h.id, run: run, chain: h.chain}
+	return &handle{workerSet: h.workerSet, id: h.id, run: run, chain: h.chain}
 }
 
 // visibleDeadLetters waits until visibility shows so many dead letters of the run.
@@ -103,7 +103,7 @@ var twiceDead = []fake.Step{fake.Exit(1), fake.Exit(2), fake.Exit(3), fake.Exit(
 
 func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"dead": twiceDead, "other": {{Block: true}}})
+	c := shared(t).workers(t, script{"dead": twiceDead, "other": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(deadLetterRun))
 	isDead := func(claim int32) func(*v1.Task) bool {
@@ -165,7 +165,7 @@ func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
 // grow, and the context is kept.
 func TestRetryOfADeadLetterInAClosedRun(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"dead": twiceDead, "notify": {{ContextUpdate: "told=1"}}})
+	c := shared(t).workers(t, script{"dead": twiceDead, "notify": {{ContextUpdate: "told=1"}}})
 	c.start("n")
 	in := c.input(deadLetterRun)
 	h := c.submit(in)
@@ -221,7 +221,7 @@ func TestRetryOfALargeRun(t *testing.T) {
 		s[name] = []fake.Step{{Stdout: strings.Repeat("x", 20<<10)}}
 		def.Tasks["after"].DependsOn = append(def.Tasks["after"].DependsOn, name)
 	}
-	c := shared(t).crew(t, s)
+	c := shared(t).workers(t, s)
 	c.start("n")
 	in := c.inputOf(def)
 	h := c.submit(in)
@@ -241,7 +241,7 @@ func TestRetryOfALargeRun(t *testing.T) {
 // What cannot be put back leaves a run that says so.
 func TestGenerationRefuses(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	in := c.input(`{name: fine, tasks: {a: {type: shell, spec: {command: x}}}}`)
 	h := c.submit(in)

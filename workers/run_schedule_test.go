@@ -16,7 +16,7 @@ import (
 
 // trigger has Temporal start a stored workflow, as a schedule or a person in its Web UI
 // does, and returns the run.
-func (c *crew) trigger(document string) *handle {
+func (c *workerSet) trigger(document string) *handle {
 	c.t.Helper()
 	def, err := definition.Parse("stored.yaml", []byte(document))
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *crew) trigger(document string) *handle {
 		}
 		if actions := described.Info.RecentActions; len(actions) > 0 {
 			id := actions[0].StartWorkflowResult.WorkflowID
-			return &handle{crew: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, "")}
+			return &handle{workerSet: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, "")}
 		}
 	}
 	c.t.Fatalf("nothing has started %s", def.GetName())
@@ -47,7 +47,7 @@ func (c *crew) trigger(document string) *handle {
 // everything takes.
 func TestRunOfScheduleHasInputDefaults(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	name := names.NewRunID("Elt_pipeline")
 	h := c.trigger(strings.Replace(c.childDefinition(name, "only", `inputs: {kind: {default: plain}, n: {type: integer, default: 3}},`),

@@ -31,7 +31,7 @@ func (h *handle) must(update, task string) {
 }
 
 // paused reports whether the newest attempt of a task is suspended on its node.
-func (c *crew) paused(task string) bool {
+func (c *workerSet) paused(task string) bool {
 	for _, call := range c.fake.Calls() {
 		if call.Task == task && c.fake.Paused(call.Attempt.ID) {
 			return true
@@ -43,7 +43,7 @@ func (c *crew) paused(task string) bool {
 // A task that runs is suspended and continues; what does not run is not.
 func TestPauseTask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}, "stopped": {{Block: true}}, "each": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}, "stopped": {{Block: true}}, "each": {{Block: true}}})
 	h := c.submit(c.input(`{name: steered, tasks: {
 		a: {type: shell, spec: {command: x}}, stopped: {type: shell, spec: {command: x}, continueOnError: true},
 		after: {type: shell, spec: {command: x}, dependsOn: [a]}, ok: {type: approval},
@@ -111,7 +111,7 @@ func TestPauseTask(t *testing.T) {
 // A node that does not answer is told, and what it may have done can be undone.
 func TestPauseOnANodeThatIsGone(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"a": {{Block: true}}})
+	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	l := c.distant("far")
 	h := c.submit(c.input(`{name: steered, tasks: {a: {type: shell, spec: {command: x}, heartbeatTimeout: 2m}}}`))
 	c.running("a")
@@ -129,7 +129,7 @@ func TestPauseOnANodeThatIsGone(t *testing.T) {
 // A killed task has failed as killed in whatever state it was, and nothing of it is tried again.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"running": {{Block: true}}, "paused": {{Block: true}}, "backoff": {fake.Exit(1)}, "each": {{Block: true}}})
+	c := shared(t).workers(t, script{"running": {{Block: true}}, "paused": {{Block: true}}, "backoff": {fake.Exit(1)}, "each": {{Block: true}}})
 	h := c.submit(c.input(fmt.Sprintf(`{name: killed, tasks: {
 		first: {type: shell, spec: {command: x}}, pending: {type: shell, spec: {command: x}, dependsOn: [running]},
 		held: {type: shell, spec: {command: x}}, ok: {type: approval}, child: {type: run, spec: {definition: %s}},
@@ -205,7 +205,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 		s[name] = []fake.Step{{Block: true, Result: fake.Exit(i % 2).Result}}
 		def.Tasks[name] = task
 	}
-	c := shared(t).crew(t, s)
+	c := shared(t).workers(t, s)
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = n })
 	h := c.submit(c.inputOf(def))
 	if err := c.fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return len(running) == n }); err != nil {
@@ -248,7 +248,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 func TestSteeringOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
-	c := y.crew(t, script{"long": {{Block: true}}, "doomed": {{Block: true}}})
+	c := y.workers(t, script{"long": {{Block: true}}, "doomed": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.inputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": shellTask(), "doomed": shellTask()})))
 	c.running("long")
@@ -280,7 +280,7 @@ func TestSteeringOfDetachedAttempts(t *testing.T) {
 func TestSteeringOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	c := y.crew(t, script{"each": {{Block: true}}})
+	c := y.workers(t, script{"each": {{Block: true}}})
 	c.start("n")
 	h := c.submit(c.input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`))
 	err := c.fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["each"] == 10 })
@@ -309,7 +309,7 @@ func TestSteeringOfALargeFanOut(t *testing.T) {
 // A task has a heartbeat time-out of its own.
 func TestHeartbeatTimeoutOfATask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("n")
 	h := c.submit(c.input(`{name: patient, tasks: {
 		a: {type: shell, spec: {command: x}, heartbeatTimeout: 2m}, b: {type: shell, spec: {command: x}},

@@ -27,7 +27,7 @@ func TestShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, nil)
+			c := shared(t).workers(t, nil)
 			c.start("a")
 			run := c.do(test.document)
 			want(t, run, "completed", nil)
@@ -55,7 +55,7 @@ func TestShapes(t *testing.T) {
 
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{
+	c := shared(t).workers(t, script{
 		"flaky": {fake.Exit(1), fake.Exit(2), {Stdout: "at last", Result: fake.Exit(0).Result}},
 		"dead":  {{Stderr: "cannot\nno such host\n", Result: fake.Exit(7).Result}},
 		"once":  {fake.Exit(3)},
@@ -99,7 +99,7 @@ func TestRetry(t *testing.T) {
 
 func TestFailedRunNamesTheTask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"test": {fake.Exit(1)}})
+	c := shared(t).workers(t, script{"test": {fake.Exit(1)}})
 	c.start("a")
 	h := c.submit(c.input(`{name: named, tasks: {
 		test: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}, deploy: {type: shell, spec: {command: x}, dependsOn: [test]}}}`))
@@ -119,7 +119,7 @@ func TestFailedRunNamesTheTask(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"slow": {{Block: true}}})
+	c := shared(t).workers(t, script{"slow": {{Block: true}}})
 	c.start("a")
 	run := c.do(`{name: timeout, tasks: {slow: {type: shell, spec: {command: x}, timeout: 50ms, retry: {maxRetries: 1, backoffMs: 1}}}}`)
 	want(t, run, "failed", map[string]string{"slow": "dead_letter timeout"})
@@ -166,7 +166,7 @@ func TestFailurePolicies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := shared(t).crew(t, test.script)
+			c := shared(t).workers(t, test.script)
 			c.start("a")
 			h := c.submit(c.input(test.document))
 			if _, blocks := test.script["slow"]; blocks {

@@ -23,7 +23,7 @@ func TestLongManyInstances(t *testing.T) {
 // manyInstances runs so many instances, for which the history may take so many events.
 func manyInstances(t *testing.T, count, events int) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{Instances: count}}).crew(t, script{"z": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits.Run{Instances: count}}).workers(t, script{"z": {{Block: true}}})
 	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 4 })
 	h := c.submit(c.input(fmt.Sprintf(`{name: many, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},

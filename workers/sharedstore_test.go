@@ -24,7 +24,7 @@ func openStore(t *testing.T, location string) *store.Store {
 // the registry says so, and what they could run waits for a node that shares the store.
 func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, nil)
+	c := shared(t).workers(t, nil)
 	c.start("private", func(cfg *NodeConfig) { cfg.Store = openStore(t, "mem://") })
 	c.start("astray", func(cfg *NodeConfig) { cfg.Store = openStore(t, "http://127.0.0.1:1") })
 	reg := registry.New(c.conn).WithStore(c.store.Identity)

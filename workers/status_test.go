@@ -19,7 +19,7 @@ func TestStatusPages(t *testing.T) {
 		def.Tasks[fmt.Sprintf("t%d", i)] = shellTask()
 		def.Tasks["last"].DependsOn = append(def.Tasks["last"].DependsOn, fmt.Sprintf("t%d", i))
 	}
-	c := shared(t).crew(t, script{"last": {{Block: true}}})
+	c := shared(t).workers(t, script{"last": {{Block: true}}})
 	c.start("a")
 	h := c.submit(c.inputOf(def))
 	c.running("last")
@@ -63,7 +63,7 @@ func TestStatusPages(t *testing.T) {
 // The history names tasks and nodes, and shows which attempts failed, for people who read it in the Web UI.
 func TestHistoryNamesTasksAndNodes(t *testing.T) {
 	t.Parallel()
-	c := shared(t).crew(t, script{"build": {fake.Exit(3), {}}})
+	c := shared(t).workers(t, script{"build": {fake.Exit(3), {}}})
 	h := c.submit(c.input(`{name: readable, tasks: {build: {type: shell, priority: 9, spec: {command: x}, retry: {backoffMs: 1}}}}`))
 	h.until("build", func(task *v1.Task) bool { return task.GetError() != "" })
 	c.start("a")

@@ -26,7 +26,7 @@ const metadataQuery = "__temporal_workflow_metadata"
 type interactions struct{ signals, updates, queries map[string]bool }
 
 // collect adds what a workflow says that it takes, so that no test has to list it.
-func (n *interactions) collect(c *crew, id string) {
+func (n *interactions) collect(c *workerSet, id string) {
 	c.t.Helper()
 	definition := c.metadata(id).GetDefinition()
 	for _, list := range []struct {
@@ -45,7 +45,7 @@ func (n *interactions) collect(c *crew, id string) {
 	}
 }
 
-func (c *crew) metadata(id string) *sdk.WorkflowMetadata {
+func (c *workerSet) metadata(id string) *sdk.WorkflowMetadata {
 	c.t.Helper()
 	var m sdk.WorkflowMetadata
 	eventually(c.t, "workflow "+id+" says what it takes", func() bool {
@@ -70,7 +70,7 @@ func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
 func surviveStrayMessages(t *testing.T, rounds int) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4}
-	c := own(t, ControlConfig{limits: limits}).crew(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := own(t, ControlConfig{limits: limits}).workers(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
 	node := names.NodeWorkflowID(c.start("n").cfg.Name)
 	fan := c.submit(c.input(`{name: odd, tasks: {each: {type: shell, spec: {command: x}, parallel: 8}}}`))
 	locked := c.submit(c.input(`{name: locked, tasks: {a: {type: shell, spec: {command: x}, mutex: odd},
@@ -134,7 +134,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 }
 
 // sendStrays sends a workflow every signal but `cancel`, every update and every query, each with a payload of its own.
-func (c *crew) sendStrays(id string, taken *interactions, payload func(name string) strayPayload) {
+func (c *workerSet) sendStrays(id string, taken *interactions, payload func(name string) strayPayload) {
 	for _, name := range sortedKeys(taken.signals) {
 		if runs := id != names.OwnerWorkflowID && !strings.Contains(id, ":"); name == names.CancelSignal && runs {
 			continue // TestCancelTakesAnyPayload sends it
@@ -158,7 +158,7 @@ func (c *crew) sendStrays(id string, taken *interactions, payload func(name stri
 // TestCancelTakesAnyPayload cancels runs with payloads of every type.
 func TestCancelTakesAnyPayload(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).crew(t, script{"a": {{Block: true}}})
+	c := own(t, ControlConfig{}).workers(t, script{"a": {{Block: true}}})
 	c.start("n")
 	var runs []*handle
 	for _, p := range drawStrayPayloads(t, names.CancelSignal) {
@@ -175,7 +175,7 @@ func TestCancelTakesAnyPayload(t *testing.T) {
 // TestExplainEndsWhateverItIsSent signals Explain with payloads of every type.
 func TestExplainEndsWhateverItIsSent(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).crew(t, script{})
+	c := own(t, ControlConfig{}).workers(t, script{})
 	proper := &v1.ExplainRequest{RunId: "odd", Request: &v1.TaskRequest{Task: "a", Type: "shell"}}
 	for _, stray := range drawStrayPayloads(t, names.ExplainWorkflow) {
 		id := names.NewExplainID("odd")
@@ -195,9 +195,9 @@ func TestExplainEndsWhateverItIsSent(t *testing.T) {
 }
 
 // checkNoTaskFailed checks that no workflow task of an execution has failed.
-func (c *crew) checkNoTaskFailed(id string) {
+func (c *workerSet) checkNoTaskFailed(id string) {
 	c.t.Helper()
-	for _, e := range (&handle{crew: c, id: id}).history("") {
+	for _, e := range (&handle{workerSet: c, id: id}).history("") {
 		failed := e.GetWorkflowTaskFailedEventAttributes()
 		if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal has come as it closed
 			c.t.Errorf("a workflow task of %s failed: %v", id, e)
@@ -206,7 +206,7 @@ func (c *crew) checkNoTaskFailed(id string) {
 }
 
 // updateBy sends an update and returns how it was answered.
-func (c *crew) updateBy(id, name string, arg any) error {
+func (c *workerSet) updateBy(id, name string, arg any) error {
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	update, err := c.conn.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{

@@ -20,7 +20,7 @@ func TestTasksSayWhenTheyWaited(t *testing.T) {
 	script := script{
 		"build": {fake.Exit(1), {ContextUpdate: "tag=v7"}}, "each": {{Duration: 10 * time.Millisecond}}, "dead": {fake.Exit(3), {}}, "slow": {{Block: true}},
 	}
-	c := y.crew(t, script)
+	c := y.workers(t, script)
 	c.start("n")
 	def := c.input(`{name: times, tasks: {
 		build: {type: shell, spec: {command: x}, retry: {backoffMs: 1}},

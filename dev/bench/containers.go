@@ -69,8 +69,8 @@ func boxed(command string, task *v1.TaskDefinition) *v1.Definition {
 	return &v1.Definition{Name: "boxed", Tasks: map[string]*v1.TaskDefinition{"t": task}}
 }
 
-func docker(args ...string) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, _ *yard) (time.Duration, error) {
+func docker(args ...string) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, _ *cluster) (time.Duration, error) {
 		began := time.Now()
 		out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
 		if err != nil {
@@ -81,7 +81,7 @@ func docker(args ...string) func(context.Context, *yard) (time.Duration, error) 
 }
 
 // xargsDocker runs containers, some at once.
-func xargsDocker(ctx context.Context, _ *yard) (time.Duration, error) {
+func xargsDocker(ctx context.Context, _ *cluster) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, "xargs", fmt.Sprintf("-P%d", atOnce), "-I{}", "docker", "run", "--rm", benchImage, "sh", "-c", "true")
 	cmd.Stdin = strings.NewReader(strings.Repeat("x\n", manyContainers))
 	began := time.Now()
@@ -90,8 +90,8 @@ func xargsDocker(ctx context.Context, _ *yard) (time.Duration, error) {
 }
 
 // followDocker follows what a container prints, from its start to its end.
-func followDocker(command string) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, _ *yard) (_ time.Duration, err error) {
+func followDocker(command string) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, _ *cluster) (_ time.Duration, err error) {
 		began := time.Now()
 		id, err := exec.CommandContext(ctx, "docker", "run", "-d", benchImage, "sh", "-c", command).Output()
 		if err != nil {

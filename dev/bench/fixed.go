@@ -39,9 +39,9 @@ func chainFixed(ctx workflow.Context, n int, req *v1.ExecuteRequest) error {
 	return nil
 }
 
-func fixed(n int) func(context.Context, *yard) (time.Duration, error) {
+func fixed(n int) func(context.Context, *cluster) (time.Duration, error) {
 	t := task("true")
-	return func(ctx context.Context, y *yard) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		began := time.Now()
 		run, err := y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, chainFixed, n, &v1.ExecuteRequest{
 			Workflow: "fixed", Node: benchNode, Type: t.GetType(), Spec: t.GetSpec(),

@@ -75,7 +75,7 @@ func benchStore(ctx context.Context, kind string, rounds int, only string) error
 
 // benchShapes prints a row for each of some shapes.
 func benchShapes(ctx context.Context, kind string, rounds int, wanted []shape) error {
-	y, err := openYard(ctx, kind == "file")
+	y, err := openCluster(ctx, kind == "file")
 	if err != nil {
 		return err
 	}

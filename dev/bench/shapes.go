@@ -25,7 +25,7 @@ type shape struct {
 	name         string
 	per          int
 	unit         string
-	ours, theirs func(context.Context, *yard) (time.Duration, error)
+	ours, theirs func(context.Context, *cluster) (time.Duration, error)
 }
 
 const napTime = 100 * time.Millisecond
@@ -44,8 +44,8 @@ func shapes() []shape {
 }
 
 // repeat adds up n measurements.
-func repeat(n int, measure func(context.Context, *yard) (time.Duration, error)) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, y *yard) (sum time.Duration, err error) {
+func repeat(n int, measure func(context.Context, *cluster) (time.Duration, error)) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (sum time.Duration, err error) {
 		for range n {
 			d, err := measure(ctx, y)
 			if err != nil {
@@ -65,14 +65,14 @@ func task(command string, parents ...string) *v1.TaskDefinition {
 	}
 }
 
-func (y *yard) submit(ctx context.Context, def *v1.Definition) (client.WorkflowRun, error) {
+func (y *cluster) submit(ctx context.Context, def *v1.Definition) (client.WorkflowRun, error) {
 	return y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        names.NewRunID(def.GetName()),
 		TaskQueue: names.ControlQueue,
 	}, names.RunWorkflow, &v1.RunInput{Definition: def})
 }
 
-func (y *yard) run(ctx context.Context, def *v1.Definition) (*v1.StatusResponse, time.Duration, error) {
+func (y *cluster) run(ctx context.Context, def *v1.Definition) (*v1.StatusResponse, time.Duration, error) {
 	began := time.Now()
 	run, err := y.submit(ctx, def)
 	if err != nil {
@@ -88,7 +88,7 @@ func (y *yard) run(ctx context.Context, def *v1.Definition) (*v1.StatusResponse,
 
 // await waits for the end of a workflow and returns when that was, since began.
 // It asks rather than waits: a long poll now and then misses the end.
-func (y *yard) await(ctx context.Context, run client.WorkflowRun, began time.Time) (time.Duration, error) {
+func (y *cluster) await(ctx context.Context, run client.WorkflowRun, began time.Time) (time.Duration, error) {
 	for {
 		d, err := y.conn.DescribeWorkflowExecution(ctx, run.GetID(), "")
 		if err != nil {
@@ -105,7 +105,7 @@ func (y *yard) await(ctx context.Context, run client.WorkflowRun, began time.Tim
 	}
 }
 
-func chain(n int) func(context.Context, *yard) (time.Duration, error) {
+func chain(n int) func(context.Context, *cluster) (time.Duration, error) {
 	def := &v1.Definition{Name: "chain", Tasks: map[string]*v1.TaskDefinition{"t0": task("true")}}
 	for i := 1; i < n; i++ {
 		def.Tasks[fmt.Sprintf("t%d", i)] = task("true", fmt.Sprintf("t%d", i-1))
@@ -113,7 +113,7 @@ func chain(n int) func(context.Context, *yard) (time.Duration, error) {
 	return timed(def)
 }
 
-func wide(n int) func(context.Context, *yard) (time.Duration, error) {
+func wide(n int) func(context.Context, *cluster) (time.Duration, error) {
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range n {
 		def.Tasks[fmt.Sprintf("t%d", i)] = task("true")
@@ -121,15 +121,15 @@ func wide(n int) func(context.Context, *yard) (time.Duration, error) {
 	return timed(def)
 }
 
-func timed(def *v1.Definition) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, y *yard) (time.Duration, error) {
+func timed(def *v1.Definition) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		_, took, err := y.run(ctx, def)
 		return took, err
 	}
 }
 
-func byHand(workflow any, n int) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, y *yard) (time.Duration, error) {
+func byHand(workflow any, n int) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		began := time.Now()
 		run, err := y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, workflow, n, "true")
 		if err != nil {
@@ -139,19 +139,19 @@ func byHand(workflow any, n int) func(context.Context, *yard) (time.Duration, er
 	}
 }
 
-func manyRuns(n int) func(context.Context, *yard) (time.Duration, error) {
+func manyRuns(n int) func(context.Context, *cluster) (time.Duration, error) {
 	def := &v1.Definition{Name: "one", Tasks: map[string]*v1.TaskDefinition{"t": task("true")}}
-	return many(n, func(ctx context.Context, y *yard) (client.WorkflowRun, error) { return y.submit(ctx, def) })
+	return many(n, func(ctx context.Context, y *cluster) (client.WorkflowRun, error) { return y.submit(ctx, def) })
 }
 
-func manyByHand(n int) func(context.Context, *yard) (time.Duration, error) {
-	return many(n, func(ctx context.Context, y *yard) (client.WorkflowRun, error) {
+func manyByHand(n int) func(context.Context, *cluster) (time.Duration, error) {
+	return many(n, func(ctx context.Context, y *cluster) (client.WorkflowRun, error) {
 		return y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, chainByHand, 1, "true")
 	})
 }
 
-func many(n int, start func(context.Context, *yard) (client.WorkflowRun, error)) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, y *yard) (time.Duration, error) {
+func many(n int, start func(context.Context, *cluster) (client.WorkflowRun, error)) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		began := time.Now()
 		runs := make([]client.WorkflowRun, n)
 		for i := range runs {
@@ -172,7 +172,7 @@ func many(n int, start func(context.Context, *yard) (client.WorkflowRun, error))
 	}
 }
 
-func firstTask(ctx context.Context, y *yard) (time.Duration, error) {
+func firstTask(ctx context.Context, y *cluster) (time.Duration, error) {
 	began := time.Now()
 	status, _, err := y.run(ctx, &v1.Definition{Name: "first", Tasks: map[string]*v1.TaskDefinition{"t": task("true")}})
 	if err != nil {
@@ -181,7 +181,7 @@ func firstTask(ctx context.Context, y *yard) (time.Duration, error) {
 	return status.GetRun().GetTasks()["t"].GetStartedAt().AsTime().Sub(began), nil
 }
 
-func firstTaskByHand(ctx context.Context, y *yard) (time.Duration, error) {
+func firstTaskByHand(ctx context.Context, y *cluster) (time.Duration, error) {
 	began := time.Now()
 	run, err := y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, chainByHand, 1, "true")
 	if err != nil {
@@ -195,20 +195,20 @@ func firstTaskByHand(ctx context.Context, y *yard) (time.Duration, error) {
 	return started.Sub(began), err
 }
 
-func cancel(ctx context.Context, y *yard) (time.Duration, error) {
+func cancel(ctx context.Context, y *cluster) (time.Duration, error) {
 	return untilDead(ctx, y, func(command string) (client.WorkflowRun, error) {
 		return y.submit(ctx, &v1.Definition{Name: "cancel", Tasks: map[string]*v1.TaskDefinition{"t": task(command)}})
 	})
 }
 
-func cancelByHand(ctx context.Context, y *yard) (time.Duration, error) {
+func cancelByHand(ctx context.Context, y *cluster) (time.Duration, error) {
 	return untilDead(ctx, y, func(command string) (client.WorkflowRun, error) {
 		return y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, chainByHand, 1, command)
 	})
 }
 
 // untilDead measures the time from a cancellation to the death of the process.
-func untilDead(ctx context.Context, y *yard, start func(command string) (client.WorkflowRun, error)) (time.Duration, error) {
+func untilDead(ctx context.Context, y *cluster, start func(command string) (client.WorkflowRun, error)) (time.Duration, error) {
 	dir, err := os.MkdirTemp("", "switchyard-bench-")
 	if err != nil {
 		return 0, err
@@ -249,8 +249,8 @@ func pause(ctx context.Context) error {
 // lateness is that of back-offs: the time between the start of a failing attempt
 // and the start of the next, less the back-off. It includes the end of the one
 // and the way to the other.
-func lateness(n int) func(context.Context, *yard) (time.Duration, error) {
-	return late(n, func(ctx context.Context, y *yard, command string) error {
+func lateness(n int) func(context.Context, *cluster) (time.Duration, error) {
+	return late(n, func(ctx context.Context, y *cluster, command string) error {
 		t := task(command)
 		t.Retry = &v1.RetryPolicy{MaxRetries: proto.Int32(1), BackoffMs: proto.Int32(int32(napTime.Milliseconds()))}
 		_, _, err := y.run(ctx, &v1.Definition{Name: "late", Tasks: map[string]*v1.TaskDefinition{"t": t}})
@@ -258,8 +258,8 @@ func lateness(n int) func(context.Context, *yard) (time.Duration, error) {
 	})
 }
 
-func latenessByHand(n int) func(context.Context, *yard) (time.Duration, error) {
-	return late(n, func(ctx context.Context, y *yard, command string) error {
+func latenessByHand(n int) func(context.Context, *cluster) (time.Duration, error) {
+	return late(n, func(ctx context.Context, y *cluster, command string) error {
 		run, err := y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: workflowQueue}, retryByHand, napTime, command)
 		if err != nil {
 			return err
@@ -270,8 +270,8 @@ func latenessByHand(n int) func(context.Context, *yard) (time.Duration, error) {
 }
 
 // late runs a command n times that notes when it starts and fails the first time.
-func late(n int, run func(ctx context.Context, y *yard, command string) error) func(context.Context, *yard) (time.Duration, error) {
-	return func(ctx context.Context, y *yard) (time.Duration, error) {
+func late(n int, run func(ctx context.Context, y *cluster, command string) error) func(context.Context, *cluster) (time.Duration, error) {
+	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		dir, err := os.MkdirTemp("", "switchyard-bench-")
 		if err != nil {
 			return 0, err

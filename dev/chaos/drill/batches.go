@@ -9,7 +9,7 @@ import (
 
 // killBatch kills a worker in the middle of batches: first when it is known for
 // certain how far they have come, then at any moment.
-func killBatch(y *Yard) error {
+func killBatch(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func killBatch(y *Yard) error {
 // killHalfway kills worker a when a heartbeat has told that half of each batch has
 // ended: that half is not done again, the instance that runs is, and the rest was
 // not begun.
-func (y *Yard) killHalfway() error {
+func (y *Cluster) killHalfway() error {
 	const batches, size, half = 4, 10, 5
 	gate := y.gate("halfway")
 	each := y.task(job{instances: batches * size, batch: size,

@@ -25,8 +25,8 @@ var bucketVariables = []string{
 	"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
 }
 
-// startBucket has the gateways of the yard keep their values in a bucket. It is called before they are started.
-func (y *Yard) startBucket() (*bucket, error) {
+// startBucket has the gateways of the cluster keep their values in a bucket. It is called before they are started.
+func (y *Cluster) startBucket() (*bucket, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

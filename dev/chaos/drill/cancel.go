@@ -14,7 +14,7 @@ const races = 8
 
 // cancelRace cancels runs in the moment in which their only task ends. Each has
 // one outcome, which all who ask are told, and which never changes.
-func cancelRace(y *Yard) error {
+func cancelRace(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func cancelRace(y *Yard) error {
 }
 
 // race opens the gate of a task and cancels its run a little later, or earlier.
-func (y *Yard) race(i int) (outcome string, err error) {
+func (y *Cluster) race(i int) (outcome string, err error) {
 	name := fmt.Sprintf("race-%d", i)
 	gate := y.gate(name)
 	id, _, err := y.runOn("", y.crowd(name, 1, job{gate: gate, tick: 0.01}))

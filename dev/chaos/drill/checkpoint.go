@@ -7,7 +7,7 @@ import (
 
 // killCounting kills the worker of a task that keeps a count in its checkpoint.
 // It continues from there elsewhere.
-func killCounting(y *Yard) error {
+func killCounting(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func killCounting(y *Yard) error {
 }
 
 // counted is how far a task had counted at a time.
-func (y *Yard) counted(id, task string, at time.Time) (n int, err error) {
+func (y *Cluster) counted(id, task string, at time.Time) (n int, err error) {
 	marks, err := y.marks(id, task)
 	for _, m := range marks {
 		if m.at.Before(at) {

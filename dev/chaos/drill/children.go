@@ -7,7 +7,7 @@ import (
 
 // killParent kills the control process of a run that has started another one:
 // while that runs, and around its start. There is one child, which ends once.
-func killParent(y *Yard) error {
+func killParent(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func killParent(y *Yard) error {
 
 // parent is a workflow that runs another one, whose only task leaves something in
 // the context.
-func (y *Yard) parent(name string, j job) definition {
+func (y *Cluster) parent(name string, j job) definition {
 	j.last = `echo "from=$SWITCHYARD_RUN_ID" > "$SWITCHYARD_CONTEXT_UPDATE"`
 	child := definition{Name: name + "-child", Tasks: map[string]taskSpec{"work": y.task(j)}}
 	return definition{Name: name, Tasks: map[string]taskSpec{
@@ -78,7 +78,7 @@ func (y *Yard) parent(name string, j job) definition {
 }
 
 // oneChild waits for the end of a parent, which has had one child: that one, unless it is "".
-func (y *Yard) oneChild(name, id, child string) error {
+func (y *Cluster) oneChild(name, id, child string) error {
 	r, err := y.finished(id)
 	if err != nil {
 		return err

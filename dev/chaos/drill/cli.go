@@ -21,7 +21,7 @@ type answer struct {
 }
 
 // command runs a command of the binary against a gateway, by its number.
-func (y *Yard) command(gateway int, args ...string) (answer, error) {
+func (y *Cluster) command(gateway int, args ...string) (answer, error) {
 	cmd := exec.CommandContext(y.ctx, y.Binary, args...)
 	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[gateway])
 	var stdout, stderr bytes.Buffer
@@ -35,7 +35,7 @@ func (y *Yard) command(gateway int, args ...string) (answer, error) {
 
 // must runs a command that has to exit with 0 and returns what it printed. A
 // gateway that cannot be reached is asked again, and another one in turn.
-func (y *Yard) must(args ...string) (string, error) {
+func (y *Cluster) must(args ...string) (string, error) {
 	deadline := time.Now().Add(y.Scale.Limit)
 	for i := 0; ; i++ {
 		a, err := y.command(i%len(y.gateways), args...)
@@ -54,7 +54,7 @@ func (y *Yard) must(args ...string) (string, error) {
 }
 
 // ask runs a command and reads its document.
-func (y *Yard) ask(document any, args ...string) error {
+func (y *Cluster) ask(document any, args ...string) error {
 	text, err := y.must(append(args, "-o", "json")...)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ type runTask struct {
 }
 
 // submit starts a run and returns its id.
-func (y *Yard) submit(d definition) (string, error) {
+func (y *Cluster) submit(d definition) (string, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return "", err
@@ -125,13 +125,13 @@ func (y *Yard) submit(d definition) (string, error) {
 }
 
 // get returns a run as it is.
-func (y *Yard) get(id string) (*run, error) {
+func (y *Cluster) get(id string) (*run, error) {
 	var r run
 	return &r, y.ask(&r, "runs", "get", id)
 }
 
 // instances returns the instances of a task by their names, all of them.
-func (y *Yard) instances(id, task string) (map[string]runTask, error) {
+func (y *Cluster) instances(id, task string) (map[string]runTask, error) {
 	var list struct {
 		Items []struct {
 			Index int `json:"index"`
@@ -159,7 +159,7 @@ const maxInstances = 10_000
 func instance(task string, number int) string { return fmt.Sprintf("%s[%d]", task, number) }
 
 // awaitEnd waits until a run is over.
-func (y *Yard) awaitEnd(id string) (r *run, err error) {
+func (y *Cluster) awaitEnd(id string) (r *run, err error) {
 	err = y.eventually("run "+id+" ends", func() (bool, error) {
 		r, err = y.get(id)
 		return err == nil && v1.IsRunTerminal(r.State), err
@@ -175,7 +175,7 @@ func (y *Yard) awaitEnd(id string) (r *run, err error) {
 }
 
 // nodes returns the states of the nodes by name.
-func (y *Yard) nodes() (map[string]string, error) {
+func (y *Cluster) nodes() (map[string]string, error) {
 	var list struct {
 		Items []struct {
 			Name  string `json:"name"`
@@ -193,7 +193,7 @@ func (y *Yard) nodes() (map[string]string, error) {
 }
 
 // open makes a gate, so that the tasks before it may end.
-func (y *Yard) open(gate string) error { return os.WriteFile(gate, nil, 0o600) }
+func (y *Cluster) open(gate string) error { return os.WriteFile(gate, nil, 0o600) }
 
 // gate is the path of a gate that is still shut.
-func (y *Yard) gate(name string) string { return filepath.Join(y.Dir, "gate-"+name) }
+func (y *Cluster) gate(name string) string { return filepath.Join(y.Dir, "gate-"+name) }

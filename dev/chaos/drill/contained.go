@@ -36,7 +36,7 @@ echo "by $HOSTNAME"
 
 // contained is a workflow of container tasks, each of which works for some ticks, and
 // until there is a gate in the shared folder; empty: it waits for none.
-func (y *Yard) contained(name, gate string, ticks ...int) definition {
+func (y *Cluster) contained(name, gate string, ticks ...int) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	if gate != "" {
 		gate = "/shared/" + gate
@@ -55,10 +55,10 @@ func (y *Yard) contained(name, gate string, ticks ...int) definition {
 }
 
 // shared is the folder that all containers see.
-func (y *Yard) shared() string { return filepath.Join(y.Dir, "shared") }
+func (y *Cluster) shared() string { return filepath.Join(y.Dir, "shared") }
 
-// startContained starts a yard with an engine and a worker that runs containers.
-func (y *Yard) startContained(worker string) error {
+// startContained starts a cluster with an engine and a worker that runs containers.
+func (y *Cluster) startContained(worker string) error {
 	if err := os.Mkdir(y.shared(), 0o700); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (y *Yard) startContained(worker string) error {
 	return y.awaitNodes(worker)
 }
 
-func (y *Yard) startContainerWorker(name string) error {
+func (y *Cluster) startContainerWorker(name string) error {
 	return y.startWorker(name, "--shared-dir", y.shared())
 }
 
@@ -89,7 +89,7 @@ type containerMarks struct {
 }
 
 // containersOf returns the containers of a task that started, by their start.
-func (y *Yard) containersOf(run, task string) ([]*containerMarks, error) {
+func (y *Cluster) containersOf(run, task string) ([]*containerMarks, error) {
 	text, err := os.ReadFile(filepath.Join(y.shared(), run+"."+task))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -132,7 +132,7 @@ func (y *Yard) containersOf(run, task string) ([]*containerMarks, error) {
 }
 
 // awaitContained waits until n tasks of a run have a container that runs, or has.
-func (y *Yard) awaitContained(id string, tasks []string, n int) error {
+func (y *Cluster) awaitContained(id string, tasks []string, n int) error {
 	return y.eventually(fmt.Sprintf("%d containers of %s have started", n, id), func() (bool, error) {
 		started := 0
 		for _, task := range tasks {
@@ -151,7 +151,7 @@ func (y *Yard) awaitContained(id string, tasks []string, n int) error {
 // containedFinished waits for the end of a run of container tasks, and looks whether each
 // was done once, and whether the engine has nothing of it any more. repeated is how
 // often work was done again because what would have kept its result was killed then.
-func (y *Yard) containedFinished(id string) (r *run, repeated int, err error) {
+func (y *Cluster) containedFinished(id string) (r *run, repeated int, err error) {
 	if r, err = y.awaitEnd(id); err != nil {
 		return r, 0, err
 	}
@@ -194,7 +194,7 @@ func (y *Yard) containedFinished(id string) (r *run, repeated int, err error) {
 // judgeOutput looks whether a task that completed has the whole output of a container
 // that did its work, once: as its result, and in the log. What a container prints while
 // its engine is dead is lost with its end, which comes from the engine.
-func (y *Yard) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
+func (y *Cluster) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
 	if task.State != v1.TaskCompleted {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // cutShort cuts a worker off for a moment, which its running tasks must not notice.
-func cutShort(y *Yard) error {
+func cutShort(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func cutShort(y *Yard) error {
 }
 
 // untouched reports whether each task was started once and was not asked to end.
-func (y *Yard) untouched(id string, tasks []string) error {
+func (y *Cluster) untouched(id string, tasks []string) error {
 	var errs []error
 	for _, task := range tasks {
 		executions, err := y.executions(id, task)
@@ -54,7 +54,7 @@ func (y *Yard) untouched(id string, tasks []string) error {
 
 // cutLong cuts a worker off until its tasks have ended by their lease and gone
 // elsewhere, and lets it come back.
-func cutLong(y *Yard) error {
+func cutLong(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func cutLong(y *Yard) error {
 
 // endedByLease reports whether the first execution of each task got SIGTERM and was
 // dead before its heartbeat time-out was over.
-func (y *Yard) endedByLease(id string, tasks []string, cut time.Time) error {
+func (y *Cluster) endedByLease(id string, tasks []string, cut time.Time) error {
 	var errs []error
 	var first, last time.Duration
 	for _, task := range tasks {

@@ -56,12 +56,12 @@ type job struct {
 const backoffMs = 200
 
 // task returns the task that does a job.
-func (y *Yard) task(j job) taskSpec {
+func (y *Cluster) task(j job) taskSpec {
 	t := taskSpec{
 		Type: "shell",
 		Spec: map[string]any{"command": `sh "$CHAOS_DIR/task.sh"`},
 		Env: map[string]string{
-			"CHAOS_DIR": y.Dir, yardVariable: y.Dir, "CHAOS_TICKS": strconv.Itoa(j.ticks), "CHAOS_GATE": j.gate, "CHAOS_FAILS": strconv.Itoa(j.fails),
+			"CHAOS_DIR": y.Dir, clusterVariable: y.Dir, "CHAOS_TICKS": strconv.Itoa(j.ticks), "CHAOS_GATE": j.gate, "CHAOS_FAILS": strconv.Itoa(j.fails),
 		},
 		DependsOn: j.after,
 		// Not counted, so that a small machine runs a crowd of tasks that hardly work.
@@ -94,7 +94,7 @@ func (y *Yard) task(j job) taskSpec {
 }
 
 // crowd is a workflow of n tasks that do the same side by side.
-func (y *Yard) crowd(name string, n int, j job) definition {
+func (y *Cluster) crowd(name string, n int, j job) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	for i := range n {
 		d.Tasks[fmt.Sprintf("t%d", i)] = y.task(j)

@@ -9,7 +9,7 @@ import (
 const devName = "dev"
 
 // startDev starts `dev --db` without nodes: server, control and gateway in one process.
-func (y *Yard) startDev() error {
+func (y *Cluster) startDev() error {
 	server, err := freeAddress()
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (y *Yard) startDev() error {
 }
 
 // restartDev starts it on the ports and the database that it had.
-func (y *Yard) restartDev() error {
+func (y *Cluster) restartDev() error {
 	p, err := startProcess(y.Dir, devName, y.env(), y.Binary, "dev", "--nodes", "0", "--db", filepath.Join(y.Dir, "dev.db"),
 		"--port", portOf(y.temporal), "--gateway-port", portOf(strings.TrimPrefix(y.gateways[0], "http://")), "--ui-port", "0")
 	if err != nil {

@@ -2,7 +2,7 @@
 // from outside that nothing is lost, doubled or stuck. Command chaos runs its
 // scenarios by hand, dev/e2e each of them once.
 //
-// A Yard is one deployment: a Temporal server, gateways and workers, each a
+// A Cluster is one deployment: a Temporal server, gateways and workers, each a
 // process of its own that may be killed, stopped or cut off by a Proxy. What
 // really ran is told by the marks that every attempt writes to a file, see
 // task.sh; what Switchyard says of it is asked through its command line.

@@ -10,7 +10,7 @@ import (
 
 // drains drains the workers in turn while runs continue. It loses nothing and
 // spends no attempt.
-func drains(y *Yard) error {
+func drains(y *Cluster) error {
 	workers := []string{"a", "b", "c"}
 	if err := y.start(workers...); err != nil {
 		return err
@@ -44,7 +44,7 @@ func drains(y *Yard) error {
 }
 
 // load submits runs of short and longer tasks until it is told to stop.
-func (y *Yard) load(stop <-chan struct{}) (ids []string, err error) {
+func (y *Cluster) load(stop <-chan struct{}) (ids []string, err error) {
 	for i := 0; ; i++ {
 		d := y.crowd(fmt.Sprintf("load-%d", i), 4, job{ticks: 3})
 		d.Tasks["longer"] = y.task(job{ticks: 15})
@@ -62,7 +62,7 @@ func (y *Yard) load(stop <-chan struct{}) (ids []string, err error) {
 	}
 }
 
-func (y *Yard) drainInTurn(workers []string) error {
+func (y *Cluster) drainInTurn(workers []string) error {
 	for i := range y.Scale.Drains {
 		worker := workers[i%len(workers)]
 		// Every other one moves what runs at once.
@@ -83,8 +83,8 @@ func (y *Yard) drainInTurn(workers []string) error {
 	return nil
 }
 
-// ours are those of some processes that are of this yard.
-func (y *Yard) ours(pids []int) []int {
+// ours are those of some processes that are of this cluster.
+func (y *Cluster) ours(pids []int) []int {
 	var ours []int
 	mine := map[int]bool{}
 	for _, pid := range y.left() {
@@ -99,7 +99,7 @@ func (y *Yard) ours(pids []int) []int {
 }
 
 // leave ends a worker with SIGTERM while tasks run on it, for longer than it may wait for them.
-func leave(y *Yard) error {
+func leave(y *Cluster) error {
 	if err := y.start("b"); err != nil {
 		return err
 	}

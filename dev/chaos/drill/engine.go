@@ -24,23 +24,23 @@ import (
 // machine cannot give it one.
 var ErrNoEngine = errors.New("no container engine can be started here")
 
-// engineName is the part of a yard that is its container engine, and engineImage what its tasks run in.
+// engineName is the member of a cluster that is its container engine, and engineImage what its tasks run in.
 const (
 	engineName  = "engine"
 	engineImage = "chaos/busybox:1"
 )
 
-// engine is a container engine of a yard alone, in a network of its own, which may be
+// engine is a container engine of a cluster alone, in a network of its own, which may be
 // killed.
 type engine struct {
-	yard   *Yard
-	socket string
-	dir    string
-	docker *client.Client
+	cluster *Cluster
+	socket  string
+	dir     string
+	docker  *client.Client
 }
 
-// startEngine starts the yard's engine and gives it the image of the tasks.
-func (y *Yard) startEngine() (*engine, error) {
+// startEngine starts the cluster's engine and gives it the image of the tasks.
+func (y *Cluster) startEngine() (*engine, error) {
 	for _, tool := range []string{"dockerd", "unshare", "busybox"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoEngine, err)
@@ -54,7 +54,7 @@ func (y *Yard) startEngine() (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{yard: y, dir: dir, socket: "unix://" + filepath.Join(dir, "s.sock")}
+	e := &engine{cluster: y, dir: dir, socket: "unix://" + filepath.Join(dir, "s.sock")}
 	if e.docker, err = client.NewClientWithOpts(client.WithHost(e.socket), client.WithAPIVersionNegotiation()); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (y *Yard) startEngine() (*engine, error) {
 
 // start starts the engine, or starts it again, and waits until it answers.
 func (e *engine) start(ctx context.Context) error {
-	y := e.yard
+	y := e.cluster
 	ctx, cancel := context.WithTimeout(ctx, y.Scale.Limit)
 	defer cancel()
 	// What one that was killed has left: the process may be another by now, or a zombie.
@@ -99,13 +99,13 @@ func (e *engine) containers(run string) ([]container.Summary, error) {
 	if run != "" {
 		label += "=" + run
 	}
-	return e.docker.ContainerList(e.yard.ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	return e.docker.ContainerList(e.cluster.ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 }
 
 // close ends the engine with all that it has.
 func (e *engine) close(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, e.docker.Close(), e.clear()) }()
-	if e.yard.process(engineName).hasEnded() { // it alone can end its containers in order
+	if e.cluster.process(engineName).hasEnded() { // it alone can end its containers in order
 		if err := e.start(ctx); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (e *engine) close(ctx context.Context) (err error) {
 	for _, c := range left {
 		err = errors.Join(err, e.docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}))
 	}
-	p := e.yard.process(engineName)
+	p := e.cluster.process(engineName)
 	if e := p.signal(syscall.SIGTERM); e != nil {
 		return errors.Join(err, e)
 	}

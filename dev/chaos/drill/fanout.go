@@ -10,7 +10,7 @@ import (
 
 // killFanOut kills a worker, the control process and the server of a fan-out that
 // is too large for the run itself, one after the other.
-func killFanOut(y *Yard) error {
+func killFanOut(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func killFanOut(y *Yard) error {
 }
 
 // awaitBegun waits until n of the instances of a task have begun.
-func (y *Yard) awaitBegun(id, task string, n int) error {
+func (y *Cluster) awaitBegun(id, task string, n int) error {
 	return y.eventually(fmt.Sprintf("%d instances of %s of %s have begun", n, task, id), func() (bool, error) {
 		files, err := os.ReadDir(filepath.Join(y.Dir, "marks"))
 		begun := 0

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// faults breaks parts of a yard at random, one at a time, and mends them.
+// faults breaks members of a cluster at random, one at a time, and mends them.
 type faults struct {
-	yard    *Yard
+	cluster *Cluster
 	workers []string
 	dice    *rand.Rand
 	counts  map[string]int
@@ -33,7 +33,7 @@ func (f *faults) run(length time.Duration) error {
 		{"server killed", f.killServer},
 	}
 	// With the marks and the logs beside it, this tells the cause of what the soak finds.
-	log, err := os.Create(filepath.Join(f.yard.Dir, "faults"))
+	log, err := os.Create(filepath.Join(f.cluster.Dir, "faults"))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (f *faults) run(length time.Duration) error {
 			return err
 		}
 		f.counts[kind.name]++
-		if err := f.yard.pause(f.between(0, 2*time.Second)); err != nil {
+		if err := f.cluster.pause(f.between(0, 2*time.Second)); err != nil {
 			return err
 		}
 	}
@@ -63,34 +63,34 @@ func (f *faults) between(least, most time.Duration) time.Duration {
 
 // outage is how long a fault lasts: sometimes less than a time-out, sometimes more.
 func (f *faults) outage() time.Duration {
-	return f.between(100*time.Millisecond, 3*f.yard.Scale.Heartbeat)
+	return f.between(100*time.Millisecond, 3*f.cluster.Scale.Heartbeat)
 }
 
 func (f *faults) killWorker() error {
 	w := f.worker()
-	if err := f.yard.kill(w); err != nil {
+	if err := f.cluster.kill(w); err != nil {
 		return err
 	}
-	if err := f.yard.pause(f.between(0, f.yard.Scale.Heartbeat)); err != nil {
+	if err := f.cluster.pause(f.between(0, f.cluster.Scale.Heartbeat)); err != nil {
 		return err
 	}
-	if err := f.yard.startWorker(w); err != nil {
+	if err := f.cluster.startWorker(w); err != nil {
 		return err
 	}
 	// A worker that finds no server when it starts gives up.
-	_, err := f.yard.process(w).expect(f.yard.ctx, "Node")
+	_, err := f.cluster.process(w).expect(f.cluster.ctx, "Node")
 	return err
 }
 
 func (f *faults) stopWorker() error {
 	w := f.worker()
-	if err := f.yard.freeze(w); err != nil {
+	if err := f.cluster.freeze(w); err != nil {
 		return err
 	}
-	if err := f.yard.pause(f.outage()); err != nil {
+	if err := f.cluster.pause(f.outage()); err != nil {
 		return err
 	}
-	return f.yard.thaw(w)
+	return f.cluster.thaw(w)
 }
 
 func (f *faults) cutWorker() error { return f.cut(f.worker(), "temporal") }
@@ -99,64 +99,64 @@ func (f *faults) cutWorker() error { return f.cut(f.worker(), "temporal") }
 func (f *faults) cutStore() error { return f.cut(f.worker(), "gateway") }
 
 func (f *faults) cut(worker, from string) error {
-	f.yard.link(worker, from).Cut()
-	defer f.yard.link(worker, from).Restore()
-	return f.yard.pause(f.outage())
+	f.cluster.link(worker, from).Cut()
+	defer f.cluster.link(worker, from).Restore()
+	return f.cluster.pause(f.outage())
 }
 
 func (f *faults) drainWorker() error {
 	w := f.worker()
-	if err := f.yard.awaitNodes(w); err != nil {
+	if err := f.cluster.awaitNodes(w); err != nil {
 		return err
 	}
 	deadline := f.between(0, 3*time.Second).Round(time.Millisecond)
 	// What ends by itself while it is asked to end counts as drained.
-	f.yard.struckAt(w, time.Now().Add(deadline))
-	if _, err := f.yard.must("nodes", "drain", w, "--deadline", deadline.String(), "--wait"); err != nil {
+	f.cluster.struckAt(w, time.Now().Add(deadline))
+	if _, err := f.cluster.must("nodes", "drain", w, "--deadline", deadline.String(), "--wait"); err != nil {
 		return err
 	}
-	_, err := f.yard.must("nodes", "undrain", w)
+	_, err := f.cluster.must("nodes", "undrain", w)
 	return err
 }
 
 func (f *faults) killGateway() error {
-	i := f.dice.IntN(len(f.yard.gateways))
-	if err := f.yard.kill(gatewayName(i)); err != nil {
+	i := f.dice.IntN(len(f.cluster.gateways))
+	if err := f.cluster.kill(gatewayName(i)); err != nil {
 		return err
 	}
-	if err := f.yard.pause(f.between(0, 5*time.Second)); err != nil {
+	if err := f.cluster.pause(f.between(0, 5*time.Second)); err != nil {
 		return err
 	}
-	return f.yard.restartGateway(i)
+	return f.cluster.restartGateway(i)
 }
 
 // stopGateway suspends a gateway while it serves, hands tasks out and carries workflows through.
 func (f *faults) stopGateway() error {
-	name := gatewayName(f.dice.IntN(len(f.yard.gateways)))
-	if err := f.yard.freeze(name); err != nil {
+	name := gatewayName(f.dice.IntN(len(f.cluster.gateways)))
+	if err := f.cluster.freeze(name); err != nil {
 		return err
 	}
-	if err := f.yard.pause(f.outage()); err != nil {
+	if err := f.cluster.pause(f.outage()); err != nil {
 		return err
 	}
-	return f.yard.thaw(name)
+	return f.cluster.thaw(name)
 }
 
 // takeStoreAway takes the store away from all gateways. It then gives workers time to record what ended during the outage:
 // a worker that is killed before loses that, and its tasks run again.
 func (f *faults) takeStoreAway() error {
-	if err := f.yard.hideStore(); err != nil {
+	if err := f.cluster.hideStore(); err != nil {
 		return err
 	}
-	return errors.Join(f.yard.pause(f.outage()), f.yard.showStore(), f.yard.pause(f.yard.Scale.Heartbeat))
+	return errors.Join(f.cluster.pause(f.outage()), f.cluster.showStore(), f.cluster.pause(f.cluster.Scale.Heartbeat))
 }
 
 func (f *faults) killServer() error {
-	if err := f.yard.kill(serverName); err != nil {
+	if err := f.cluster.kill(serverName); err != nil {
 		return err
 	}
-	if err := f.yard.pause(f.between(0, time.Second)); err != nil {
+	if err := f.cluster.pause(f.between(0, time.Second)); err != nil {
 		return err
 	}
-	return f.yard.restartServer()
+	return f.cluster.restartServer()
 }

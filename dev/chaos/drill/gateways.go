@@ -10,7 +10,7 @@ const takeover = 10 * time.Second
 
 // killGateways kills two gateways in turn, so that the owner of the placement
 // queue is among them. The other one has to place soon, and what runs must not notice.
-func killGateways(y *Yard) error {
+func killGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func killGateways(y *Yard) error {
 
 // killGateway kills the only gateway, with which the placement queue and, for a
 // moment, the store of the workers are away.
-func killGateway(y *Yard) error {
+func killGateway(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func killGateway(y *Yard) error {
 
 // killServer kills the embedded server with everything in its process, and
 // starts it again on the same database.
-func killServer(y *Yard) error {
+func killServer(y *Cluster) error {
 	if err := y.startDev(); err != nil {
 		return err
 	}

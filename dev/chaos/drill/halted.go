@@ -9,7 +9,7 @@ import (
 
 // retryHalted retries a run that has halted while most of the instances of its fan-outs had not started, one of which
 // is too large for the run itself. The instances that had completed are kept, and the others are done once.
-func retryHalted(y *Yard) error {
+func retryHalted(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package drill
 // stopGateways freezes each of two gateways in turn while it hands out tasks, so that the owner of the placement queue is
 // among them, and kills each likewise. The other one hands out the rest; what the frozen one says when it thaws
 // does not count.
-func stopGateways(y *Yard) error {
+func stopGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func stopGateways(y *Yard) error {
 const handedOut, begun = 60, 5
 
 // handOut interrupts whoever hands out the tasks of a run, and mends it when all of them have started.
-func (y *Yard) handOut(name string, interrupt, mend func() error) error {
+func (y *Cluster) handOut(name string, interrupt, mend func() error) error {
 	d := y.crowd("out-"+name, handedOut, job{ticks: 3})
 	id, err := y.submit(d)
 	if err != nil {

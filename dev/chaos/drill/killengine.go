@@ -11,7 +11,7 @@ const containersAtOnce = 5
 
 // killEngine kills the worker and the engine of running containers, in any order and at
 // any moment, and starts them again in any order.
-func killEngine(y *Yard) error {
+func killEngine(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func killEngine(y *Yard) error {
 }
 
 // killRound has containers run and kills what they need.
-func (y *Yard) killRound(dice *rand.Rand) (*run, int, error) {
+func (y *Cluster) killRound(dice *rand.Rand) (*run, int, error) {
 	ticks := make([]int, containersAtOnce)
 	for i := range ticks {
 		ticks[i] = 5 + dice.IntN(40)

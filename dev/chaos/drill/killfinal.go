@@ -11,7 +11,7 @@ import (
 
 // killFinal kills tasks whose node cannot be reached: it is cut off, and the control process dies when it has noted the
 // intent, or while it is asked. The node reports late. No task starts after it was killed.
-func killFinal(y *Yard) error {
+func killFinal(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func killFinal(y *Yard) error {
 }
 
 // killTask kills a task unless it has been killed already.
-func (y *Yard) killTask(id, task string) error {
+func (y *Cluster) killTask(id, task string) error {
 	_, err := y.must("runs", "kill", id, task)
 	if err == nil {
 		return nil

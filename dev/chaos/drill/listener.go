@@ -18,7 +18,7 @@ import (
 
 // deadListener freezes the polls of a worker for tasks, while its other calls arrive, heartbeats among
 // them. What is given to it starts elsewhere, and costs no attempt.
-func deadListener(y *Yard) error {
+func deadListener(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 // killHolders kills gateway, server and a worker in turn while tasks of several
 // runs want the same mutex and semaphore, and runs of one workflow the same turn.
-func killHolders(y *Yard) error {
+func killHolders(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func killHolders(y *Yard) error {
 type place struct{ run, task string }
 
 // awaitHeld waits until n of some tasks have begun.
-func (y *Yard) awaitHeld(places []place, n int) error {
+func (y *Cluster) awaitHeld(places []place, n int) error {
 	return y.eventually(fmt.Sprintf("%d tasks have had their lock", n), func() (bool, error) {
 		begun := 0
 		for _, p := range places {
@@ -81,7 +81,7 @@ func (y *Yard) awaitHeld(places []place, n int) error {
 }
 
 // atMost reports whether more executions of some tasks than that were alive at once.
-func (y *Yard) atMost(limit int, places []place, what string) error {
+func (y *Cluster) atMost(limit int, places []place, what string) error {
 	var spans []span
 	for _, p := range places {
 		executions, err := y.executions(p.run, p.task)
@@ -100,7 +100,7 @@ func (y *Yard) atMost(limit int, places []place, what string) error {
 }
 
 // inTurn reports whether more runs than that, of the tasks t0 and after, went on at once.
-func (y *Yard) inTurn(limit int, ids []string) error {
+func (y *Cluster) inTurn(limit int, ids []string) error {
 	var spans []span
 	for _, id := range ids {
 		whole := span{who: id}

@@ -7,7 +7,7 @@ const slots = 2
 
 // lostSlot kills a worker whose places are all taken, and starts it again. The places are free for others, and
 // there are no more of them than before.
-func lostSlot(y *Yard) error {
+func lostSlot(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
 	}

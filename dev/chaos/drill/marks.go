@@ -23,7 +23,7 @@ type mark struct {
 }
 
 // marks returns what the attempts of a task have written, in the order in which they wrote it.
-func (y *Yard) marks(run, task string) ([]mark, error) {
+func (y *Cluster) marks(run, task string) ([]mark, error) {
 	text, err := os.ReadFile(filepath.Join(y.Dir, "marks", run+"."+task))
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -78,7 +78,7 @@ type execution struct {
 }
 
 // executions returns the claims of a task that started, by their start.
-func (y *Yard) executions(run, task string) ([]execution, error) {
+func (y *Cluster) executions(run, task string) ([]execution, error) {
 	marks, err := y.marks(run, task)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (y *Yard) executions(run, task string) ([]execution, error) {
 }
 
 // started counts the tasks of a run that run on a node, or on any when it is "".
-func (y *Yard) started(r string, tasks []string, node string) (n int, err error) {
+func (y *Cluster) started(r string, tasks []string, node string) (n int, err error) {
 	for _, task := range tasks {
 		executions, err := y.executions(r, task)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process is a started part of a yard. It leads a process group of its own, so
+// process is a started member of a cluster. It leads a process group of its own, so
 // that a signal for the drill does not reach it.
 type process struct {
 	name   string

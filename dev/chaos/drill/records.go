@@ -9,7 +9,7 @@ import (
 
 // lostCompletion cuts a worker off from Temporal while its task ends, so that
 // the server never hears of it in time. The result record has to answer for it.
-func lostCompletion(y *Yard) error {
+func lostCompletion(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func lostCompletion(y *Yard) error {
 
 // oldClaim cuts a worker off from everything while its tasks end, so that no
 // record answers for them and they run again. Its late reports must not count.
-func oldClaim(y *Yard) error {
+func oldClaim(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func oldClaim(y *Yard) error {
 }
 
 // unchanged reports whether an ended run stays as it is.
-func (y *Yard) unchanged(before *run) error {
+func (y *Cluster) unchanged(before *run) error {
 	if err := y.pause(y.Scale.Heartbeat); err != nil {
 		return err
 	}

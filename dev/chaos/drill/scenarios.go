@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Scenario is one way to break a yard.
+// Scenario is one way to break a cluster.
 type Scenario struct {
 	Name string
 	// Says what is broken and what must hold all the same.
 	Says string
-	run  func(*Yard) error
+	run  func(*Cluster) error
 	// patient runs at a scale whose short interruptions nothing may notice.
 	patient bool
 }
@@ -67,12 +67,12 @@ func ScenarioNamed(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("there is no scenario %q", name)
 }
 
-// Run runs the scenario in a yard of its own.
+// Run runs the scenario in a cluster of its own.
 func (s Scenario) Run(ctx context.Context, o Options) error {
 	if s.patient {
 		o.Scale = o.Scale.patient()
 	}
-	y, err := openYard(ctx, o)
+	y, err := openCluster(ctx, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -21,7 +21,7 @@ const (
 
 // ServeIfAsked turns this process into a Temporal server and nothing else, when
 // it was started for that, so that the server can be killed on its own. A program
-// that opens yards calls it first.
+// that opens clusters calls it first.
 func ServeIfAsked() {
 	db := os.Getenv(serverVariable)
 	if db == "" {
@@ -52,7 +52,7 @@ func serveTemporal(db string) error {
 const serverName = "temporal"
 
 // startServer starts a Temporal server that can be killed on its own.
-func (y *Yard) startServer() error {
+func (y *Cluster) startServer() error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (y *Yard) startServer() error {
 }
 
 // restartServer starts it at the address and on the database that it had.
-func (y *Yard) restartServer() error {
+func (y *Cluster) restartServer() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

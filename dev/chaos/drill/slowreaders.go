@@ -26,7 +26,7 @@ const (
 
 // slowReaders has clients follow a large log at 1 KiB/s. They hold up no other client and no run, and take
 // little memory, of theirs and of the gateway.
-func slowReaders(y *Yard) error {
+func slowReaders(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ type slow struct {
 }
 
 // readSlowly starts clients that follow the log of a run until ctx ends.
-func (y *Yard) readSlowly(ctx context.Context, id string) (*slow, error) {
+func (y *Cluster) readSlowly(ctx context.Context, id string) (*slow, error) {
 	s := &slow{}
 	for range readers {
 		cmd := exec.CommandContext(ctx, y.Binary, "runs", "logs", id, "t0", "-f")
@@ -106,7 +106,7 @@ func (s *slow) wait() {
 }
 
 // besideReaders looks what others get while all clients read slowly, and what that takes.
-func (y *Yard) besideReaders(id string, before int64, s *slow) error {
+func (y *Cluster) besideReaders(id string, before int64, s *slow) error {
 	if err := y.eventually("all clients read", func() (bool, error) { return s.read.Load() == readers, nil }); err != nil {
 		return err
 	}

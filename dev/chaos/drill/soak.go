@@ -29,14 +29,14 @@ func (s Soak) Run(ctx context.Context, o Options) error {
 	if s.Seed == 0 {
 		s.Seed = rand.Uint64()
 	}
-	y, err := openYard(ctx, o)
+	y, err := openCluster(ctx, o)
 	if err != nil {
 		return err
 	}
 	return errors.Join(s.run(y), y.close())
 }
 
-func (s Soak) run(y *Yard) error {
+func (s Soak) run(y *Cluster) error {
 	y.report("seed %d", s.Seed)
 	if err := y.startServer(); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s Soak) run(y *Yard) error {
 			}
 		})
 	}
-	faults := &faults{yard: y, workers: workers, dice: rand.New(rand.NewPCG(s.Seed, soakOpen)), counts: map[string]int{}}
+	faults := &faults{cluster: y, workers: workers, dice: rand.New(rand.NewPCG(s.Seed, soakOpen)), counts: map[string]int{}}
 	faultErr := faults.run(s.Length)
 	close(over)
 	users.Wait()
@@ -83,7 +83,7 @@ func done(c <-chan struct{}) bool {
 }
 
 // soakRun runs a random workflow to its end. One that fails is retried.
-func (y *Yard) soakRun(name string, dice *rand.Rand) outcome {
+func (y *Cluster) soakRun(name string, dice *rand.Rand) outcome {
 	d := y.random(name, dice)
 	id, err := y.submit(d)
 	if err != nil {
@@ -133,7 +133,7 @@ const (
 )
 
 // retry has a run continue that has failed. A gateway that died meanwhile may have seen to it.
-func (y *Yard) retry(failed *run) error {
+func (y *Cluster) retry(failed *run) error {
 	_, err := y.must("runs", "retry", failed.ID)
 	if err == nil {
 		return nil
@@ -146,7 +146,7 @@ func (y *Yard) retry(failed *run) error {
 
 // random is a workflow of layers of tasks that take 0.1 to 5 s. Some fail at first, or once and for all, some fan
 // out, some want the same mutex, some are runs of another workflow.
-func (y *Yard) random(name string, dice *rand.Rand) definition {
+func (y *Cluster) random(name string, dice *rand.Rand) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	var before []string
 	for layer := range 1 + dice.IntN(4) {
@@ -161,7 +161,7 @@ func (y *Yard) random(name string, dice *rand.Rand) definition {
 	return d
 }
 
-func (y *Yard) randomTask(name string, before []string, dice *rand.Rand) taskSpec {
+func (y *Cluster) randomTask(name string, before []string, dice *rand.Rand) taskSpec {
 	j := job{ticks: 1 + dice.IntN(4), tick: 0.1, after: before}
 	switch dice.IntN(16) {
 	case 0:

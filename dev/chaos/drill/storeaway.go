@@ -12,12 +12,12 @@ import (
 )
 
 // storeAway takes the folder of the store away.
-func storeAway(y *Yard) error {
+func storeAway(y *Cluster) error {
 	return y.storeOutage(y.hideStore, y.showStore)
 }
 
 // storeErrors has a bucket answer everything with an error.
-func storeErrors(y *Yard) error {
+func storeErrors(y *Cluster) error {
 	b, err := y.startBucket()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func storeErrors(y *Yard) error {
 }
 
 // storeSlow has a bucket answer later than anyone waits.
-func storeSlow(y *Yard) error {
+func storeSlow(y *Cluster) error {
 	b, err := y.startBucket()
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ type outageRuns struct {
 // storeOutage begins an outage of the store while runs are at every stage that reads or writes it: they are submitted,
 // fan out, evaluate conditions, continue as new, end, end as a child, and are retried. Each waits and says why; nothing
 // fails, nothing is done twice, and nothing is missing.
-func (y *Yard) storeOutage(begin, end func() error) error {
+func (y *Cluster) storeOutage(begin, end func() error) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (y *Yard) storeOutage(begin, end func() error) error {
 }
 
 // startOutageRuns starts the runs and waits until each is where the outage is to find it.
-func (y *Yard) startOutageRuns(gate string) (*outageRuns, error) {
+func (y *Cluster) startOutageRuns(gate string) (*outageRuns, error) {
 	output := `printf 'word=yes\nfill=%040000d\n' 0 > "$SWITCHYARD_OUTPUT"`
 	items := `printf '{"items": ["%01000d", 1, 2, 3, 4, 5, 6, 7, 8, 9], "fill": "%040000d"}' 0 0 > "$SWITCHYARD_OUTPUT"`
 	conditions := y.crowd("conditions", 1, job{last: output})
@@ -160,7 +160,7 @@ const (
 )
 
 // awaitProblems waits until runs say that they wait for the store.
-func (y *Yard) awaitProblems(ids ...string) error {
+func (y *Cluster) awaitProblems(ids ...string) error {
 	silent := ""
 	err := y.eventually("runs say that they wait for the store", func() (bool, error) {
 		for _, id := range ids {
@@ -182,7 +182,7 @@ func (y *Yard) awaitProblems(ids ...string) error {
 }
 
 // retryInOutage retries a run. If the outage is longer than a call waits, it says so.
-func (y *Yard) retryInOutage(id string) error {
+func (y *Cluster) retryInOutage(id string) error {
 	a, err := y.command(0, "runs", "retry", id)
 	if err != nil || a.code == 0 {
 		return err
@@ -195,7 +195,7 @@ func (y *Yard) retryInOutage(id string) error {
 }
 
 // survivedOutage waits for the end of a run whose tasks took one attempt each.
-func (y *Yard) survivedOutage(id string) error {
+func (y *Cluster) survivedOutage(id string) error {
 	r, err := y.finished(id)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (y *Yard) survivedOutage(id string) error {
 	return err
 }
 
-func (y *Yard) isGeneration(id string, want int) error {
+func (y *Cluster) isGeneration(id string, want int) error {
 	r, err := y.get(id)
 	if err == nil && r.Generation != want {
 		err = fmt.Errorf("run %s is in generation %d, not %d", id, r.Generation, want)
@@ -220,7 +220,7 @@ func (y *Yard) isGeneration(id string, want int) error {
 }
 
 // hasContinued reports whether a run has continued as new.
-func (y *Yard) hasContinued(id string) error {
+func (y *Cluster) hasContinued(id string) error {
 	c, err := y.dial()
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (y *Yard) hasContinued(id string) error {
 }
 
 // logIsWhole waits until the log of a task is in the store, where its worker has brought it since.
-func (y *Yard) logIsWhole(id, task string) error {
+func (y *Cluster) logIsWhole(id, task string) error {
 	r, err := y.get(id)
 	if err != nil {
 		return err
@@ -255,8 +255,8 @@ func (y *Yard) logIsWhole(id, task string) error {
 	return err
 }
 
-func (y *Yard) storeDir() string { return filepath.Join(y.Dir, "store") }
+func (y *Cluster) storeDir() string { return filepath.Join(y.Dir, "store") }
 
-func (y *Yard) hideStore() error { return os.Rename(y.storeDir(), y.storeDir()+"-away") }
+func (y *Cluster) hideStore() error { return os.Rename(y.storeDir(), y.storeDir()+"-away") }
 
-func (y *Yard) showStore() error { return os.Rename(y.storeDir()+"-away", y.storeDir()) }
+func (y *Cluster) showStore() error { return os.Rename(y.storeDir()+"-away", y.storeDir()) }

@@ -16,7 +16,7 @@ const storeBytes = "64m"
 
 // storeMounts has the file system of the store full, and then gone, with an empty folder in its place. Runs that end
 // meanwhile wait and say why.
-func storeMounts(y *Yard) (err error) {
+func storeMounts(y *Cluster) (err error) {
 	device := filepath.Join(y.Dir, "device")
 	if err := errors.Join(os.Mkdir(device, 0o700), os.Mkdir(y.storeDir(), 0o700)); err != nil {
 		return err
@@ -50,7 +50,7 @@ func storeMounts(y *Yard) (err error) {
 }
 
 // endsInOutage has a run end in an outage of its store.
-func (y *Yard) endsInOutage(name string, begin, end func() error) error {
+func (y *Cluster) endsInOutage(name string, begin, end func() error) error {
 	gate := y.gate(name)
 	id, tasks, err := y.submitAndAwait(y.crowd(name, 2, job{gate: gate}), "t0", "t1")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // neverStarts freezes a worker that has taken a task and not started it: the
 // task waits for the output of its parent, which lies in a store that the worker
 // cannot reach.
-func neverStarts(y *Yard) error {
+func neverStarts(y *Cluster) error {
 	if err := y.start("p"); err != nil {
 		return err
 	}

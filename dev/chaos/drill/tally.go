@@ -46,7 +46,7 @@ func (t *tally) add(o outcome) {
 	}
 }
 
-func (t *tally) write(y *Yard) {
+func (t *tally) write(y *Cluster) {
 	y.report("runs %d, tasks %d: lost %d, doubled %d, stuck %d; done again after a kill %d, not known %d",
 		t.runs, t.tasks, len(t.lost), len(t.doubled), len(t.stuck), t.repeated, len(t.broken))
 	y.report("retries of runs %d, child runs %d, tasks under one mutex %d", t.retries, len(t.children), len(t.mutex))

@@ -10,7 +10,7 @@ import (
 
 // terminateRun terminates the workflow of a run that has a large fan-out and a
 // child run under way, and retries the run at once.
-func terminateRun(y *Yard) error {
+func terminateRun(y *Cluster) error {
 	workers := []string{"a", "b"}
 	if err := y.start(workers...); err != nil {
 		return err
@@ -47,7 +47,7 @@ func terminateRun(y *Yard) error {
 }
 
 // terminate ends a workflow as `temporal workflow terminate` does.
-func (y *Yard) terminate(id string) error {
+func (y *Cluster) terminate(id string) error {
 	c, err := y.dial()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (y *Yard) terminate(id string) error {
 	return c.TerminateWorkflow(y.ctx, id, "", "a drill")
 }
 
-// dial returns a client of the yard's server.
-func (y *Yard) dial() (client.Client, error) {
+// dial returns a client of the cluster's server.
+func (y *Cluster) dial() (client.Client, error) {
 	return client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }

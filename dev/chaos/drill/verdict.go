@@ -22,12 +22,12 @@ type verdict struct {
 func (v *verdict) err() error { return errors.Join(append(v.lost, v.doubled...)...) }
 
 // judge compares a run that has ended with what its attempts did, those of the runs that it has started included.
-func (y *Yard) judge(r *run) (*verdict, error) {
+func (y *Cluster) judge(r *run) (*verdict, error) {
 	v := &verdict{}
 	return v, y.judgeRun(v, r)
 }
 
-func (y *Yard) judgeRun(v *verdict, r *run) error {
+func (y *Cluster) judgeRun(v *verdict, r *run) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
 		task := r.Tasks[name]
 		v.tasks++
@@ -48,7 +48,7 @@ func (y *Yard) judgeRun(v *verdict, r *run) error {
 	return nil
 }
 
-func (y *Yard) judgeTask(v *verdict, r *run, name string, task runTask) error {
+func (y *Cluster) judgeTask(v *verdict, r *run, name string, task runTask) error {
 	executions, err := y.executions(r.ID, name)
 	if err == nil {
 		v.judge(fmt.Sprintf("task %s of %s", name, r.ID), task, executions, y.diedWith)
@@ -58,7 +58,7 @@ func (y *Yard) judgeTask(v *verdict, r *run, name string, task runTask) error {
 
 // judgeInstances looks at a task that has fanned out: each of its instances is there, and when it has completed each
 // of them has.
-func (y *Yard) judgeInstances(v *verdict, r *run, name string) error {
+func (y *Cluster) judgeInstances(v *verdict, r *run, name string) error {
 	task := r.Tasks[name]
 	instances, err := y.instances(r.ID, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (y *Yard) judgeInstances(v *verdict, r *run, name string) error {
 }
 
 // judgeChild looks at the run that a task has started.
-func (y *Yard) judgeChild(v *verdict, name string, task runTask) error {
+func (y *Cluster) judgeChild(v *verdict, name string, task runTask) error {
 	child, err := y.get(task.ChildRun)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (v *verdict) judge(name string, task runTask, executions []execution, diedW
 
 // finished waits for the end of a run, which has to be completed with all of its
 // tasks done once.
-func (y *Yard) finished(id string) (*run, error) {
+func (y *Cluster) finished(id string) (*run, error) {
 	r, err := y.awaitEnd(id)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			y, err := openYard(t.Context(), Options{Dir: t.TempDir(), Scale: Fast})
+			y, err := openCluster(t.Context(), Options{Dir: t.TempDir(), Scale: Fast})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 // killWaiting kills everything while runs wait for people: one for an approval,
 // one that is paused, one with a task that is held back. They wait on, and continue
 // when they are told to.
-func killWaiting(y *Yard) error {
+func killWaiting(y *Cluster) error {
 	if err := y.startDev(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func killWaiting(y *Yard) error {
 }
 
 // submitAndAwait submits a run and waits until some of its tasks have started.
-func (y *Yard) submitAndAwait(d definition, tasks ...string) (id string, _ []string, err error) {
+func (y *Cluster) submitAndAwait(d definition, tasks ...string) (id string, _ []string, err error) {
 	if id, err = y.submit(d); err != nil {
 		return "", nil, err
 	}
@@ -96,7 +96,7 @@ func (y *Yard) submitAndAwait(d definition, tasks ...string) (id string, _ []str
 
 // awaitWaiting waits until a run waits for approval, one is paused with nothing
 // under way, and one waits for a task that is held.
-func (y *Yard) awaitWaiting(ids []string) error {
+func (y *Cluster) awaitWaiting(ids []string) error {
 	var seen []string
 	err := y.eventually("the runs wait for people", func() (bool, error) {
 		seen = seen[:0]

@@ -7,7 +7,7 @@ import (
 )
 
 // killWorker kills a worker as soon as the first of its tasks runs, so that others start just then.
-func killWorker(y *Yard) error {
+func killWorker(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func killWorker(y *Yard) error {
 
 // killFlow kills a worker that is filled ahead: short tasks run, start and end on
 // it all the time, and more wait in its queue.
-func killFlow(y *Yard) error {
+func killFlow(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func killFlow(y *Yard) error {
 }
 
 // recovered reports whether what ran on a node when it was lost started again in time.
-func (y *Yard) recovered(id string, tasks []string, node string, lost time.Time) error {
+func (y *Cluster) recovered(id string, tasks []string, node string, lost time.Time) error {
 	promise := y.Scale.Heartbeat + backoffMs*time.Millisecond + y.Scale.Slack
 	var worst time.Duration
 	var errs []error
@@ -97,7 +97,7 @@ func (y *Yard) recovered(id string, tasks []string, node string, lost time.Time)
 
 // killTree kills a worker whose task has left processes that ignore SIGTERM, are
 // in sessions of their own, and were forked twice.
-func killTree(y *Yard) error {
+func killTree(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func killTree(y *Yard) error {
 }
 
 // stopWorker freezes a worker until its tasks have gone elsewhere, then thaws it.
-func stopWorker(y *Yard) error {
+func stopWorker(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func stopWorker(y *Yard) error {
 
 // backAgain checks that a worker that was away is of use again, and that the
 // run was ended by the other one.
-func (y *Yard) backAgain(worker, id, gate, by string) error {
+func (y *Cluster) backAgain(worker, id, gate, by string) error {
 	if err := y.awaitNodes(worker); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (y *Yard) backAgain(worker, id, gate, by string) error {
 }
 
 // runOn submits a run whose tasks all start on a node, which is the only one.
-func (y *Yard) runOn(node string, d definition) (id string, tasks []string, err error) {
+func (y *Cluster) runOn(node string, d definition) (id string, tasks []string, err error) {
 	if id, err = y.submit(d); err != nil {
 		return "", nil, err
 	}
@@ -214,7 +214,7 @@ func (y *Yard) runOn(node string, d definition) (id string, tasks []string, err 
 
 // awaitStarted waits until n of the tasks of a run have their newest execution on
 // a node, or on any when it is "".
-func (y *Yard) awaitStarted(id string, tasks []string, node string, n int) error {
+func (y *Cluster) awaitStarted(id string, tasks []string, node string, n int) error {
 	have := 0
 	err := y.eventually(fmt.Sprintf("%d of the tasks of %s run on %s", n, id, node), func() (_ bool, err error) {
 		have, err = y.started(id, tasks, node)

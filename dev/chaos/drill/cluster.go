@@ -32,13 +32,13 @@ type Options struct {
 	Report io.Writer
 }
 
-// Yard is a deployment in processes of its own. Its methods are safe for
+// Cluster is a deployment in processes of its own. Its methods are safe for
 // concurrent use, but one part is started and killed by one goroutine.
-type Yard struct {
+type Cluster struct {
 	Options
 	ctx      context.Context
 	temporal string  // address of the server
-	engine   *engine // nil: the yard has no container engine of its own
+	engine   *engine // nil: the cluster has no container engine of its own
 	store    string  // where its gateways keep their values
 	bucket   *bucket // nil: that is a folder
 	gateways []string
@@ -49,12 +49,12 @@ type Yard struct {
 	strikes   map[string][]time.Time // when a part was killed, stopped, or drained of what it ran
 }
 
-// openYard makes the folder of a yard; parts are started by the scenario.
-func openYard(ctx context.Context, o Options) (*Yard, error) {
+// openCluster makes the folder of a cluster; members are started by the scenario.
+func openCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Report == nil {
 		o.Report = io.Discard
 	}
-	y := &Yard{Options: o, ctx: ctx, processes: map[string]*process{}, proxies: map[string]*Proxy{}, strikes: map[string][]time.Time{}}
+	y := &Cluster{Options: o, ctx: ctx, processes: map[string]*process{}, proxies: map[string]*Proxy{}, strikes: map[string][]time.Time{}}
 	y.store = y.storeDir()
 	for _, folder := range []string{"marks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(o.Dir, folder), 0o700); err != nil {
@@ -65,7 +65,7 @@ func openYard(ctx context.Context, o Options) (*Yard, error) {
 }
 
 // start starts a Temporal server, one gateway and some workers.
-func (y *Yard) start(workers ...string) error {
+func (y *Cluster) start(workers ...string) error {
 	if err := y.startServer(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (y *Yard) start(workers ...string) error {
 }
 
 // startGateway starts another gateway, which carries runs too.
-func (y *Yard) startGateway() error {
+func (y *Cluster) startGateway() error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (y *Yard) startGateway() error {
 }
 
 // restartGateway starts a gateway at the address that it had.
-func (y *Yard) restartGateway(i int) error {
+func (y *Cluster) restartGateway(i int) error {
 	p, err := startProcess(y.Dir, gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
 		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.store)
 	if err != nil {
@@ -100,7 +100,7 @@ func (y *Yard) restartGateway(i int) error {
 func gatewayName(i int) string { return fmt.Sprintf("gateway-%d", i) }
 
 // startWorkers starts workers side by side, each behind proxies of its own.
-func (y *Yard) startWorkers(names ...string) error {
+func (y *Cluster) startWorkers(names ...string) error {
 	for _, name := range names {
 		if err := y.startWorker(name); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (y *Yard) startWorkers(names ...string) error {
 }
 
 // startWorker starts a worker, or starts it again. It does not wait for it.
-func (y *Yard) startWorker(name string, flags ...string) error {
+func (y *Cluster) startWorker(name string, flags ...string) error {
 	server, err := y.proxy(name+"/temporal", y.temporal)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (y *Yard) startWorker(name string, flags ...string) error {
 }
 
 // awaitNodes waits until nodes are active.
-func (y *Yard) awaitNodes(names ...string) error {
+func (y *Cluster) awaitNodes(names ...string) error {
 	return y.eventually("the nodes "+strings.Join(names, " ")+" are active", func() (bool, error) {
 		states, err := y.nodes()
 		if err != nil {
@@ -152,14 +152,14 @@ func (y *Yard) awaitNodes(names ...string) error {
 	})
 }
 
-// env is the environment of a part. Its private files are the yard's, so that
-// yards side by side have nodes of the same name.
-func (y *Yard) env() []string {
-	return append(cleanEnv(), yardVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
+// env returns the environment of a member. Its private files are the cluster's, so that
+// clusters side by side have nodes of the same name.
+func (y *Cluster) env() []string {
+	return append(cleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
 }
 
-// yardVariable marks every process of a yard, those of tasks too.
-const yardVariable = "CHAOS_YARD"
+// clusterVariable marks every process of a cluster, those of tasks too.
+const clusterVariable = "CHAOS_CLUSTER"
 
 // cleanEnv is this process's environment without what would point the binary at
 // a real cluster.
@@ -173,20 +173,20 @@ func cleanEnv() []string {
 	return env
 }
 
-func (y *Yard) keep(p *process) {
+func (y *Cluster) keep(p *process) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.processes[p.name] = p
 }
 
-func (y *Yard) process(name string) *process {
+func (y *Cluster) process(name string) *process {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.processes[name]
 }
 
 // proxy returns the proxy of that name, and starts it when there is none.
-func (y *Yard) proxy(name, target string) (*Proxy, error) {
+func (y *Cluster) proxy(name, target string) (*Proxy, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if p := y.proxies[name]; p != nil {
@@ -200,29 +200,29 @@ func (y *Yard) proxy(name, target string) (*Proxy, error) {
 }
 
 // link is the proxy between a worker and "temporal" or "gateway".
-func (y *Yard) link(worker, to string) *Proxy {
+func (y *Cluster) link(worker, to string) *Proxy {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.proxies[worker+"/"+to]
 }
 
 // kill ends a part as a crash does.
-func (y *Yard) kill(name string) error {
+func (y *Cluster) kill(name string) error {
 	y.struck(name)
 	return y.process(name).kill()
 }
 
 // freeze stops a part as SIGSTOP does.
-func (y *Yard) freeze(name string) error {
+func (y *Cluster) freeze(name string) error {
 	y.struck(name)
 	return y.process(name).signal(syscall.SIGSTOP)
 }
 
-func (y *Yard) thaw(name string) error { return y.process(name).signal(syscall.SIGCONT) }
+func (y *Cluster) thaw(name string) error { return y.process(name).signal(syscall.SIGCONT) }
 
-func (y *Yard) struck(name string) { y.struckAt(name, time.Now()) }
+func (y *Cluster) struck(name string) { y.struckAt(name, time.Now()) }
 
-func (y *Yard) struckAt(name string, at time.Time) {
+func (y *Cluster) struckAt(name string, at time.Time) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.strikes[name] = append(y.strikes[name], at)
@@ -234,7 +234,7 @@ const keepTime = 3 * time.Second
 
 // diedWith reports whether the worker of an execution was killed, stopped or drained
 // just after it had done its work, or a little before: then nothing kept the result.
-func (y *Yard) diedWith(e execution) bool {
+func (y *Cluster) diedWith(e execution) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return slices.ContainsFunc(y.strikes[e.node], func(at time.Time) bool {
@@ -244,18 +244,18 @@ func (y *Yard) diedWith(e execution) bool {
 
 // eventually waits for a condition, as long as something may take that has no
 // time-out of its own.
-func (y *Yard) eventually(what string, holds func() (bool, error)) error {
+func (y *Cluster) eventually(what string, holds func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(y.ctx, y.Scale.Limit)
 	defer cancel()
 	return eventually(ctx, what, holds)
 }
 
-func (y *Yard) pause(d time.Duration) error { return pause(y.ctx, d) }
+func (y *Cluster) pause(d time.Duration) error { return pause(y.ctx, d) }
 
-func (y *Yard) report(format string, args ...any) { fmt.Fprintf(y.Report, format+"\n", args...) }
+func (y *Cluster) report(format string, args ...any) { fmt.Fprintf(y.Report, format+"\n", args...) }
 
-// close kills what is left of the yard, and tells which of it should not have been there.
-func (y *Yard) close() error {
+// close kills what is left of the cluster, and reports which of it should not have been there.
+func (y *Cluster) close() error {
 	var errs []error
 	if y.engine != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), y.Scale.Limit)
@@ -279,9 +279,9 @@ func (y *Yard) close() error {
 // leftoverTime is how long a watchdog may take to end the trees of a dead worker.
 const leftoverTime = 2 * time.Minute
 
-// awaitNoProcess waits until no process of the yard is left, as must come about
+// awaitNoProcess waits until no process of the cluster is left, as must come about
 // by itself once its parts are dead, and ends what does not.
-func (y *Yard) awaitNoProcess() error {
+func (y *Cluster) awaitNoProcess() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), leftoverTime)
 	defer cancel()
 	err := eventually(ctx, "nothing is left of the tasks of dead workers", func() (bool, error) { return len(y.left()) == 0, nil })
@@ -292,9 +292,9 @@ func (y *Yard) awaitNoProcess() error {
 	return err
 }
 
-// left are the processes that carry the mark of the yard.
-func (y *Yard) left() []int {
-	return processesWith(yardVariable + "=" + y.Dir)
+// left are the processes that carry the mark of the cluster.
+func (y *Cluster) left() []int {
+	return processesWith(clusterVariable + "=" + y.Dir)
 }
 
 func freeAddress() (string, error) {

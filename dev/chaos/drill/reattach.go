@@ -11,7 +11,7 @@ import (
 // adopt kills a worker with running containers and starts it again: soon, when they continue
 // as if nothing had been, also when they have ended meanwhile; and leaves it dead, when
 // their tasks start anew elsewhere.
-func adopt(y *Yard) error {
+func adopt(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func adopt(y *Yard) error {
 }
 
 // revive kills the worker and starts it again after a pause.
-func (y *Yard) revive(worker string, after time.Duration) error {
+func (y *Cluster) revive(worker string, after time.Duration) error {
 	if err := y.kill(worker); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (y *Yard) revive(worker string, after time.Duration) error {
 	return y.awaitNodes(worker)
 }
 
-func (y *Yard) adoptSoon() error {
+func (y *Cluster) adoptSoon() error {
 	d := y.contained("soon", "soon", 5, 5, 5)
 	id, err := y.submit(d)
 	if err != nil {
@@ -60,7 +60,7 @@ func (y *Yard) adoptSoon() error {
 }
 
 // adopted looks whether each task of a run has been done by its first container.
-func (y *Yard) adopted(id string) error {
+func (y *Cluster) adopted(id string) error {
 	r, _, err := y.containedFinished(id)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (y *Yard) adopted(id string) error {
 	return err
 }
 
-func (y *Yard) adoptEnded() error {
+func (y *Cluster) adoptEnded() error {
 	d := y.contained("ended", "ended", 5)
 	id, err := y.submit(d)
 	if err != nil {
@@ -107,7 +107,7 @@ func (y *Yard) adoptEnded() error {
 
 // adoptLate leaves the worker dead: its containers end before their tasks start on
 // another one, although both have the same engine.
-func (y *Yard) adoptLate() error {
+func (y *Cluster) adoptLate() error {
 	d := y.contained("late", "late", 5, 5)
 	id, err := y.submit(d)
 	if err != nil {

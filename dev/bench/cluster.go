@@ -24,14 +24,14 @@ const window = 100
 // benchNode is the one node.
 const benchNode = "bench"
 
-// yard is one embedded server with Switchyard and the hand-written workflows on it.
-type yard struct {
+// cluster is one embedded server with Switchyard and the hand-written workflows on it.
+type cluster struct {
 	conn    *workers.Connection
 	closers []func() error
 }
 
-func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
-	y := &yard{}
+func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
+	y := &cluster{}
 	defer func() {
 		if err != nil {
 			y.close()
@@ -90,7 +90,7 @@ func openYard(ctx context.Context, durable bool) (_ *yard, err error) {
 
 // startByHand starts the workers of the hand-written workflows. As on a fleet of
 // unlike machines, the activities have a queue of their own.
-func (y *yard) startByHand() error {
+func (y *cluster) startByHand() error {
 	control := worker.New(y.conn.Client, workflowQueue, worker.Options{})
 	control.RegisterWorkflow(chainByHand)
 	control.RegisterWorkflow(fanOutByHand)
@@ -111,9 +111,9 @@ func (y *yard) startByHand() error {
 	return nil
 }
 
-func (y *yard) onClose(f func() error) { y.closers = append(y.closers, f) }
+func (y *cluster) onClose(f func() error) { y.closers = append(y.closers, f) }
 
-func (y *yard) close() error {
+func (y *cluster) close() error {
 	var errs []error
 	for i := len(y.closers) - 1; i >= 0; i-- {
 		errs = append(errs, y.closers[i]())

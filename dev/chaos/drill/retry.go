@@ -9,7 +9,7 @@ import (
 
 // killRetry retries a run that has failed, and kills the gateway just then: at
 // first when it has answered, then while it is asked.
-func killRetry(y *Yard) error {
+func killRetry(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func killRetry(y *Yard) error {
 }
 
 // retryAndKill kills the gateway when it has said that the run continues.
-func (y *Yard) retryAndKill(id string) error {
+func (y *Cluster) retryAndKill(id string) error {
 	if _, err := y.must("runs", "retry", id); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (y *Yard) retryAndKill(id string) error {
 
 // killAndRetry kills the gateway while it is asked. Whoever asks is not told what
 // became of it, and looks before asking again.
-func (y *Yard) killAndRetry(id string) error {
+func (y *Cluster) killAndRetry(id string) error {
 	asked := make(chan error, 1)
 	go func() {
 		_, err := y.command(0, "runs", "retry", id)

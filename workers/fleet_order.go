@@ -9,21 +9,21 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readTurns decide whose entries are read next: expected nodes first, then urgent ones, then the one that has waited
+// readOrder decide whose entries are read next: expected nodes first, then urgent ones, then the one that has waited
 // longest. So the reads of a round do not grow with the fleet: a node of a large one is read every so many rounds.
-type readTurns struct {
+type readOrder struct {
 	// last is when a node was last read, or when that was tried; the zero time where it has not been.
 	last map[string]time.Time
 	// urgent are the nodes that visibility lists otherwise than they were read, and those that have missed a heartbeat.
 	urgent map[string]bool
 }
 
-func newReadTurns() readTurns {
-	return readTurns{last: map[string]time.Time{}, urgent: map[string]bool{}}
+func newReadOrder() readOrder {
+	return readOrder{last: map[string]time.Time{}, urgent: map[string]bool{}}
 }
 
 // set takes what visibility lists, given the nodes that have been seen.
-func (t *readTurns) set(records map[string]*v1.NodeRecord, seen map[string]sighting) {
+func (t *readOrder) set(records map[string]*v1.NodeRecord, seen map[string]sighting) {
 	for name, r := range records {
 		t.last[name] = t.last[name] // a new one has its first turn
 		if s, ok := seen[name]; ok && (r.GetState() != s.entry.Record.GetState() ||
@@ -43,13 +43,13 @@ func (t *readTurns) set(records map[string]*v1.NodeRecord, seen map[string]sight
 }
 
 // forget drops a node that the registry does not know, until visibility lists it again.
-func (t *readTurns) forget(name string) {
+func (t *readOrder) forget(name string) {
 	delete(t.urgent, name)
 	delete(t.last, name)
 }
 
 // areNew reports whether there are nodes that have never been read.
-func (t *readTurns) areNew() bool {
+func (t *readOrder) areNew() bool {
 	for _, at := range t.last {
 		if at.IsZero() {
 			return true
@@ -59,14 +59,14 @@ func (t *readTurns) areNew() bool {
 }
 
 // tried notes that a node was read, or that it could not be.
-func (t *readTurns) tried(name string, at time.Time) {
+func (t *readOrder) tried(name string, at time.Time) {
 	delete(t.urgent, name)
 	t.last[name] = at
 }
 
 // next returns the nodes to read now, readsPerRound at most. Where the round is not a regular one, these are only
 // expected nodes and those that have never been read.
-func (t *readTurns) next(expected map[string]time.Time, regular bool) []string {
+func (t *readOrder) next(expected map[string]time.Time, regular bool) []string {
 	nodes := slices.Collect(maps.Keys(expected))
 	for name, at := range t.last {
 		if _, ok := expected[name]; !ok && (regular || at.IsZero()) {
