@@ -40,17 +40,17 @@ type Executor interface {
 type Batcher interface {
 	Executor
 
-	// Batch begins a row of attempts. The id and the lease are those of all of them;
+	// Batch begins a batch of attempts. The id and the lease are those of all of them;
 	// what the attempts themselves say of that does not count. Its Close must be called.
 	Batch(id string, lease *Lease) (Batch, error)
 }
 
-// Batch is a row of attempts. Its methods are called by one goroutine at a time.
+// Batch is a batch of attempts. Its methods are called by one goroutine at a time.
 type Batch interface {
 	// Run is Executor.Run of the next attempt, and nothing of it is left afterwards.
 	Run(ctx context.Context, a Attempt, spawned func()) (Result, error)
 
-	// Close ends the row. An error says that something of it is left on the node.
+	// Close ends the batch. An error says that something of it is left on the node.
 	Close() error
 }
 
@@ -119,7 +119,7 @@ type Identity struct {
 	Run, Task, Node string
 	// Chain is that of the executions of the run; empty: it is not known.
 	Chain string
-	// Fleet tells nodes of one name apart that are of different fleets; empty: it is not known.
+	// Fleet distinguishes nodes of one name that are of different fleets; empty: it is not known.
 	Fleet string
 	// Index is the number of an instance; -1: the task is not fanned out.
 	Index int32

@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// batch is what holds of a row of attempts, where the executor has such.
+// batch is what holds of a batch of attempts, where the executor has such.
 func (h Harness) batch(t *testing.T) {
 	if _, ok := h.New(t).(executor.Batcher); !ok {
 		t.Skip("this executor runs no batches")
@@ -38,7 +38,7 @@ func (h Harness) row(t *testing.T, a executor.Attempt) executor.Batch {
 	return row
 }
 
-// next runs the next attempt of a row, which must be no error.
+// next runs the next attempt of a batch, which must be no error.
 func (h Harness) next(t *testing.T, ctx context.Context, row executor.Batch, p Program) (executor.Result, *capture) {
 	t.Helper()
 	a, c := h.attempt(t, p)
@@ -120,7 +120,7 @@ func (h Harness) batchStop(t *testing.T) {
 	}
 }
 
-// batchLease holds that the lease of the row counts, and not that of the attempt.
+// batchLease holds that the lease of the batch counts, and not that of the attempt.
 func (h Harness) batchLease(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
 	first.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)

@@ -37,7 +37,7 @@ type Harness struct {
 	// attempt's BaseDir.
 	DefaultDir string
 	// OnlyCodes says that a program that exits with 128 and the number of a signal cannot
-	// be told from one that the signal ended.
+	// be distinguished from one that the signal ended.
 	OnlyCodes bool
 	// Image says that results name a container and its image.
 	Image bool

@@ -97,7 +97,7 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 	}
 }
 
-// survives returns what is told of an attempt that has survived.
+// survives returns what is listed of an attempt that has survived.
 func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt, running bool) executor.Leftover {
 	t.Helper()
 	left, err := e.Survivors(t.Context(), a.Identity.Node)

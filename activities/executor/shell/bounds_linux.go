@@ -25,7 +25,7 @@ import (
 // them, and bounds only pass them on. Where the controllers are those of cgroup v1, each
 // is a hierarchy with directories of its own, and bounds make them.
 type bounds struct {
-	// inTree says that enclosures have limits by themselves.
+	// inTree says that process trees have limits by themselves.
 	inTree bool
 	// bases are this process's own directories by controller; unable says why
 	// there are none.
@@ -39,7 +39,7 @@ type bounds struct {
 	idle [2][]*bound
 }
 
-func newBounds(t trees) *bounds {
+func newBounds(t treeFactory) *bounds {
 	b := &bounds{bases: make(map[string]string), parents: make(map[string]*cgroup.Parent)}
 	c, inCgroups := t.(*cgroupFactory)
 	if inCgroups && c.delegated {
@@ -92,10 +92,10 @@ type bound struct {
 	oomKills int
 }
 
-// can tells why there are no limits here; nil: there are.
+// can returns why there are no limits here; nil: there are.
 func (b *bounds) can() error { return b.unable }
 
-// take returns what keeps processes within limits; nil: the enclosure does that itself,
+// take returns what keeps processes within limits; nil: the process tree does that itself,
 // or there is nothing to keep. Without whole only the memory is limited, and programs
 // are to be started by the bound's forker.
 func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {

@@ -12,7 +12,7 @@ import (
 // bounds are there on Linux only.
 type bounds struct{}
 
-func newBounds(trees) *bounds { return &bounds{} }
+func newBounds(treeFactory) *bounds { return &bounds{} }
 
 func (*bounds) can() error   { return errors.New("limits need Linux") }
 func (*bounds) close() error { return nil }

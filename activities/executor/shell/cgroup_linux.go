@@ -103,10 +103,10 @@ func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Lim
 	return g, nil
 }
 
-// cgroup is one attempt, or a row of them.
+// cgroup is one attempt, or a batch of them.
 type cgroupTree struct {
 	all *cgroupFactory
-	// id is that of the attempt, or of the row.
+	// id is that of the attempt, or of the batch.
 	id string
 	// cgroupDir is nil when there is none any more.
 	*cgroupDir

@@ -67,7 +67,7 @@ func runnable(p program) error {
 	return nil
 }
 
-// nodeOf is the name of the node that a program is on, as it is told itself.
+// nodeOf is the name of the node that a program is on, as the program sees it.
 func nodeOf(p program) string {
 	if name := lookup(p.environ, "SWITCHYARD_NODE"); name != "" {
 		return "node " + name

@@ -39,7 +39,7 @@
 //   - cgroup: a cgroup2 directory for each attempt, which later ones have again if it
 //     is as it was, and the kernel ends all of it at once. Nothing leaves it, short of
 //     a privileged program that moves itself to another one; that is looked for in /proc
-//     by its mark a moment after the attempt has ended, and ended and logged.
+//     by its marker a moment after the attempt has ended, and ended and logged.
 //   - mark: the worker becomes the subreaper of all its descendants, and an
 //     attempt's processes are found in /proc by SWITCHYARD_CLAIM in their
 //     environment, by their session, and by descent from such a process. What
@@ -49,11 +49,11 @@
 // # Limits
 //
 // The memory of an attempt with such a limit is limited as a whole, swap included, and what
-// the kernel's own count says was killed for it is told apart from a kill of another
+// the kernel's own count says was killed for it is distinguished from a kill of another
 // origin. With cgroup2 the attempt's directory has the limit, once its controllers can be
 // had: the worker is in the root, or alone in its directory, which it leaves for one below
 // then. With cgroup v1 there is a directory more for each attempt, and a thread
-// in it that forks. Where neither works there is no limit, and the attempt is told.
+// in it that forks. Where neither works there is no limit, and the attempt's log says so.
 //
 // # Sandboxes
 //
@@ -71,16 +71,16 @@
 //	                `network: node` the node's
 //	limits          memory, processor, processes, as Attempt.Limits says
 //
-// A part that cannot be made is an error of the node; CanSandbox tells beforehand.
+// A part that cannot be made is an error of the node; CanSandbox reports it beforehand.
 //
 // # Batches
 //
-// A row of attempts has one enclosure with its limits, one user if in a sandbox, one
-// entry in the watchdog and one pair of pipes. What a program has printed is in the pipes when nothing of it is left, so that the
+// A batch of attempts has one process tree with its limits, one user if in a sandbox, one
+// entry in the watchdog and shared pipes. What a program has printed is in the pipes when nothing of it is left, so that the
 // next one may have them, too. One that has left something behind, which had to be
-// ended, costs the row its pipes; one that SIGKILL has ended costs it its cgroup,
+// ended, costs the batch its pipes; one that SIGKILL has ended costs it its cgroup,
 // because Linux continues to kill what is forked into a cgroup that was killed.
-// SWITCHYARD_CLAIM is that of the row.
+// SWITCHYARD_CLAIM is that of the batch.
 //
 // # When the worker dies, or is held up
 //
@@ -88,7 +88,7 @@
 // forked, so one thread that lives as long as the Executor forks for all
 // attempts. It is not inherited, so the rest is the business of a watchdog
 // process, see ServeIfAsked. It also holds the leases of the attempts, which
-// the worker tells it of whenever they are renewed: a worker that is stopped
+// the worker reports to it whenever they are renewed: a worker that is stopped
 // (SIGSTOP, a debugger, a frozen machine) renews none, and the watchdog ends its
 // attempts before another node may be given their tasks.
 package shell

@@ -61,7 +61,7 @@ func CheckPassName(name string) error {
 }
 
 // environment is what a program sees: the node's variables, over them the
-// attempt's, then where it runs, so that no stale PWD is inherited, and the mark.
+// attempt's, then where it runs, so that no stale PWD is inherited, and the marker.
 func environment(node []string, task map[string]string, dir, id string) ([]string, error) {
 	if hasNUL(id) {
 		return nil, errors.New("the attempt's id holds a NUL byte")

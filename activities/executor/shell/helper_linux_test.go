@@ -18,7 +18,7 @@ import (
 // mechanismsHere are those that this machine has; Mark works on every Linux.
 func mechanismsHere(t testing.TB) []Mechanism {
 	t.Helper()
-	all := []Mechanism{Mark}
+	all := []Mechanism{EnvMarker}
 	c, err := newCgroups(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Logf("no cgroups here, so they are not tested: %v", err)
@@ -30,7 +30,7 @@ func mechanismsHere(t testing.TB) []Mechanism {
 	return append([]Mechanism{Cgroup}, all...)
 }
 
-// leftOf looks for the mark of an attempt with nothing of the code under test.
+// leftOf looks for the marker of an attempt with nothing of the code under test.
 func leftOf(t *testing.T, id string) []string {
 	t.Helper()
 	var left []string

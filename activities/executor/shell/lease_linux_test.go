@@ -45,7 +45,7 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 	eventually(t, "the task's processes are dead", func() bool {
 		return gone(h.grandchild) && len(livingMarked(h.id)) == 0
 	})
-	// The watchdog had heard of a renewal when the worker was stopped, or not long before.
+	// The watchdog had received a renewal when the worker was stopped, or not long before.
 	if took := time.Since(stopped); took < helperStop/2 {
 		t.Errorf("it was ended %v after the worker was stopped", took)
 	}
@@ -57,7 +57,7 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 	}
 }
 
-// livingMarked lists the processes that bear the mark of an attempt and live.
+// livingMarked lists the processes that have the marker of an attempt and live.
 func livingMarked(id string) []procfs.Process {
 	living, _ := procfs.NewSearch(id).Find()
 	return living
@@ -84,7 +84,7 @@ func hearing(t *testing.T) (*watchdog, func() string) {
 	}
 }
 
-// The watchdog is told of a lease when it begins, is renewed, and is the watchdog's
+// The watchdog is sent a lease when it begins, is renewed, and is the watchdog's
 // alone no more because the worker has asked the attempt to stop.
 func TestWatchdogIsToldOfLeases(t *testing.T) {
 	w, next := hearing(t)
@@ -130,7 +130,7 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 	}
 }
 
-// marked starts a program that bears the mark of an attempt and has printed ready.
+// marked starts a program that has the marker of an attempt and has printed ready.
 func markedProgram(t *testing.T, id, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -158,7 +158,7 @@ func markedProgram(t *testing.T, id, script string) *exec.Cmd {
 
 func say(t *testing.T, w *watched, format string, args ...any) {
 	t.Helper()
-	if _, err := w.hear(fmt.Sprintf(format, args...)); err != nil {
+	if _, err := w.receive(fmt.Sprintf(format, args...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -211,7 +211,7 @@ func TestWatchdogAsksToStop(t *testing.T) {
 	}
 }
 
-// A watchdog that was held up itself first hears what it was told meanwhile.
+// A watchdog that was held up itself first receives what it was sent meanwhile.
 func TestWatchdogHearsBeforeItActs(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
@@ -253,7 +253,7 @@ func TestNoStartWithoutLease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pair, err := pipes.NewPair(nil, nil, &e.buffers)
+			pair, err := pipes.NewDedicated(nil, nil, &e.buffers)
 			if err != nil {
 				t.Fatal(err)
 			}

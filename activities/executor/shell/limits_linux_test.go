@@ -74,7 +74,7 @@ func memoryLimit(t *testing.T, mechanisms []Mechanism) {
 	}
 }
 
-// What a row takes is limited as a whole, and each attempt is told of its own end.
+// What a batch takes is limited as a whole, and each attempt gets its own end.
 func TestMemoryLimitOfABatch(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {

@@ -43,7 +43,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err != nil {
 		return executor.Result{}, err
 	}
-	pair, err := pipes.NewPair(a.Stdout, a.Stderr, &e.buffers)
+	pair, err := pipes.NewDedicated(a.Stdout, a.Stderr, &e.buffers)
 	if err != nil {
 		return executor.Result{}, errors.Join(err, t.end())
 	}
@@ -95,9 +95,9 @@ func cannotRun(err error) error {
 
 // running is one attempt from its start to its end.
 type running struct {
-	// id is that of the attempt also where it is one of a row.
+	// id is that of the attempt also where it is one of a batch.
 	id      string
-	tree    *enclosure
+	tree    *processTree
 	attempt executor.Attempt
 	pipes   pipes.Pipes
 	// end ends what is left of the attempt.
@@ -201,7 +201,7 @@ func (r *running) stop(program int) {
 	}
 	r.stopAt = time.Now().Add(r.attempt.Grace)
 	r.mu.Unlock()
-	// What is suspended hears the signal when it continues.
+	// What is suspended receives the signal when it continues.
 	r.steer.Lock()
 	r.tree.terminate()
 	if r.suspended {

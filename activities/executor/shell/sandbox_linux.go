@@ -25,7 +25,7 @@ type sandboxing struct {
 	err  error
 }
 
-// CanSandbox tells why tasks cannot run in a sandbox here; nil: they can. The first call
+// CanSandbox returns why tasks cannot run in a sandbox here; nil: they can. The first call
 // takes a few milliseconds.
 func (e *Executor) CanSandbox() error {
 	e.sandboxing.once.Do(func() { e.sandboxing.err = e.checkSandbox() })
@@ -52,7 +52,7 @@ func (e *Executor) checkSandbox() error {
 	return nil
 }
 
-// box is the sandbox of an attempt, or of a row of them. A nil box is none.
+// box is the sandbox of an attempt, or of a batch of them. A nil box is none.
 type box struct {
 	users *users
 	user  *user

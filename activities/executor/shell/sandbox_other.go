@@ -10,7 +10,7 @@ import (
 
 var errNoSandbox = errors.New("sandboxes need Linux")
 
-// CanSandbox tells why tasks cannot run in a sandbox here; nil: they can.
+// CanSandbox returns why tasks cannot run in a sandbox here; nil: they can.
 func (e *Executor) CanSandbox() error { return errNoSandbox }
 
 type sandboxing struct{}

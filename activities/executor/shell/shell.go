@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Mechanism is a way to tell which processes belong to an attempt.
+// Mechanism is a way to find which processes belong to an attempt.
 type Mechanism string
 
 // The mechanisms; the package comment explains them.
@@ -25,8 +25,8 @@ const (
 	Auto Mechanism = ""
 	// Cgroup needs Linux 5.14 and leave to make cgroup2 directories.
 	Cgroup Mechanism = "cgroup"
-	// Mark needs Linux with /proc. It makes the whole process a subreaper.
-	Mark Mechanism = "mark"
+	// EnvMarker needs Linux with /proc. It makes the whole process a subreaper.
+	EnvMarker Mechanism = "mark"
 	// Group works on every Unix.
 	Group Mechanism = "group"
 )
@@ -58,7 +58,7 @@ type Users struct{ First, Count int }
 
 // Executor runs shell tasks. One is enough for all nodes of a process.
 type Executor struct {
-	trees   trees
+	trees   treeFactory
 	bounds  *bounds
 	users   *users
 	forker  *forker.Forker
@@ -94,7 +94,7 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	guard := newWatchdog(o.Watchdog, o.Logger)
-	trees, err := newTrees(o.Mechanism, guard, o.Logger)
+	trees, err := newTreeFactory(o.Mechanism, guard, o.Logger)
 	if err != nil {
 		null.Close()
 		return nil, fmt.Errorf("contain shell tasks: %w", err)

@@ -319,7 +319,7 @@ func TestNoZombiesAreLeft(t *testing.T) {
 // The subreaper must not take an exit status that other code waits for, not
 // even that of a child that leads a session.
 func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
-	e := newExecutor(t, Options{Mechanism: Mark})
+	e := newExecutor(t, Options{Mechanism: EnvMarker})
 	var others sync.WaitGroup
 	for i := range 20 {
 		others.Go(func() {
@@ -341,8 +341,8 @@ func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 
 // An Executor that closes leaves alone what another one of this process has started and has not waited for yet.
 func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
-	newExecutor(t, Options{Mechanism: Mark})
-	closing, err := New(Options{Mechanism: Mark})
+	newExecutor(t, Options{Mechanism: EnvMarker})
+	closing, err := New(Options{Mechanism: EnvMarker})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
 	}
 }
 
-// An attempt's end is no other's: what two attempts leave is told apart.
+// An attempt's end is no other's: what two attempts leave is kept apart.
 func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
@@ -397,10 +397,10 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	}
 }
 
-// Whoever wipes the mark is found by session or by descent.
+// A process that wipes the marker is found by session or by descent.
 func TestMarkIsNotTheOnlyTrace(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t, Options{Mechanism: Mark})
+	e := newExecutor(t, Options{Mechanism: EnvMarker})
 	for name, command := range map[string]string{
 		"in the session":          `env -i /bin/sleep 4242 & sleep 0.05`,
 		"orphan in the session":   `(env -i /bin/sleep 4242 &); sleep 0.05`,

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// startError tells a fault of the task from one of the node.
+// startError separates a fault of the task from one of the node.
 func startError(name string, err error) error {
 	code := codeCannotRun
 	switch {

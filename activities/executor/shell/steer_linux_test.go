@@ -117,7 +117,7 @@ func TestPause(t *testing.T) {
 				}
 				s.goesOn(t)
 			}
-			// What is stopped while it is suspended hears that.
+			// What is stopped while it is suspended receives that.
 			if err := e.Pause(t.Context(), s.id); err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// What one attempt was suspended for is no business of the next one in its enclosure.
+// What one attempt was suspended for is no business of the next one in its process tree.
 func TestPauseInABatch(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {

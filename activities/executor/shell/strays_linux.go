@@ -18,7 +18,7 @@ import (
 const strayPause = time.Second
 
 // strays ends what has outlived its attempt because it had moved to another cgroup, such as the
-// root, as a privileged program can. It is found by the mark in its environment, or by descent
+// root, as a privileged program can. It is found by the marker in its environment, or by descent
 // from what is.
 type strays struct {
 	logger *slog.Logger

@@ -6,17 +6,17 @@ import (
 	"switchyard/activities/executor"
 )
 
-// trees make an enclosure for each attempt. Safe for concurrent use.
-type trees interface {
+// treeFactory makes a process tree for each attempt. Safe for concurrent use.
+type treeFactory interface {
 	mechanism() Mechanism
-	// enclose makes the enclosure of the attempt with this id, and has the
-	// watchdog hold its lease. The limits count where enclosures have them by themselves.
+	// enclose makes the process tree of the attempt with this id, and has the
+	// watchdog hold its lease. The limits count where process trees have them by themselves.
 	enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error)
 	// close gives back what the trees share; no tree is in use any more.
 	close() error
 }
 
-// tree is the enclosure of one attempt: the set of its processes. Its calls
+// tree is the process tree of one attempt: the set of its processes. Its calls
 // come one at a time, but for terminate and kill, which may come while the
 // program is being waited for, as suspend and resume do, one at a time.
 type tree interface {
@@ -25,9 +25,9 @@ type tree interface {
 	// join is the file that a process writes "0" to in order to be inside; empty: where
 	// it was started is all that counts.
 	join() string
-	// started tells which process is the program. It is waited for elsewhere.
+	// started is called with the process of the program. It is waited for elsewhere.
 	started(pid int)
-	// died tells that SIGKILL has ended the program, whoever has sent it.
+	// died is called when SIGKILL has ended the program, whoever has sent it.
 	died()
 	// terminate sends SIGTERM to all processes, each once.
 	terminate()
@@ -45,10 +45,10 @@ type tree interface {
 	pids() []int
 	// oomKilled reports whether the kernel ended a process for its memory use.
 	oomKilled() bool
-	// next makes the enclosure, which is empty, ready for another program.
+	// next makes the process tree, which is empty, ready for another program.
 	next() error
 	// clear kills until nothing is left. An error says that something is.
 	clear() error
-	// end is clear, and gives the enclosure back. No call comes after it.
+	// end is clear, and gives the process tree back. No call comes after it.
 	end() error
 }

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 )
 
-// newTrees tries the mechanisms from the best on.
-func newTrees(asked Mechanism, guard *watchdog, logger *slog.Logger) (trees, error) {
+// newTreeFactory tries the mechanisms from the best on.
+func newTreeFactory(asked Mechanism, guard *watchdog, logger *slog.Logger) (treeFactory, error) {
 	switch asked {
 	case Cgroup:
 		return newCgroups(guard, logger)
-	case Mark:
+	case EnvMarker:
 		return newMarks(guard)
 	case Group:
 		return groupFactory{}, nil

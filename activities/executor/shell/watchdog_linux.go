@@ -27,8 +27,8 @@ const (
 // written to a pipe whose other end it reads. A nil watchdog does nothing.
 //
 // One message a line. "cgroup DIR" names the directory of all attempts; without
-// it they are found by their marks. "add NAME STOP KILL" tells of an attempt by the
-// name of its directory or by its mark, and when its lease ends, "lease NAME STOP
+// it they are found by their markers. "add NAME STOP KILL" reports an attempt by the
+// name of its directory or by its marker, and when its lease ends, "lease NAME STOP
 // KILL" that this has changed, "remove NAME" that the attempt has ended, and "bye"
 // comes before a clean end. Strings are quoted; instants are those of
 // executor.Now, which is the same clock in all processes.
@@ -40,7 +40,7 @@ type watchdog struct {
 	pipe    *os.File
 	process *os.Process
 	exited  chan struct{}
-	held    map[string]*held
+	leases  map[string]*watchedLease
 	cgroup  string
 	// tick is nil unless attempts with leases run.
 	tick *time.Timer
@@ -54,7 +54,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	if !wanted {
 		return nil
 	}
-	w := &watchdog{logger: logger, held: make(map[string]*held), path: "/proc/self/exe", left: mostWatchdogs}
+	w := &watchdog{logger: logger, leases: make(map[string]*watchedLease), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogName {
 		// Main does not call ServeIfAsked: this is a watchdog that continues as a worker.
 		w.left = 0
@@ -63,7 +63,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 }
 
 // ensure starts the process unless it runs.
-func (w *watchdog) ensure(all trees) error {
+func (w *watchdog) ensure(all treeFactory) error {
 	if w == nil {
 		return nil
 	}
@@ -131,17 +131,17 @@ func (w *watchdog) start() error {
 	w.process, w.pipe, w.exited, w.started = process, write, exited, time.Now()
 	// When it is dead already, the next attempt finds out.
 	if w.cgroup != "" {
-		_ = w.tell("cgroup " + strconv.Quote(w.cgroup))
+		_ = w.send("cgroup " + strconv.Quote(w.cgroup))
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.held)) {
-		_ = w.tellLease("add", name)
+	for _, name := range slices.Sorted(maps.Keys(w.leases)) {
+		_ = w.reportLease("add", name)
 	}
 	return nil
 }
 
-// tell does not block for long: a watchdog that does not read, because
+// send does not block for long: a watchdog that does not read, because
 // it was stopped, is as good as dead.
-func (w *watchdog) tell(message string) error {
+func (w *watchdog) send(message string) error {
 	if w.pipe == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (w *watchdog) close() error {
 	if w.pipe == nil {
 		return nil
 	}
-	if w.tell("bye") == nil {
+	if w.send("bye") == nil {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {

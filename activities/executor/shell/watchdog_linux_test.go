@@ -262,7 +262,7 @@ func TestWatchdogThatDoesNotStay(t *testing.T) {
 func TestWatchdogHears(t *testing.T) {
 	w := newWatched()
 	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2`, `add "odd\n\"id" 3 4`, `lease "odd\n\"id" 5 6`, `remove "run/x/c1"`} {
-		if bye, err := w.hear(line); bye || err != nil {
+		if bye, err := w.receive(line); bye || err != nil {
 			t.Errorf("%s: bye %v, error %v", line, bye, err)
 		}
 	}
@@ -270,11 +270,11 @@ func TestWatchdogHears(t *testing.T) {
 		t.Errorf("heard %+v", w)
 	}
 	for _, line := range []string{"", "add", "add x", `add "x"`, `add "x" 1`, `add "x" soon later`, `what "x"`} {
-		if _, err := w.hear(line); err == nil {
+		if _, err := w.receive(line); err == nil {
 			t.Errorf("%q is no error", line)
 		}
 	}
-	if bye, err := w.hear("bye"); !bye || err != nil {
+	if bye, err := w.receive("bye"); !bye || err != nil {
 		t.Errorf("bye %v, error %v", bye, err)
 	}
 }

@@ -26,7 +26,7 @@ const (
 	// watchdogPipe is the descriptor that a watchdog reads from.
 	watchdogPipe = 3
 	// listenPause is the time between two looks into the pipe while there is something
-	// in it: short tasks have a lot to tell, and waking up for each costs more than to read.
+	// in it: short tasks have a lot to report, and waking up for each costs more than to read.
 	listenPause = 20 * time.Millisecond
 )
 
@@ -56,7 +56,7 @@ func keepWatch(pipe int) error {
 	buffer := make([]byte, 64<<10)
 	var text []byte
 	for {
-		// A lease ends only when all was heard: its renewal may be in the pipe,
+		// A lease ends only when all was received: its renewal may be in the pipe,
 		// where this process is the one that was held up.
 		if ready, err := readable(pipe, 0); err != nil || !ready {
 			if err == nil {
@@ -81,7 +81,7 @@ func keepWatch(pipe int) error {
 				break
 			}
 			text = rest
-			bye, err := w.hear(string(line))
+			bye, err := w.receive(string(line))
 			if err != nil {
 				return errors.Join(err, w.endAll())
 			}
@@ -106,8 +106,8 @@ func readable(fd int, wait time.Duration) (bool, error) {
 	return n > 0, err
 }
 
-// hear takes one message.
-func (w *watched) hear(line string) (bye bool, err error) {
+// receive takes one message.
+func (w *watched) receive(line string) (bye bool, err error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	if verb == "bye" {
 		return true, nil

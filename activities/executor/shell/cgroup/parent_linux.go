@@ -18,7 +18,7 @@ const ParentPrefix = "switchyard-"
 
 // Parent is the directory that holds those of all attempts, named
 // "switchyard-<pid>-<random>". A process that lives holds a lock on its own, which
-// tells the dead from the living also across pid namespaces.
+// distinguishes the dead from the living also across pid namespaces.
 type Parent struct {
 	Path string
 	FD   int

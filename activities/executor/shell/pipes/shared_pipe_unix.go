@@ -12,7 +12,7 @@ import (
 
 // sharedPipe is one stream of a batch of programs: a pipe that stays open, from which a
 // goroutine reads. What is in it when nothing of a program is left was printed by that
-// program, so that no end of the pipe is needed to tell where its output ends.
+// program, so that no end of the pipe is needed to find where its output ends.
 type sharedPipe struct {
 	read, write *os.File
 	raw         syscall.RawConn

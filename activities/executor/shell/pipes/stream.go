@@ -29,7 +29,7 @@ type stream struct {
 	write   *os.File
 	to      io.Writer
 	buffers *sync.Pool
-	// before is the stream whose output comes first where both have some, because nothing tells in which
+	// before is the stream whose output comes first where both have some, because nothing shows in which
 	// order it was printed, or nil if that is this one.
 	before *stream
 	// order is held from reading output until it is written, so that drain cannot overtake copy.

@@ -10,5 +10,5 @@ func (s *stream) next() (*Chunk, int, error) {
 	return buffer, n, err
 }
 
-// drain does nothing: only a read that may wait would tell whether there is output.
+// drain does nothing: only a read that may wait would show whether there is output.
 func (s *stream) drain() {}

@@ -29,7 +29,7 @@ func TestStandardOutputComesBeforeWhatFollowsOnStandardError(t *testing.T) {
 	buffers := &sync.Pool{New: func() any { return new(Chunk) }}
 	for range 50 {
 		l := &lines{news: make(chan struct{}, 8)}
-		p, err := NewPair(l, l, buffers)
+		p, err := NewDedicated(l, l, buffers)
 		if err != nil {
 			t.Fatal(err)
 		}

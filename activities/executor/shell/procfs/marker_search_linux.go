@@ -95,7 +95,7 @@ func KillMarked(id string) error {
 	}, func(left []Process) error { return fmt.Errorf("%s: processes %v survive SIGKILL", id, left) })
 }
 
-// MarkerOf returns the mark in an environment, or "".
+// MarkerOf returns the marker in an environment, or "".
 func MarkerOf(environ []byte) string {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
 		if id, ok := bytes.CutPrefix(entry, []byte(Marker+"=")); ok {

@@ -11,19 +11,19 @@ import (
 // renewals is the time between two looks at which leases were renewed.
 const renewals = 200 * time.Millisecond
 
-// held is an attempt that the watchdog knows of by itself.
-type held struct {
+// watchedLease is an attempt that the watchdog knows of by itself.
+type watchedLease struct {
 	lease *executor.Lease
 	// stopping says that this process has asked the attempt to stop.
 	stopping bool
-	// stopAt and killAt are what the watchdog was told.
+	// stopAt and killAt are what was sent to the watchdog.
 	stopAt, killAt executor.Instant
 }
 
 // deadlines are when the watchdog is to ask the attempt to stop, and to end it. A
 // worker that lives asks first, and a program is asked once: for some it means
 // something else the second time.
-func (h *held) deadlines() (stopAt, killAt executor.Instant) {
+func (h *watchedLease) deadlines() (stopAt, killAt executor.Instant) {
 	stopAt, killAt = h.lease.StopAt(), h.lease.KillAt()
 	if h.lease == nil || h.stopping {
 		return killAt, killAt
@@ -31,19 +31,19 @@ func (h *held) deadlines() (stopAt, killAt executor.Instant) {
 	return stopAt.Add(killAt.Sub(stopAt) / 4), killAt
 }
 
-// add tells of an attempt that must be known by itself: because it has a lease,
-// or because it can only be found by its mark.
+// add reports an attempt that must be known by itself: because it has a lease,
+// or because it can only be found by its marker.
 func (w *watchdog) add(name string, lease *executor.Lease) error {
 	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held[name] = &held{lease: lease}
+	w.leases[name] = &watchedLease{lease: lease}
 	if lease != nil {
 		w.follow()
 	}
-	if w.tellLease("add", name) == nil {
+	if w.reportLease("add", name) == nil {
 		return nil
 	}
 	w.drop()
@@ -57,13 +57,13 @@ func (w *watchdog) stopping(name string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h := w.held[name]; h != nil {
+	if h := w.leases[name]; h != nil {
 		h.stopping = true
-		w.tellMoved()
+		w.reportMove()
 	}
 }
 
-// remove tells that an attempt has ended. When the watchdog cannot hear it any
+// remove reports that an attempt has ended. When the watchdog cannot receive it any
 // more, the next attempt starts another.
 func (w *watchdog) remove(name string) {
 	if w == nil {
@@ -71,10 +71,10 @@ func (w *watchdog) remove(name string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if delete(w.held, name); len(w.held) == 0 {
+	if delete(w.leases, name); len(w.leases) == 0 {
 		w.unfollow()
 	}
-	if w.tell("remove "+strconv.Quote(name)) != nil {
+	if w.send("remove "+strconv.Quote(name)) != nil {
 		w.drop()
 	}
 }
@@ -89,7 +89,7 @@ func (w *watchdog) follow() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.tick == tick {
-			w.tellMoved()
+			w.reportMove()
 			tick.Reset(renewals)
 		}
 	})
@@ -103,14 +103,14 @@ func (w *watchdog) unfollow() {
 	}
 }
 
-// tellMoved tells of the leases whose end has moved. mu is held.
-func (w *watchdog) tellMoved() {
-	for name, h := range w.held {
+// reportMove reports the leases whose end has moved. mu is held.
+func (w *watchdog) reportMove() {
+	for name, h := range w.leases {
 		stopAt, killAt := h.deadlines()
-		if stopAt == h.stopAt && killAt == h.killAt || w.tellLease("lease", name) == nil {
+		if stopAt == h.stopAt && killAt == h.killAt || w.reportLease("lease", name) == nil {
 			continue
 		}
-		// Another one is told of all attempts.
+		// Another one is sent all attempts.
 		w.drop()
 		if err := w.keepRunning(); err != nil {
 			w.logger.Warn("leases of shell tasks are not watched for now", "error", err)
@@ -119,8 +119,8 @@ func (w *watchdog) tellMoved() {
 	}
 }
 
-func (w *watchdog) tellLease(verb, name string) error {
-	h := w.held[name]
+func (w *watchdog) reportLease(verb, name string) error {
+	h := w.leases[name]
 	h.stopAt, h.killAt = h.deadlines()
-	return w.tell(fmt.Sprintf("%s %s %d %d", verb, strconv.Quote(name), h.stopAt, h.killAt))
+	return w.send(fmt.Sprintf("%s %s %d %d", verb, strconv.Quote(name), h.stopAt, h.killAt))
 }

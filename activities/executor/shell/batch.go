@@ -12,21 +12,21 @@ import (
 
 var _ executor.Batcher = (*Executor)(nil)
 
-// row is a row of attempts in one enclosure. They have one pair of pipes, too, for as
+// batchRun runs a batch of attempts in one process tree. They share their pipes, too, for as
 // long as none leaves anything behind that might continue writing to them.
-type row struct {
+type batchRun struct {
 	executor *Executor
 	id       string
 	lease    *executor.Lease
 	// tree is nil before the first attempt.
-	tree  *enclosure
+	tree  *processTree
 	pipes *pipes.Shared
 	// begun says that there was an attempt before, and left that the newest one has
 	// left something behind.
 	begun, left bool
 }
 
-// Batch encloses a row of attempts.
+// Batch returns a process tree for a batch of attempts.
 func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, error) {
 	if e.closed.Load() {
 		return nil, errClosed
@@ -34,11 +34,11 @@ func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, erro
 	if err := e.guard.ensure(e.trees); err != nil {
 		return nil, err
 	}
-	return &row{executor: e, id: id, lease: lease}, nil
+	return &batchRun{executor: e, id: id, lease: lease}, nil
 }
 
-// Run is Executor.Run of the next attempt of the row.
-func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+// Run is Executor.Run of the next attempt of the batch.
+func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	own := a.ID
 	a.ID, a.Lease = b.id, b.lease
 	if ctx.Err() != nil || a.Lease.Lost() {
@@ -49,7 +49,7 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 		return executor.Result{}, err
 	}
 	if b.tree == nil {
-		// The limits are those of the first; attempts of a row are of one task.
+		// The limits are those of the first; attempts of a batch are of one task.
 		if b.tree, err = b.executor.enclose(a, p.sandbox); err != nil {
 			return executor.Result{}, err
 		}
@@ -77,7 +77,7 @@ func (b *row) Run(ctx context.Context, a executor.Attempt, spawned func()) (exec
 }
 
 // clear ends what an attempt has left behind.
-func (b *row) clear() error {
+func (b *batchRun) clear() error {
 	if b.tree.empty() {
 		return nil
 	}
@@ -85,8 +85,8 @@ func (b *row) clear() error {
 	return b.tree.clear()
 }
 
-// Close gives the enclosure back.
-func (b *row) Close() error {
+// Close gives the process tree back.
+func (b *batchRun) Close() error {
 	if b.pipes != nil {
 		b.pipes.Close()
 		b.pipes = nil

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// Pair has the two pipes of an attempt that runs by itself.
-type Pair struct {
+// Dedicated has the two pipes of an attempt that runs by itself.
+type Dedicated struct {
 	out, errs *stream
 	copies    sync.WaitGroup
 }
 
-var _ Pipes = (*Pair)(nil)
+var _ Pipes = (*Dedicated)(nil)
 
-// NewPair returns a pair that copies to out and errs, which may be nil. buffers holds *Chunk.
-func NewPair(out, errs io.Writer, buffers *sync.Pool) (*Pair, error) {
+// NewDedicated returns pipes that copy to out and errs, which may be nil. buffers holds *Chunk.
+func NewDedicated(out, errs io.Writer, buffers *sync.Pool) (*Dedicated, error) {
 	o, err := newStream(out, buffers)
 	if err != nil {
 		return nil, err
@@ -27,26 +27,26 @@ func NewPair(out, errs io.Writer, buffers *sync.Pool) (*Pair, error) {
 		return nil, errors.Join(err, o.write.Close(), o.read.Close())
 	}
 	e.before = o
-	return &Pair{out: o, errs: e}, nil
+	return &Dedicated{out: o, errs: e}, nil
 }
 
 // Files returns the files that the program writes to.
-func (p *Pair) Files() (out, errs *os.File) { return p.out.write, p.errs.write }
+func (p *Dedicated) Files() (out, errs *os.File) { return p.out.write, p.errs.write }
 
 // Forked leaves the pipes to the program, so that they end with it.
-func (p *Pair) Forked() {
+func (p *Dedicated) Forked() {
 	p.out.write.Close()
 	p.errs.write.Close()
 }
 
 // Begin starts to copy.
-func (p *Pair) Begin() {
+func (p *Dedicated) Begin() {
 	p.copies.Go(p.out.copy)
 	p.copies.Go(p.errs.copy)
 }
 
 // Finish copies the rest, and returns the error of a writer.
-func (p *Pair) Finish() error {
+func (p *Dedicated) Finish() error {
 	p.out.finish()
 	p.errs.finish()
 	p.copies.Wait()

@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/executor/shell/forker"
 )
 
-// enclosure is the tree of an attempt, or of a row, with what keeps it within limits.
-type enclosure struct {
+// processTree is the tree of an attempt, or of a batch, with what keeps it within limits.
+type processTree struct {
 	tree
 	// bound is nil when there are no limits, or the tree has them itself.
 	bound *bound
@@ -19,14 +19,14 @@ type enclosure struct {
 	box *box
 }
 
-// enclose makes the enclosure of an attempt. Without a sandbox only the memory is
+// enclose makes the process tree of an attempt. Without a sandbox only the memory is
 // limited, and where that cannot be done the attempt runs without a limit and is told so.
-func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *enclosure, err error) {
+func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, err error) {
 	limits := a.Limits
 	if !sandbox {
 		limits = executor.Limits{Memory: limits.Memory}
 	}
-	n = &enclosure{forker: e.forker}
+	n = &processTree{forker: e.forker}
 	if sandbox {
 		if n.box, err = e.newBox(); err != nil {
 			return nil, fmt.Errorf("sandbox %s: %w", a.ID, err)
@@ -57,15 +57,15 @@ func (e *Executor) unlimited(a executor.Attempt, why error) {
 	}
 }
 
-func (n *enclosure) oomKilled() bool { return n.tree.oomKilled() || n.bound.oomKilled() }
+func (n *processTree) oomKilled() bool { return n.tree.oomKilled() || n.bound.oomKilled() }
 
-func (n *enclosure) next() error {
+func (n *processTree) next() error {
 	n.bound.begin()
 	return n.tree.next()
 }
 
 // end gives nothing back that a process has which survives it.
-func (n *enclosure) end() error {
+func (n *processTree) end() error {
 	if err := n.tree.end(); err != nil {
 		return err
 	}

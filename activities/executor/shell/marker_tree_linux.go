@@ -28,7 +28,7 @@ func newMarks(guard *watchdog) (*markerFactory, error) {
 	return &markerFactory{guard: guard, orphans: procfs.Orphans.Open()}, nil
 }
 
-func (m *markerFactory) mechanism() Mechanism { return Mark }
+func (m *markerFactory) mechanism() Mechanism { return EnvMarker }
 
 // close leaves the process a subreaper: another Executor may count on it.
 func (m *markerFactory) close() error {
