@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -27,7 +28,9 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	var limits limits.Run
 	text, err := os.ReadFile(strings.TrimSuffix(history, ".json") + ".limits")
 	if err == nil {
-		err = json.Unmarshal(text, &limits)
+		limitsOf := json.NewDecoder(bytes.NewReader(text))
+		limitsOf.DisallowUnknownFields() // one that was renamed would not count
+		err = limitsOf.Decode(&limits)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
