@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -36,7 +37,7 @@ var _ switchyardv1connect.BlobServiceHandler = blobs{}
 // PutBlob stores a value of a node.
 func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
-	kind, err := store.ParseNodeKey(key)
+	kind, err := storekey.ParseNode(key)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -54,9 +55,9 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 		return connect.NewResponse(&v1.PutBlobResponse{Exists: exists}), nil
 	}
 	switch kind {
-	case store.LogChunkValue:
+	case storekey.LogChunkValue:
 		err = b.putChunk(ctx, key, data)
-	case store.ResultValue:
+	case storekey.ResultValue:
 		err = b.putResult(ctx, key, data)
 	default:
 		err = b.store.Put(ctx, key, data)
@@ -68,11 +69,11 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 }
 
 // checkNodeValue returns an error for a value that those who read it would trip over.
-func checkNodeValue(kind store.NodeValue, data []byte) error {
+func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 	switch kind {
-	case store.ResultValue, store.BatchValue:
+	case storekey.ResultValue, storekey.BatchValue:
 		return proto.Unmarshal(data, &v1.ExecuteResponse{})
-	case store.LogChunkValue:
+	case storekey.LogChunkValue:
 		return logs.CheckChunk(data)
 	}
 	return nil
@@ -128,7 +129,7 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 		}
 		return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(id)}), nil
 	}
-	if err := store.CheckKey(key); err != nil {
+	if err := storekey.Check(key); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	data, err := b.store.Get(ctx, key)
@@ -145,7 +146,7 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 // ListBlobs lists keys.
 func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
 	prefix := req.Msg.GetPrefix()
-	if err := store.CheckPrefix(prefix); err != nil {
+	if err := storekey.CheckPrefix(prefix); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	pages, err := paging.ListOf(req.Msg)

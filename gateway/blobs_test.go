@@ -20,6 +20,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -46,7 +47,7 @@ func TestGatewayIsAStore(t *testing.T) {
 	if s.Location() != f.server.URL() {
 		t.Errorf("location %q", s.Location())
 	}
-	key := store.ResultKey("ci-0k/c", 0, "build", 0)
+	key := storekey.Result("ci-0k/c", 0, "build", 0)
 	if _, err := s.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a missing value: %v", err)
 	}
@@ -59,7 +60,7 @@ func TestGatewayIsAStore(t *testing.T) {
 	if err := s.GetMessage(t.Context(), key, &first); err != nil || first.GetState() != "failed" {
 		t.Errorf("the first value is %v, %v", &first, err)
 	}
-	key = store.CheckpointKey("ci-0k/c", 0, "build", 1)
+	key = storekey.Checkpoint("ci-0k/c", 0, "build", 1)
 	large := bytes.Repeat([]byte("0123456789abcdef"), store.MaxValueBytes/16)
 	for _, want := range [][]byte{[]byte("first"), {}, large} {
 		if err := s.Put(t.Context(), key, want); err != nil {
@@ -96,10 +97,10 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	s := f.openRemote(t)
 	var want []string
 	for n := range int64(2500) {
-		want = append(want, store.LogChunkKey("ci-0k/c", "build", 0, 0, n))
+		want = append(want, storekey.LogChunk("ci-0k/c", "build", 0, 0, n))
 	}
-	want = append(want, store.LogChunkKey("ci-0k/c", "build-2", 0, 0, 0))
-	other := store.LogChunkKey("ci-0k1/c", "build", 0, 0, 0)
+	want = append(want, storekey.LogChunk("ci-0k/c", "build-2", 0, 0, 0))
+	other := storekey.LogChunk("ci-0k1/c", "build", 0, 0, 0)
 	for _, key := range append(want, other) {
 		if err := f.store.Put(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
@@ -107,7 +108,7 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	}
 	slices.Sort(want)
 	var got []string
-	for key, err := range s.Keys(t.Context(), store.RunPrefix("ci-0k")) {
+	for key, err := range s.Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d keys, want %d", len(got), len(want))
 	}
-	for range s.Keys(t.Context(), store.RunPrefix("ci-0k")) {
+	for range s.Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
 		break
 	}
 }
@@ -142,14 +143,14 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 	for key := range f.store.Keys(t.Context(), "") {
 		t.Errorf("the store has a value under %q", key)
 	}
-	tooLarge := &v1.PutBlobRequest{Key: store.CheckpointKey("ci-0k/c", 0, "build", 1), Data: make([]byte, store.MaxValueBytes+1)}
+	tooLarge := &v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: make([]byte, store.MaxValueBytes+1)}
 	if _, err := client.PutBlob(t.Context(), connect.NewRequest(tooLarge)); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a value that is too large: %v", err)
 	}
-	if err := f.store.Put(t.Context(), store.StatusKey("ci-0k/c", 0), tooLarge.GetData()); err != nil {
+	if err := f.store.Put(t.Context(), storekey.Status("ci-0k/c", 0), tooLarge.GetData()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: store.StatusKey("ci-0k/c", 0)})); connect.CodeOf(err) != connect.CodeOutOfRange {
+	if _, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: storekey.Status("ci-0k/c", 0)})); connect.CodeOf(err) != connect.CodeOutOfRange {
 		t.Errorf("a value that is too large to send: %v", err)
 	}
 }
@@ -160,8 +161,8 @@ func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, key := range []string{
-		store.StatusKey("ci-0k/c", 0), store.CarryKey("ci-0k/c", 0, "e", 1), store.EventsKey("ci-0k/c", 0, 1), store.PurgedKey("ci-0k/c", 0, "build"),
-		store.SharedKey("ci-0k/c", 0, "context", 1), store.ListKey("ci-0k/c", store.Digest(nil)), store.ReusedKey("ci-0k/c", store.Digest(nil)),
+		storekey.Status("ci-0k/c", 0), storekey.Carry("ci-0k/c", 0, "e", 1), storekey.Events("ci-0k/c", 0, 1), storekey.Purged("ci-0k/c", 0, "build"),
+		storekey.Shared("ci-0k/c", 0, "context", 1), storekey.List("ci-0k/c", storekey.Digest(nil)), storekey.Reused("ci-0k/c", storekey.Digest(nil)),
 		"runs/..x/results/build.0.0", "runs/ci-0k/junk", "runs/ci-0k/c/results/build.0.0.attrs", "runs/ci-0k/c/results",
 	} {
 		_, err := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key}))
@@ -169,7 +170,7 @@ func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	for _, key := range []string{store.ResultKey("ci-0k/c", 0, "build", 0), store.BatchKey("ci-0k/c", 0, "each[0-3]", 0, 1), store.LogChunkKey("ci-0k/c", "build", 0, 1, 0)} {
+	for _, key := range []string{storekey.Result("ci-0k/c", 0, "build", 0), storekey.Batch("ci-0k/c", 0, "each[0-3]", 0, 1), storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)} {
 		for _, ifAbsent := range []bool{false, true} {
 			_, err := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: []byte("fff garbage"), IfAbsent: ifAbsent}))
 			if connect.CodeOf(err) != connect.CodeInvalidArgument {
@@ -186,7 +187,7 @@ func TestChunkOfALogNeverChanges(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
-	key := store.LogChunkKey("ci-0k/c", "build", 0, 1, 0)
+	key := storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)
 	for i, text := range []string{"printed", "printed", "forged"} {
 		err := s.Put(t.Context(), key, logChunk(t, text))
 		if i < 2 && err != nil || i == 2 && connect.CodeOf(err) != connect.CodeAlreadyExists {
@@ -202,7 +203,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
-	key := store.ResultKey("ci-0k/c", 0, "build", 0)
+	key := storekey.Result("ci-0k/c", 0, "build", 0)
 	for _, step := range []struct {
 		state string
 		want  connect.Code
@@ -221,7 +222,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 func TestBlobsOfNoValueAreNotFound(t *testing.T) {
 	t.Parallel()
 	f := startIn(t, filepath.Join(t.TempDir(), "store"))
-	key := store.LogChunkKey("ci-0k/c", "build", 0, 1, 0)
+	key := storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)
 	if err := f.store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
 		t.Fatal(err)
 	}
@@ -316,10 +317,10 @@ func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	}
 	defer spooled.Close()
 	for name, s := range map[string]*store.Store{"waiting": f.openRemote(t), "spooling": spooled} {
-		if err := s.Put(t.Context(), store.LogChunkKey("ci-0k/c", name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
+		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
 			t.Errorf("%s: a chunk: %v", name, err)
 		}
-		if err := s.PutMessage(t.Context(), store.ResultKey("ci-0k/c", 0, name, 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+		if err := s.PutMessage(t.Context(), storekey.Result("ci-0k/c", 0, name, 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
 			t.Errorf("%s: a result: %v", name, err)
 		}
 	}
@@ -362,7 +363,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 					reached <- struct{}{}
 					<-resume
 				}
-				if err := s.Put(t.Context(), store.LogChunkKey("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n), value(w, n)); err != nil {
+				if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n), value(w, n)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -379,7 +380,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 		<-reached
 	}
 	// The gateway has gone; what was written last is to be read all the same.
-	last := store.LogChunkKey("ci-0k/c", "task-0", 0, 0, 2*values/3-1)
+	last := storekey.LogChunk("ci-0k/c", "task-0", 0, 0, 2*values/3-1)
 	if err := s.Put(t.Context(), last, value(0, 2*values/3-1)); err != nil {
 		t.Error(err)
 	}
@@ -405,7 +406,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	all.Wait()
 	for w := range writers {
 		for n := range int64(values) {
-			key := store.LogChunkKey("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n)
+			key := storekey.LogChunk("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n)
 			for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 				got, err := f.store.Get(t.Context(), key)
 				if err == nil && bytes.Equal(got, value(w, n)) {
@@ -432,7 +433,7 @@ func TestBlobsOfStoreThatIsAway(t *testing.T) {
 	}
 	defer s.Close()
 	b := blobs{store: s}
-	put := connect.NewRequest(&v1.PutBlobRequest{Key: store.CheckpointKey("ci-0k/c", 0, "build", 1), Data: []byte("x")})
+	put := connect.NewRequest(&v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: []byte("x")})
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
@@ -185,7 +186,7 @@ func (g *Gateway) dead(ctx context.Context, v *runview.View, tasks []string) ([]
 // names the claim, so that the task, put back and dead-lettered again, is listed anew.
 func (g *Gateway) purged(ctx context.Context, v *runview.View, about runview.TaskRef) (bool, error) {
 	var mark v1.ClaimRef
-	err := g.store.GetMessage(ctx, store.PurgedKey(v.Home(), v.Run.GetGeneration(), about.Name), &mark)
+	err := g.store.GetMessage(ctx, storekey.Purged(v.Home(), v.Run.GetGeneration(), about.Name), &mark)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -252,7 +253,7 @@ func (g *Gateway) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.P
 	}
 	for _, about := range tasks {
 		mark := &v1.ClaimRef{Task: about.Name, Claim: about.Claim()}
-		if err := g.store.PutMessage(ctx, store.PurgedKey(v.Home(), v.Run.GetGeneration(), about.Name), mark); err != nil {
+		if err := g.store.PutMessage(ctx, storekey.Purged(v.Home(), v.Run.GetGeneration(), about.Name), mark); err != nil {
 			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", about.Name, id, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -290,14 +290,14 @@ func TestRetryTerminated(t *testing.T) {
 	}
 	home := names.Home(id, shot)
 	var status v1.StatusResponse
-	if err := f.store.GetMessage(t.Context(), store.StatusKey(home, 0), &status); err != nil {
+	if err := f.store.GetMessage(t.Context(), storekey.Status(home, 0), &status); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := status.GetRun().GetTasks()["a"], status.GetRun().GetTasks()["b"]; a.GetState() != "dead_letter" || b.GetState() != "cancelled" || status.GetClaims()["a"] != 3 {
 		t.Errorf("the stored status is %v", &status)
 	}
 	var part v1.EventPart
-	if err := f.store.GetMessage(t.Context(), store.EventsKey(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
+	if err := f.store.GetMessage(t.Context(), storekey.Events(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
 		t.Errorf("the stored events are %v, %v", &part, err)
 	}
 }

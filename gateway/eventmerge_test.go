@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -46,7 +46,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 	run = append(run, event(20, "each", "completed"), event(21, "", "completed"))
 	f.storeEvents(t, id, 0, 0, run...)
-	if err := f.store.PutMessage(t.Context(), store.StatusKey(id, 0), status); err != nil {
+	if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), status); err != nil {
 		t.Fatal(err)
 	}
 	fanOut(t, id, "each", "completed", children*instances, map[string]int32{"completed": children * instances})
@@ -76,7 +76,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 	// What there is to know of the instance is with a child, as the scripted run says.
 	kept := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}}}
-	if err := f.store.PutMessage(t.Context(), store.StatusKey(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
+	if err := f.store.PutMessage(t.Context(), storekey.Status(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.events(t, id, "each[7]", 1, func() {}); !slices.Equal(got, []string{"each[7] queued", "each[7] completed"}) {

@@ -8,7 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,7 +21,7 @@ func event(second int64, task, what string) *v1.Event {
 
 func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, events ...*v1.Event) {
 	t.Helper()
-	if err := f.store.PutMessage(t.Context(), store.EventsKey(run, generation, part), &v1.EventPart{Events: events}); err != nil {
+	if err := f.store.PutMessage(t.Context(), storekey.Events(run, generation, part), &v1.EventPart{Events: events}); err != nil {
 		t.Fatal(err)
 	}
 }

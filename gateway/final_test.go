@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -70,7 +70,7 @@ func TestFinalInStore(t *testing.T) {
 		}},
 		TaskCount: 2,
 	}
-	if err := f.store.PutMessage(t.Context(), store.StatusKey(id, 0), kept); err != nil {
+	if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
 		t.Fatal(err)
 	}
 	end(t, id, "large")

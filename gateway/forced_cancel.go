@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
@@ -70,7 +70,7 @@ func (g *Gateway) lastWord(ctx context.Context, id string) *v1.StatusResponse {
 // saveTerminated keeps what a terminated run has said last, which its workflow may not
 // tell any more. Without it, readers ask the workflow.
 func (g *Gateway) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
-	key := store.StatusKey(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
+	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
 	if _, err := g.store.PutMessageIfAbsent(ctx, key, status); err != nil {
 		g.log.Warn("the status of a run that was ended by force could not be saved", "run", id, "error", err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 // readyTimeout bounds how long Temporal and the store may take to count as there.
 const readyTimeout = 3 * time.Second
 
 // readyKey has no value; that the store can say so shows that it reads.
-var readyKey = store.StatusKey("readyz", 0)
+var readyKey = storekey.Status("readyz", 0)
 
 // readyz reports to load balancers whether this gateway can answer calls.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {

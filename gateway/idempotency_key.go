@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
@@ -64,7 +64,7 @@ func (g *Gateway) claim(ctx context.Context, key, id string) error {
 }
 
 func (g *Gateway) tryClaim(ctx context.Context, key, id string) error {
-	at, now := store.RequestKey(key), g.config.Now()
+	at, now := storekey.Request(key), g.config.Now()
 	note := []byte(id + " " + now.UTC().Format(time.RFC3339Nano))
 	existed, err := g.store.PutIfAbsent(ctx, at, note)
 	if err != nil || !existed {

@@ -9,7 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -84,7 +84,7 @@ func TestIdempotencyKey(t *testing.T) {
 	_, err = submit(document("keyed-too", "a"), input, "k3")
 	wantCode(t, "a claim that is fresh", err, connect.CodeAlreadyExists)
 	old := time.Now().Add(-2 * claimSettled).UTC().Format(time.RFC3339Nano)
-	if err := f.store.Put(t.Context(), store.RequestKey("k3"), []byte("gone-12345678 "+old)); err != nil {
+	if err := f.store.Put(t.Context(), storekey.Request("k3"), []byte("gone-12345678 "+old)); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere, err := submit(document("keyed-too", "a"), input, "k3")

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/logs"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -37,7 +37,7 @@ func TestInstances(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "fanned", "each", "other")
 	output, _ := structpb.NewStruct(map[string]any{"n": 1})
-	record := store.ResultKey(id, 0, "each[0]", 0)
+	record := storekey.Result(id, 0, "each[0]", 0)
 	if err := f.store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it", Output: output}}); err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +177,12 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 	for i := range int32(7 - childFrom) {
 		task.Instances = append(task.Instances, &v1.Instance{Index: childFrom + i, State: "completed", Node: fmt.Sprint("kept", i), Result: &v1.TaskResult{Stdout: "x"}})
 	}
-	record := store.ResultKey(id, 0, "each[5]", 0)
+	record := storekey.Result(id, 0, "each[5]", 0)
 	if err := f.store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}}); err != nil {
 		t.Fatal(err)
 	}
 	status := &v1.StatusResponse{Run: &v1.Run{Id: child, Tasks: map[string]*v1.Task{"each": task}}, Records: map[string]string{"each[5]": record}}
-	if err := f.store.PutMessage(t.Context(), store.StatusKey(child, 0), status); err != nil {
+	if err := f.store.PutMessage(t.Context(), storekey.Status(child, 0), status); err != nil {
 		t.Fatal(err)
 	}
 	for size, want := range map[int32]string{0: "4 kept0 x|5 kept1 all of it|6 kept2 x", 2: "4 kept0 x|5 kept1 all of it", 1: "4 kept0 x"} {
@@ -256,7 +256,7 @@ func TestInstanceLogs(t *testing.T) {
 	writeLog(t, f.store, id, "each[0]", 0, 2, "zero old\n")
 	writeLog(t, f.store, id, "each[0]", 1, 3, "zero\n")
 	writeLog(t, f.store, id, "other", 0, 1, "other\n")
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: store.BatchName("each", 1, 3), Attempt: 0, Claim: 3}, logs.Options{})
+	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: storekey.BatchName("each", 1, 3), Attempt: 0, Claim: 3}, logs.Options{})
 	for _, name := range []string{"each[1]", "each[3]"} {
 		w.Begin(name, 0)
 		print(t, w, logs.Stdout, name+"\n")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -21,7 +21,7 @@ func TestInstancesShowTheirItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := store.ListKey("items", "some")
+	key := storekey.List("items", "some")
 	if err := f.store.PutMessage(t.Context(), key, &v1.ItemList{Items: list.GetValues()}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestInstancesShowTheirItems(t *testing.T) {
 			t.Errorf("%s: an open run shows %s", name, got)
 		}
 		kept := &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed"}, Items: map[string]*v1.Items{"each": items}}
-		if err := f.store.PutMessage(t.Context(), store.StatusKey(id, 0), kept); err != nil {
+		if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
 			t.Fatal(err)
 		}
 		end(t, id, "completed")

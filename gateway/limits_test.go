@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -113,7 +114,7 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 		_ = h.Close()
 	}
 	s := f.openRemote(t)
-	if err := s.Put(t.Context(), store.CheckpointKey("ci-0k/c", 0, "build", 1), make([]byte, mib)); err != nil {
+	if err := s.Put(t.Context(), storekey.Checkpoint("ci-0k/c", 0, "build", 1), make([]byte, mib)); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	eventually(t, "all room is given back", func() bool {

@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -303,7 +304,7 @@ func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
 		}},
 		Claims: map[string]int32{"a": 2, "b": 3, "each[0]": 2},
 		Records: map[string]string{
-			"a": store.ResultKey(id, 0, "a", 0), "b": store.ResultKey(id, 0, "b", 1), "each[0]": store.ResultKey(id, 0, "each[0]", 0),
+			"a": storekey.Result(id, 0, "a", 0), "b": storekey.Result(id, 0, "b", 1), "each[0]": storekey.Result(id, 0, "each[0]", 0),
 		},
 	})
 	end(t, id, "completed")

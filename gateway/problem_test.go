@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -119,7 +119,7 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 			t.Errorf("build is kept as %s, %v; want %s", got, err, state)
 		}
 		var stored v1.StatusResponse
-		if err := f.store.GetMessage(t.Context(), store.StatusKey(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
+		if err := f.store.GetMessage(t.Context(), storekey.Status(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
 			t.Error(err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
@@ -214,12 +215,12 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain string, generation int32) (*v1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	home, stored := names.Home(id, chain), &v1.StatusResponse{}
-	err := g.store.GetMessage(ctx, store.StatusKey(home, generation), stored)
+	err := g.store.GetMessage(ctx, storekey.Status(home, generation), stored)
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return stored, err
 	}
 	if events, part, err := g.reader.UnstoredEvents(ctx, id); err == nil {
-		if _, err := g.store.PutMessageIfAbsent(ctx, store.EventsKey(home, generation, part), &v1.EventPart{Events: events}); err != nil {
+		if _, err := g.store.PutMessageIfAbsent(ctx, storekey.Events(home, generation, part), &v1.EventPart{Events: events}); err != nil {
 			return nil, err
 		}
 	}
@@ -227,7 +228,7 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 	if err != nil {
 		return nil, err
 	}
-	_, err = g.store.PutMessageIfAbsent(ctx, store.StatusKey(home, generation), status)
+	_, err = g.store.PutMessageIfAbsent(ctx, storekey.Status(home, generation), status)
 	return status, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/paging"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -19,7 +19,7 @@ func TestGetPages(t *testing.T) {
 	tasks := []string{"a", "b", "c", "d", "e", "f", "g"}
 	id := f.submit(t, "pages", tasks...)
 	for _, name := range tasks {
-		key := store.ResultKey(id, 0, name, 0)
+		key := storekey.Result(id, 0, name, 0)
 		output, _ := structpb.NewStruct(map[string]any{"of": name})
 		record := &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat(name, 1<<20), Output: output}}
 		if err := f.store.PutMessage(t.Context(), key, record); err != nil {
@@ -93,7 +93,7 @@ func TestGetMissingRecord(t *testing.T) {
 	id := f.submit(t, "missing")
 	signal(t, id, setSignal, &v1.StatusResponse{
 		Run:     &v1.Run{Tasks: map[string]*v1.Task{"build": {State: "completed", Result: &v1.TaskResult{Stdout: "cut"}}}},
-		Records: map[string]string{"build": store.ResultKey(id, 0, "build", 0)},
+		Records: map[string]string{"build": storekey.Result(id, 0, "build", 0)},
 	})
 	if got := f.get(t, id).GetTasks()["build"].GetResult().GetStdout(); got != "cut" {
 		t.Errorf("stdout is %q", got)

@@ -19,6 +19,7 @@ import (
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -92,7 +93,7 @@ func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	key := store.LogChunkKey("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
 	if err := kept.Put(t.Context(), key, []byte("password")); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -337,7 +338,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	want(t, h.wait(), "failed", map[string]string{"a": "lost"})
 	// As a node does that has spooled it.
 	record := &v1.ExecuteResponse{State: "completed", Node: c.name("n"), Result: &v1.TaskResult{Stdout: "late"}}
-	if err := c.store.PutMessage(t.Context(), store.ResultKey(h.home(), 0, "a", 0), record); err != nil {
+	if err := c.store.PutMessage(t.Context(), storekey.Result(h.home(), 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
 	l.mend()

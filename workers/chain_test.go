@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -27,13 +27,13 @@ func checkCounted(t *testing.T, h *handle, n string, chains ...string) {
 	if text := h.printed("a"); !strings.Contains(text, "line "+n) {
 		t.Errorf("the log of a: %q", text)
 	}
-	for key, err := range h.store.Keys(t.Context(), store.RunPrefix(h.id)) {
+	for key, err := range h.store.Keys(t.Context(), storekey.RunPrefix(h.id)) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		below := false
 		for _, chain := range chains {
-			below = below || strings.HasPrefix(key, store.RunPrefix(names.Home(h.id, chain)))
+			below = below || strings.HasPrefix(key, storekey.RunPrefix(names.Home(h.id, chain)))
 		}
 		if !below {
 			t.Errorf("key %s is below none of %v", key, chains)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 // collectorOf is a collector of a store of its own in a folder.
@@ -35,7 +36,7 @@ func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 // keep stores some values of a run that are so old.
 func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
 	t.Helper()
-	for _, key := range []string{store.StatusKey(run, 0), store.LogChunkKey(run, "a", 0, 0, 0)} {
+	for _, key := range []string{storekey.Status(run, 0), storekey.LogChunk(run, "a", 0, 0, 0)} {
 		if err := c.store.Put(t.Context(), key, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func TestCollectorRemovesCachedResults(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, shared(t))
 	for key, age := range map[string]time.Duration{"old": DefaultRetention + time.Hour, "new": DefaultRetention - time.Hour} {
-		at := store.CachedKey("w", "build", key)
+		at := storekey.Cached("w", "build", key)
 		if err := k.store.Put(t.Context(), at, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestCollectorRemovesCachedResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, there := range map[string]bool{"old": false, "new": true} {
-		if _, err := k.store.Get(t.Context(), store.CachedKey("w", "build", key)); errors.Is(err, store.ErrNotFound) == there {
+		if _, err := k.store.Get(t.Context(), storekey.Cached("w", "build", key)); errors.Is(err, store.ErrNotFound) == there {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

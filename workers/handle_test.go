@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -96,7 +96,7 @@ func (h *handle) wait() *v1.Run {
 		}
 	}
 	if len(status.GetRun().GetTasks()) == 0 {
-		if err := h.store.GetMessage(ctx, store.StatusKey(names.Home(h.id, status.GetChain()), status.GetRun().GetGeneration()), &status); err != nil {
+		if err := h.store.GetMessage(ctx, storekey.Status(names.Home(h.id, status.GetChain()), status.GetRun().GetGeneration()), &status); err != nil {
 			h.t.Fatal(err)
 		}
 	}

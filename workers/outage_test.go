@@ -10,7 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -143,7 +143,7 @@ func TestRunsWaitForStore(t *testing.T) {
 		if name == "again" {
 			generation = 1
 		}
-		if err := c.store.GetMessage(t.Context(), store.StatusKey(h.home(), generation), &kept); err != nil || kept.GetRun().GetProblem() != "" {
+		if err := c.store.GetMessage(t.Context(), storekey.Status(h.home(), generation), &kept); err != nil || kept.GetRun().GetProblem() != "" {
 			t.Errorf("%s: kept %q, %v", name, kept.GetRun().GetProblem(), err)
 		}
 		if n := len(h.history("")); n > 250 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -57,7 +57,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	var told []string
 	for part := range int32(2) {
 		var stored v1.EventPart
-		if err := h.store.GetMessage(t.Context(), store.EventsKey(child.home(), 0, part), &stored); err != nil {
+		if err := h.store.GetMessage(t.Context(), storekey.Events(child.home(), 0, part), &stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range stored.GetEvents() {

@@ -16,6 +16,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -80,7 +81,7 @@ func (h *handle) stored(generation int32) []*v1.Event {
 	var events []*v1.Event
 	for n := int32(0); ; n++ {
 		var part v1.EventPart
-		err := h.store.GetMessage(h.t.Context(), store.EventsKey(h.home(), generation, n), &part)
+		err := h.store.GetMessage(h.t.Context(), storekey.Events(h.home(), generation, n), &part)
 		if errors.Is(err, store.ErrNotFound) {
 			return events
 		}

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/library"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -59,7 +59,7 @@ func TestRunOfScheduleHasInputDefaults(t *testing.T) {
 	if got := h.attributes(); got.Workflow != name || got.Trigger != v1.TriggerSchedule || got.Submitted.IsZero() {
 		t.Errorf("search attributes of %s: %+v", h.id, got)
 	}
-	if err := store.CheckKey(store.StatusKey(h.id, 0)); err != nil {
+	if err := storekey.Check(storekey.Status(h.id, 0)); err != nil {
 		t.Error(err)
 	}
 

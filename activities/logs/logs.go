@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 // The streams of a task.
@@ -40,13 +40,13 @@ type Attempt struct {
 
 // Batch reports whether the log is that of a batch.
 func (a Attempt) Batch() bool {
-	_, _, _, ok := store.ParseBatchName(a.Task)
+	_, _, _, ok := storekey.ParseBatchName(a.Task)
 	return ok
 }
 
 func (a Attempt) chunkKey(n int64) string {
 	if a.Of != "" {
-		return store.LogChunkKey(a.Run, a.Task, a.lead, a.Claim, n)
+		return storekey.LogChunk(a.Run, a.Task, a.lead, a.Claim, n)
 	}
-	return store.LogChunkKey(a.Run, a.Task, a.Attempt, a.Claim, n)
+	return storekey.LogChunk(a.Run, a.Task, a.Attempt, a.Claim, n)
 }

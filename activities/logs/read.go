@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -53,21 +54,21 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 // with the highest claim. For an instance it also reads the logs of the batches that it
 // may have been in: those in which it has printed are listed with Attempt.Of set.
 func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
-	all, err := list(ctx, s, run, store.LogsPrefix(run, task))
+	all, err := list(ctx, s, run, storekey.LogsPrefix(run, task))
 	if err != nil {
 		return nil, fmt.Errorf("list the logs of task %s of run %s: %w", task, run, err)
 	}
 	found := newest(all)
-	of, index, ok := store.ParseInstanceName(task)
+	of, index, ok := storekey.ParseInstanceName(task)
 	if !ok {
 		return found, nil
 	}
-	batches, err := list(ctx, s, run, store.BatchLogsPrefix(run, of))
+	batches, err := list(ctx, s, run, storekey.BatchLogsPrefix(run, of))
 	if err != nil {
 		return nil, fmt.Errorf("list the logs of the batches of task %s of run %s: %w", of, run, err)
 	}
 	for _, b := range batches {
-		if _, first, last, _ := store.ParseBatchName(b.Task); index < first || last < index {
+		if _, first, last, _ := storekey.ParseBatchName(b.Task); index < first || last < index {
 			continue
 		}
 		part, err := within(ctx, s, b, task)
@@ -105,16 +106,16 @@ func within(ctx context.Context, s Store, batch Attempt, instance string) (*Atte
 // Instances lists the logs of all instances of a task, by their numbers and attempts,
 // and those of all batches of it.
 func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
-	all, err := list(ctx, s, run, store.InstanceLogsPrefix(run, task))
+	all, err := list(ctx, s, run, storekey.InstanceLogsPrefix(run, task))
 	if err != nil {
 		return nil, fmt.Errorf("list the logs of the instances of task %s of run %s: %w", task, run, err)
 	}
 	own := map[string][]Attempt{}
 	var batches []Attempt
 	for _, a := range all {
-		if of, _, _, ok := store.ParseBatchName(a.Task); ok && of == task {
+		if of, _, _, ok := storekey.ParseBatchName(a.Task); ok && of == task {
 			batches = append(batches, a)
-		} else if of, _, ok := store.ParseInstanceName(a.Task); ok && of == task {
+		} else if of, _, ok := storekey.ParseInstanceName(a.Task); ok && of == task {
 			own[a.Task] = append(own[a.Task], a)
 		}
 	}
@@ -130,10 +131,10 @@ func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error
 
 // first is the number of the instance, or of the first one that a batch may have.
 func first(a Attempt) int {
-	if _, from, _, ok := store.ParseBatchName(a.Task); ok {
+	if _, from, _, ok := storekey.ParseBatchName(a.Task); ok {
 		return from
 	}
-	_, index, _ := store.ParseInstanceName(a.Task)
+	_, index, _ := storekey.ParseInstanceName(a.Task)
 	return index
 }
 
@@ -144,7 +145,7 @@ func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, task, attempt, claim, _, ok := store.ParseLogChunkKey(key)
+		_, task, attempt, claim, _, ok := storekey.ParseLogChunk(key)
 		a := Attempt{Run: run, Task: task, Attempt: attempt, Claim: claim}
 		if ok && (len(all) == 0 || all[len(all)-1] != a) { // the chunks of a log follow each other
 			all = append(all, a)

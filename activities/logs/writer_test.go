@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 func TestOutputIsReadableWhileTheTaskRuns(t *testing.T) {
@@ -326,7 +326,7 @@ func TestNothingNewCostsOneLook(t *testing.T) {
 		if len(entries) != 0 || next != from || ended || err != nil {
 			t.Errorf("Read from %d: %v, %d, %t, %v", from, entries, next, ended, err)
 		}
-		if want := []string{store.LogChunkKey("ci-0k", "build", 1, 4, from)}; !slices.Equal(s.asked, want) {
+		if want := []string{storekey.LogChunk("ci-0k", "build", 1, 4, from)}; !slices.Equal(s.asked, want) {
 			t.Errorf("asked for %q, want %q", s.asked, want)
 		}
 	}

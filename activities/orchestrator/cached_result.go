@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
@@ -20,7 +21,7 @@ import (
 // cached: instances share an expression, and so their item is a part of it, or
 // their number where there are no items.
 func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
-	_, index, ok := store.ParseInstanceName(cond.GetTask())
+	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok {
 		return key
 	}
@@ -33,9 +34,9 @@ func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
 // cached looks for a result that is young enough. One that is too large to travel is
 // copied into the run that asks, so that it lives as long as that.
 func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
-	task, _, _ := store.ParseInstanceName(cond.GetTask())
+	task, _, _ := storekey.ParseInstanceName(cond.GetTask())
 	var found v1.CachedResult
-	err := c.Store.GetMessage(ctx, store.CachedKey(workflow, task, key), &found)
+	err := c.Store.GetMessage(ctx, storekey.Cached(workflow, task, key), &found)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
@@ -55,7 +56,7 @@ func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Co
 	if err != nil {
 		return nil, err
 	}
-	record := store.ReusedKey(home, store.Digest(value))
+	record := storekey.Reused(home, storekey.Digest(value))
 	if err := c.Store.Put(ctx, record, value); err != nil {
 		return nil, storeError{err}
 	}
@@ -81,6 +82,6 @@ func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) err
 		}
 		result.Response.Result, result.Response.Record = record.GetResult(), ""
 	}
-	task, _, _ := store.ParseInstanceName(req.GetTask())
-	return c.Store.PutMessage(ctx, store.CachedKey(req.GetWorkflow(), task, req.GetKey()), result)
+	task, _, _ := storekey.ParseInstanceName(req.GetTask())
+	return c.Store.PutMessage(ctx, storekey.Cached(req.GetWorkflow(), task, req.GetKey()), result)
 }

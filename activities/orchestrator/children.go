@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -90,7 +91,7 @@ func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInpu
 	if err != nil {
 		return nil, refused(fmt.Errorf("encode the input of a run of %s: %w", home, err))
 	}
-	key := store.InputKey(home, store.Digest(data))
+	key := storekey.Input(home, storekey.Digest(data))
 	if err := st.PutMessage(ctx, key, in); err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 
 func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.ExecuteResponse, error) {
 	var status v1.StatusResponse
-	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetChild(), req.GetChildChain()), req.GetChildGeneration()), &status); err != nil {
+	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetChild(), req.GetChildChain()), req.GetChildGeneration()), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -207,7 +208,7 @@ func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.Exe
 	if results.Fits(res, int(req.GetInlineLimit())) {
 		return res, nil
 	}
-	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetAttempt())
+	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetAttempt())
 	if err := c.Store.PutMessage(ctx, key, res); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
@@ -47,7 +48,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 	if err := c.SaveEvents(ctx, events); err != nil {
 		return err
 	}
-	if err := c.Store.PutMessage(ctx, store.StatusKey(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
+	if err := c.Store.PutMessage(ctx, storekey.Status(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
 		return err
 	}
 	c.count(run)
@@ -78,7 +79,7 @@ func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) err
 	if len(req.GetEvents()) == 0 {
 		return nil
 	}
-	key := store.EventsKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetPart())
+	key := storekey.Events(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetPart())
 	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
 }
 
@@ -96,7 +97,7 @@ func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, 
 	})
 	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
 	flush := func() error {
-		key := store.CarryKey(home, generation, execution, int32(len(kept.GetStored())))
+		key := storekey.Carry(home, generation, execution, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
 		err := c.Store.PutMessage(ctx, key, part)
 		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0

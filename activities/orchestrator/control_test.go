@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/placement"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
@@ -138,11 +139,11 @@ func TestSaveStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stored v1.StatusResponse
-		if err := c.Store.GetMessage(t.Context(), store.StatusKey(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
+		if err := c.Store.GetMessage(t.Context(), storekey.Status(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
 			t.Errorf("%s: the store has something else, error %v", name, err)
 		}
 		var part v1.EventPart
-		if err := c.Store.GetMessage(t.Context(), store.EventsKey(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
+		if err := c.Store.GetMessage(t.Context(), storekey.Events(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
 			t.Errorf("%s: events %v, error %v", name, &part, err)
 		}
 	}

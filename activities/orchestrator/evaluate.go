@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
@@ -179,7 +180,7 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 
 // item is the one that an instance is for; nil: there is none.
 func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value, error) {
-	_, index, ok := store.ParseInstanceName(cond.GetTask())
+	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok || cond.GetItem() != nil || cond.GetItems() == "" {
 		return cond.GetItem(), nil
 	}

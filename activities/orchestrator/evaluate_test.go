@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -109,7 +110,7 @@ func TestEvaluateItems(t *testing.T) {
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("file %d of many", i))
 	}
-	record := store.ResultKey("r-1", 0, "discover", 0)
+	record := storekey.Result("r-1", 0, "discover", 0)
 	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{
 		Output: objectOf(t, map[string]any{"few": []any{"a", "b"}, "many": names}),
 	}}); err != nil {
@@ -121,10 +122,10 @@ func TestEvaluateItems(t *testing.T) {
 		t.Errorf("few: %v", few)
 	}
 	many := ask(t, c, &v1.Condition{Task: "each", Kind: "items", Expression: "discover.many"}, parents)
-	if many.GetCount() != 1000 || many.GetItems().GetList() != nil || !strings.HasPrefix(many.GetItems().GetKey(), store.RunPrefix("r-1")) {
+	if many.GetCount() != 1000 || many.GetItems().GetList() != nil || !strings.HasPrefix(many.GetItems().GetKey(), storekey.RunPrefix("r-1")) {
 		t.Fatalf("many: %v", many)
 	}
-	if err := store.CheckKey(many.GetItems().GetKey()); err != nil {
+	if err := storekey.Check(many.GetItems().GetKey()); err != nil {
 		t.Error(err)
 	}
 	list, err := c.Store.AwaitItems(t.Context(), many.GetItems().GetKey(), 0)
@@ -142,7 +143,7 @@ func TestEvaluateItems(t *testing.T) {
 func TestEvaluateRetry(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	record := store.ResultKey("r-1", 0, "a", 0)
+	record := storekey.Result("r-1", 0, "a", 0)
 	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "failed", Result: &v1.TaskResult{ExitCode: 75, Stderr: "connection reset"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestCachedResults(t *testing.T) {
 
 	// A large one, that a batch has recorded, without the run that it is of.
 	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
-	record := store.BatchKey("r-0", 0, "build[0-1]", 0, 0)
+	record := storekey.Batch("r-0", 0, "build[0-1]", 0, 0)
 	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
 		{Index: 0}, {Index: 1, State: "completed", Result: &v1.TaskResult{Output: large, Stdout: "much"}},
 	}}); err != nil {
@@ -313,7 +314,7 @@ func TestCachedResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := look("'v3'", 0)
-	if proto.Size(a) > 32<<10 || a.GetCached().GetRunId() != "r-0" || !strings.HasPrefix(a.GetCached().GetResponse().GetRecord(), store.RunPrefix("r-1")) {
+	if proto.Size(a) > 32<<10 || a.GetCached().GetRunId() != "r-0" || !strings.HasPrefix(a.GetCached().GetResponse().GetRecord(), storekey.RunPrefix("r-1")) {
 		t.Fatalf("a large result: %.300v", a)
 	}
 	whole, err := c.Store.GetResult(t.Context(), a.GetCached().GetResponse().GetRecord())
@@ -345,7 +346,7 @@ func TestCachedInstances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := store.ListKey("r-1", store.Digest(list))
+	stored := storekey.List("r-1", storekey.Digest(list))
 	if err := c.Store.Put(t.Context(), stored, list); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +376,7 @@ func TestCachedInstances(t *testing.T) {
 func TestEvaluateMissing(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	gone := map[string]*v1.ParentView{"p": {State: "completed", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: store.ListKey("r-1", "none")}}}}
+	gone := map[string]*v1.ParentView{"p": {State: "completed", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: storekey.List("r-1", "none")}}}}
 	if a := ask(t, c, &v1.Condition{Task: "t", Expression: "parent.p.count == 2", References: nil}, gone); !a.GetBroken() || !strings.Contains(a.GetError(), "outputs of the instances of p") {
 		t.Errorf("answer %v", a)
 	}

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/results"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,7 +22,7 @@ func (c *Control) keepList(ctx context.Context, home string, list *structpb.List
 	if err != nil {
 		return nil, err
 	}
-	key := store.ListKey(home, store.Digest(value))
+	key := storekey.List(home, storekey.Digest(value))
 	if err := c.Store.Put(ctx, key, value); err != nil {
 		return nil, storeError{err}
 	}

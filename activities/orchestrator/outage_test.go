@@ -9,7 +9,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -35,7 +35,7 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	c := newControl(t)
 	parents := map[string]*v1.ParentView{}
 	for _, task := range []string{"good", "torn", "refused"} {
-		parents[task] = &v1.ParentView{State: "completed", Record: store.ResultKey("r-1", 0, task, 0)}
+		parents[task] = &v1.ParentView{State: "completed", Record: storekey.Result("r-1", 0, task, 0)}
 		if err := c.Store.PutMessage(t.Context(), parents[task].GetRecord(), &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "yes"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +82,10 @@ func TestChildRunEndsWaitForStore(t *testing.T) {
 		{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000},
 		{Child: "torn-1", RunId: "r-1", Task: "torn", InlineLimit: 1000},
 	}}
-	if err := c.Store.PutMessage(t.Context(), store.StatusKey("child-1", 0), &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
+	if err := c.Store.PutMessage(t.Context(), storekey.Status("child-1", 0), &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Store.Put(t.Context(), store.StatusKey("torn-1", 0), []byte{0xff, 0xff}); err != nil {
+	if err := c.Store.Put(t.Context(), storekey.Status("torn-1", 0), []byte{0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
 	bringBack := takeAway(t, c)

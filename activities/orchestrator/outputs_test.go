@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
@@ -40,7 +41,7 @@ func collect(t *testing.T, c *Control, req *v1.CollectRequest) *v1.FanOutView {
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	alone, batch := store.ResultKey("r-1", 0, "each[2]", 0), store.BatchKey("r-1", 0, "each[3-5]", 0, 0)
+	alone, batch := storekey.Result("r-1", 0, "each[2]", 0), storekey.Batch("r-1", 0, "each[3-5]", 0, 0)
 	for key, res := range map[string]*v1.ExecuteResponse{
 		alone: {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"n": 2})}},
 		batch: {State: "completed", Batch: []*v1.MemberResult{
@@ -113,13 +114,13 @@ func TestCollectRefuses(t *testing.T) {
 	if view := collect(t, c, req); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "outputs of the instances of each are larger than 8 MiB") {
 		t.Errorf("too large: %.200v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{}, {Record: store.ResultKey("r-1", 0, "each[11]", 0)}}}); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
+	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{}, {Record: storekey.Result("r-1", 0, "each[11]", 0)}}}); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
 		t.Errorf("missing: %v", view)
 	}
 	if err := c.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{Record: store.ResultKey("r-1", 0, "each[0]", 0)}}}); err == nil {
+	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
 		t.Errorf("with a store that is closed: %v", view)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,7 +22,7 @@ import (
 // from outside, it counts as cancelled.
 func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
 	var status v1.StatusResponse
-	if err := load(ctx, c.Store, store.StatusKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
+	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -87,7 +88,7 @@ func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	}
 	for generation := range req.GetGeneration() {
 		for _, attempt := range lost {
-			keys = append(keys, store.ResultKey(home, generation, name, attempt))
+			keys = append(keys, storekey.Result(home, generation, name, attempt))
 		}
 	}
 	return keys

@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // SaveShared stores an object that many requests of a run carry by reference, such
 // as its context, and returns its key. Version distinguishes its states.
 func (c *Control) SaveShared(ctx context.Context, home string, generation int32, what string, version int64, object *structpb.Struct) (string, error) {
-	key := store.SharedKey(home, generation, what, version)
+	key := storekey.Shared(home, generation, what, version)
 	return key, c.Store.PutMessage(ctx, key, object)
 }
 
@@ -24,6 +24,6 @@ func (c *Control) SaveAncestors(ctx context.Context, home string, all *v1.Ancest
 	if err != nil {
 		return "", err
 	}
-	key := store.AncestorsKey(home, store.Digest(data))
+	key := storekey.Ancestors(home, storekey.Digest(data))
 	return key, c.Store.PutMessage(ctx, key, all)
 }

@@ -19,12 +19,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestPutIfAbsentKeepsTheFirstValue(t *testing.T) {
 	onEach(t, func(t *testing.T, s *store.Store) {
-		key := store.ResultKey("ci-0k", 0, "build", 0)
+		key := storekey.Result("ci-0k", 0, "build", 0)
 		first := &v1.ExecuteResponse{State: "completed"}
 		for i, m := range []*v1.ExecuteResponse{first, {State: "failed"}} {
 			existed, err := s.PutMessageIfAbsent(t.Context(), key, m)
@@ -45,7 +46,7 @@ func TestPutIfAbsentKeepsTheFirstValue(t *testing.T) {
 func TestPutIfAbsentOfManyHasOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, s *store.Store) {
 		for round := range int32(20) {
-			key := store.ResultKey("ci-0k", 0, "build", round)
+			key := storekey.Result("ci-0k", 0, "build", round)
 			var winner atomic.Int32
 			var writers sync.WaitGroup
 			for i := range int32(8) {
@@ -79,7 +80,7 @@ func race(dir, name string) error {
 		return err
 	}
 	for i := range int32(100) {
-		existed, err := s.PutIfAbsent(context.Background(), store.ResultKey("ci-0k", 0, "t", i), []byte(name))
+		existed, err := s.PutIfAbsent(context.Background(), storekey.Result("ci-0k", 0, "t", i), []byte(name))
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ func TestPutIfAbsentOfProcessesHasOneWinner(t *testing.T) {
 		for number := range strings.Lines(outputs[i].String()) {
 			won++
 			n, _ := strconv.Atoi(strings.TrimSpace(number))
-			if got, err := s.Get(t.Context(), store.ResultKey("ci-0k", 0, "t", int32(n))); err != nil || string(got) != strconv.Itoa(i) {
+			if got, err := s.Get(t.Context(), storekey.Result("ci-0k", 0, "t", int32(n))); err != nil || string(got) != strconv.Itoa(i) {
 				t.Errorf("process %d was the first for %d, and the value is of %s, %v", i, n, got, err)
 			}
 		}
@@ -143,13 +144,13 @@ func TestPutIfAbsentLeavesNoOtherFile(t *testing.T) {
 			dir := t.TempDir()
 			s := test.open(t, dir)
 			for range 2 {
-				if _, err := s.PutIfAbsent(t.Context(), store.StatusKey("ci-0k", 0), test.value); err != nil {
+				if _, err := s.PutIfAbsent(t.Context(), storekey.Status("ci-0k", 0), test.value); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := s.PutIfAbsent(ctx, store.StatusKey("ci-0k", 1), test.value); !errors.Is(err, context.Canceled) {
+			if _, err := s.PutIfAbsent(ctx, storekey.Status("ci-0k", 1), test.value); !errors.Is(err, context.Canceled) {
 				t.Errorf("with a context that has ended: %v", err)
 			}
 			if files := filesOf(t, filepath.Join(dir, "runs", "ci-0k")); len(files) != strings.Count(test.want, "|")+1 {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 func TestAwaitMessageWaitsForWhatIsOnItsWay(t *testing.T) {
@@ -17,7 +18,7 @@ func TestAwaitMessageWaitsForWhatIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	key := store.ResultKey("ci-0k", 0, "build", 0)
+	key := storekey.Result("ci-0k", 0, "build", 0)
 	began := make(chan struct{})
 	go func() {
 		<-began
@@ -32,7 +33,7 @@ func TestAwaitMessageWaitsForWhatIsOnItsWay(t *testing.T) {
 	if err := s.AwaitMessage(t.Context(), key, &got, store.Arrival); err != nil || got.GetValue() != "here" {
 		t.Fatalf("%q, %v", got.GetValue(), err)
 	}
-	if err := s.AwaitMessage(t.Context(), store.ResultKey("ci-0k", 0, "other", 0), &got, 100*time.Millisecond); !errors.Is(err, store.ErrNotFound) {
+	if err := s.AwaitMessage(t.Context(), storekey.Result("ci-0k", 0, "other", 0), &got, 100*time.Millisecond); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("a value that nobody stores: %v", err)
 	}
 }

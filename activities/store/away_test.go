@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"switchyard/activities/store/storekey"
 )
 
 // A folder whose file system is gone has an empty one in its place, or none. It says
@@ -23,7 +25,7 @@ func TestFolderAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			key, other := StatusKey("r-1", 0), StatusKey("r-1", 1)
+			key, other := storekey.Status("r-1", 0), storekey.Status("r-1", 1)
 			if err := s.Put(t.Context(), key, []byte("kept")); err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +41,7 @@ func TestFolderAway(t *testing.T) {
 			if _, err := s.PutIfAbsent(t.Context(), other, []byte("lost")); err == nil {
 				t.Error("a value was stored in its place")
 			}
-			for _, err := range s.Keys(t.Context(), RunPrefix("r-1")) {
+			for _, err := range s.Keys(t.Context(), storekey.RunPrefix("r-1")) {
 				if err == nil {
 					t.Error("it lists keys")
 				}

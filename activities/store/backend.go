@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// backend is where the values of a Store are. Keys have passed CheckKey or are
+// backend is where the values of a Store are. Keys have passed storekey.Check or are
 // those of tests; errors say what failed and leave the key to the Store, but an
 // error of a missing value is ErrNotFound. All methods may be called from
 // several goroutines. Nothing is called after close.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -39,7 +40,7 @@ func TestBatchesAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	key := BatchKey("ci-0k", 0, "each[0-99]", 0, 1)
+	key := storekey.Batch("ci-0k", 0, "each[0-99]", 0, 1)
 	put(key, 1000)
 	for i := range int32(100) {
 		r, err := s.GetResult(t.Context(), MemberReference(key, i))
@@ -52,7 +53,7 @@ func TestBatchesAreReadOnce(t *testing.T) {
 		t.Errorf("%d reads; member 7: %v", reads.reads, r)
 	}
 	for i := range 3 * maxBatches {
-		large := BatchKey("ci-0k", 0, fmt.Sprintf("each[%d-%d]", i, i+100), 0, 1)
+		large := storekey.Batch("ci-0k", 0, fmt.Sprintf("each[%d-%d]", i, i+100), 0, 1)
 		put(large, 4<<20)
 		if _, err := s.GetResult(t.Context(), MemberReference(large, 3)); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
+
+	"switchyard/activities/store/storekey"
 )
 
 // bucket keeps values in a bucket: memory, S3 or GCS.
@@ -141,12 +143,12 @@ func (b *bucket) objects(ctx context.Context, o *blob.ListOptions) iter.Seq2[*bl
 
 func (b *bucket) runs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: runsPrefix, Delimiter: "/"}) {
+		for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: storekey.RunsPrefix, Delimiter: "/"}) {
 			if err != nil {
 				yield("", err)
 				return
 			}
-			run := strings.TrimSuffix(strings.TrimPrefix(object.Key, runsPrefix), "/")
+			run := strings.TrimSuffix(strings.TrimPrefix(object.Key, storekey.RunsPrefix), "/")
 			if object.IsDir && !yield(run, nil) {
 				return
 			}
@@ -156,7 +158,7 @@ func (b *bucket) runs(ctx context.Context) iter.Seq2[string, error] {
 
 func (b *bucket) newest(ctx context.Context, run string) (time.Time, error) {
 	var newest time.Time
-	for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: RunPrefix(run)}) {
+	for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: storekey.RunPrefix(run)}) {
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -178,7 +180,7 @@ func (b *bucket) size(ctx context.Context, prefix string) (bytes int64, err erro
 }
 
 func (b *bucket) deleteRun(ctx context.Context, run string) error {
-	for key, err := range b.keys(ctx, RunPrefix(run)) {
+	for key, err := range b.keys(ctx, storekey.RunPrefix(run)) {
 		if err == nil {
 			err = b.Delete(ctx, key)
 		}

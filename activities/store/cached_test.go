@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchyard/activities/store/storekey"
 )
 
 // Cached results go by their age; the values of runs stay.
@@ -24,8 +26,8 @@ func TestDeleteCached(t *testing.T) {
 		if removed, err := s.DeleteCached(t.Context(), time.Now()); removed != 0 || err != nil {
 			t.Errorf("%s: of an empty store %d, %v", location, removed, err)
 		}
-		run := ResultKey("r-1", 0, "build", 0)
-		cached := []string{CachedKey("w", "build", "a"), CachedKey("w", "build", "b"), CachedKey("w.x", "test", "a"), CachedKey("w", "a__0xb", "")}
+		run := storekey.Result("r-1", 0, "build", 0)
+		cached := []string{storekey.Cached("w", "build", "a"), storekey.Cached("w", "build", "b"), storekey.Cached("w.x", "test", "a"), storekey.Cached("w", "a__0xb", "")}
 		for _, key := range append(cached, run) {
 			if err := s.Put(t.Context(), key, []byte(key)); err != nil {
 				t.Fatal(err)
@@ -59,7 +61,7 @@ func TestDeleteRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	key := RequestKey("../k")
+	key := storekey.Request("../k")
 	if existed, err := s.PutIfAbsent(t.Context(), key, []byte("a")); existed || err != nil {
 		t.Fatalf("%t, %v", existed, err)
 	}
@@ -77,14 +79,14 @@ func TestDeleteRequests(t *testing.T) {
 			t.Errorf("%d removed, %v, want %d", removed, err, step.removed)
 		}
 	}
-	if CheckKey(key) == nil {
+	if storekey.Check(key) == nil {
 		t.Error("a client reaches what idempotency keys stand for")
 	}
 }
 
 // Workflows and tasks whose names differ only in case share no cached result, whatever the file system ignores.
 func TestCachedKeysDifferBesidesCase(t *testing.T) {
-	keys := []string{CachedKey("Foo", "build", "a"), CachedKey("foo", "build", "a"), CachedKey("foo", "Build", "a"), CachedKey("foo", "build", "A")}
+	keys := []string{storekey.Cached("Foo", "build", "a"), storekey.Cached("foo", "build", "a"), storekey.Cached("foo", "Build", "a"), storekey.Cached("foo", "build", "A")}
 	for i, a := range keys {
 		for _, b := range keys[:i] {
 			if strings.EqualFold(a, b) {
@@ -98,13 +100,13 @@ func TestCachedKeysDifferBesidesCase(t *testing.T) {
 // the business of control processes alone.
 func TestKeysOfListsAndCachedResults(t *testing.T) {
 	t.Parallel()
-	digest := Digest([]byte("anything"))
-	for _, key := range []string{ListKey("r-1", digest), ReusedKey("r-1", digest)} {
-		if err := CheckKey(key); err != nil {
+	digest := storekey.Digest([]byte("anything"))
+	for _, key := range []string{storekey.List("r-1", digest), storekey.Reused("r-1", digest)} {
+		if err := storekey.Check(key); err != nil {
 			t.Error(err)
 		}
 	}
-	if key := CachedKey("w", "build", "../../x"); CheckKey(key) == nil || !strings.HasPrefix(key, cachedPrefix+"w/build/") || strings.Contains(key, "..") {
+	if key := storekey.Cached("w", "build", "../../x"); storekey.Check(key) == nil || !strings.HasPrefix(key, storekey.CachedPrefix+"w/build/") || strings.Contains(key, "..") {
 		t.Errorf("the key of a cached result is %s", key)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
 )
 
@@ -51,7 +52,7 @@ func TestLogsLeaveSpaceToTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	key, chunk, notice := store.LogChunkKey("r-1", "t", 0, 1, 0), make([]byte, 64<<10), make([]byte, 100)
+	key, chunk, notice := storekey.LogChunk("r-1", "t", 0, 1, 0), make([]byte, 64<<10), make([]byte, 100)
 	put := func(key string, value []byte) error { return s.Put(context.Background(), key, value) }
 	for _, test := range []struct {
 		free          int64
@@ -67,7 +68,7 @@ func TestLogsLeaveSpaceToTheRest(t *testing.T) {
 		if _, err := s.PutIfAbsent(context.Background(), key, chunk); (err == nil) != test.chunk || err != nil && !errors.Is(err, store.ErrLowSpace) {
 			t.Errorf("with %d bytes left, a chunk of a gateway: %v", test.free, err)
 		}
-		if err := put(store.ResultKey("r-1", 0, "t", 0), chunk); err != nil {
+		if err := put(storekey.Result("r-1", 0, "t", 0), chunk); err != nil {
 			t.Errorf("with %d bytes left, a result: %v", test.free, err)
 		}
 	}

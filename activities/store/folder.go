@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"switchyard/activities/store/storekey"
 )
 
 // folder keeps values in the files of a folder, which several processes of one
@@ -29,10 +31,6 @@ type folder struct {
 }
 
 var _ backend = (*folder)(nil)
-
-// temporary is how the names of files end that a writer to a folder has not
-// finished; a writer that is killed leaves such a file behind.
-const temporary = ".tmp"
 
 // In the directories of a run lie files that are no values: its journal, and
 // the files that entries of the journal name. No key has such a segment.
@@ -90,7 +88,7 @@ func (f *folder) put(ctx context.Context, key string, value []byte) error {
 
 // writeTemporary writes a value to a new file beside path and returns its name.
 func (f *folder) writeTemporary(path string, value []byte) (name string, err error) {
-	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+temporary
+	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+storekey.TemporarySuffix
 	temp, err := os.CreateTemp(dir, pattern)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := f.makeDir(dir); err != nil {
@@ -202,7 +200,7 @@ func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 // journal's.
 func (f *folder) find(key string) ([]byte, error) {
 	value, err := readFile(f.path(key))
-	run, rest, keyErr := splitRun(key)
+	run, rest, keyErr := storekey.SplitRun(key)
 	if !errors.Is(err, ErrNotFound) || keyErr != nil {
 		return value, err
 	}
@@ -231,11 +229,11 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if err := f.present(); err != nil {
 		return false, err
 	}
-	if strings.HasPrefix(key, requestsPrefix) { // of no run, and so in no journal
+	if strings.HasPrefix(key, storekey.RequestsPrefix) { // of no run, and so in no journal
 		return f.link(f.path(key), value)
 	}
-	// What the bucket would escape in the name of the file is in no key of keys.go.
-	if err := CheckKey(key); err != nil {
+	// What the bucket would escape in the name of the file is in no key of package storekey.
+	if err := storekey.Check(key); err != nil {
 		return false, err
 	}
 	defer func() { err = withoutPath(err) }()
@@ -243,7 +241,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if _, err := os.Lstat(path); err == nil {
 		return true, nil
 	}
-	run, rest, err := splitRun(key)
+	run, rest, err := storekey.SplitRun(key)
 	if err != nil {
 		return false, err
 	}
@@ -253,7 +251,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 		return existed, err
 	}
 	// A log has many chunks, and a journal is read as a whole.
-	if _, _, _, _, _, isLog := ParseLogChunkKey(key); isLog || !f.appends {
+	if _, _, _, _, _, isLog := storekey.ParseLogChunk(key); isLog || !f.appends {
 		return f.link(path, value)
 	}
 	if err := f.makeDir(filepath.Dir(j.path)); err != nil {
@@ -307,7 +305,7 @@ func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 			yield("", fmt.Errorf("%q is outside of the store", prefix))
 			return
 		}
-		if run, _, err := splitRun(prefix); err == nil {
+		if run, _, err := storekey.SplitRun(prefix); err == nil {
 			f.listRun(ctx, run, dir, prefix, yield)
 		} else {
 			f.list(ctx, dir, prefix, yield)
@@ -345,7 +343,7 @@ func (f *folder) appended(run, prefix string) (keys []string, err error) {
 		return nil, err
 	}
 	for rest := range j.index {
-		if key := RunPrefix(run) + rest; strings.HasPrefix(key, prefix) {
+		if key := storekey.RunPrefix(run) + rest; strings.HasPrefix(key, prefix) {
 			keys = append(keys, key)
 		}
 	}
@@ -371,13 +369,13 @@ func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string
 		if entry.IsDir() {
 			name += "/"
 		}
-		if key := dir + name; strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, temporary) && !strings.Contains(name, elsewhereTag) {
+		if key := dir + name; strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, storekey.TemporarySuffix) && !strings.Contains(name, elsewhereTag) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if run, ok := strings.CutSuffix(name, "/"); ok && dir == runsPrefix {
+		if run, ok := strings.CutSuffix(name, "/"); ok && dir == storekey.RunsPrefix {
 			if !f.listRun(ctx, run, dir+name, prefix, yield) {
 				return false
 			}
@@ -399,7 +397,7 @@ func (f *folder) runs(ctx context.Context) iter.Seq2[string, error] {
 			yield("", err)
 			return
 		}
-		entries, err := os.ReadDir(f.path(runsPrefix))
+		entries, err := os.ReadDir(f.path(storekey.RunsPrefix))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield("", err)
 			return
@@ -417,7 +415,7 @@ func (f *folder) runs(ctx context.Context) iter.Seq2[string, error] {
 }
 
 func (f *folder) newest(ctx context.Context, run string) (newest time.Time, err error) {
-	err = filepath.WalkDir(f.path(RunPrefix(run)), func(_ string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(f.path(storekey.RunPrefix(run)), func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -458,7 +456,7 @@ func (f *folder) size(ctx context.Context, prefix string) (bytes int64, err erro
 // deleteRun removes the folder of a run.
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)
-	return os.RemoveAll(f.path(RunPrefix(run)))
+	return os.RemoveAll(f.path(storekey.RunPrefix(run)))
 }
 
 // deleteOlder looks at each file once.

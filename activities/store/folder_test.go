@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 func TestFolderIsItsUsersAlone(t *testing.T) {
@@ -19,13 +20,13 @@ func TestFolderIsItsUsersAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state.db.store")
 			s := openIn(t, dir)
-			for _, key := range []string{store.LogChunkKey("ci-0k", "build", 0, 0, 0), store.CachedKey("ci", "build", "deps")} {
+			for _, key := range []string{storekey.LogChunk("ci-0k", "build", 0, 0, 0), storekey.Cached("ci", "build", "deps")} {
 				if err := s.Put(t.Context(), key, []byte("password")); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for i, value := range [][]byte{[]byte("small"), bytes.Repeat([]byte("large"), 5000)} {
-				if _, err := s.PutIfAbsent(t.Context(), store.ResultKey("ci-0k", 0, "build", int32(i)), value); err != nil {
+				if _, err := s.PutIfAbsent(t.Context(), storekey.Result("ci-0k", 0, "build", int32(i)), value); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -55,7 +56,7 @@ func TestFolderIsItsUsersAlone(t *testing.T) {
 
 func TestFolderHasNoValueForADirectory(t *testing.T) {
 	s := open(t, t.TempDir())
-	key := store.LogChunkKey("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
 	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestFolderHasNoValueForADirectory(t *testing.T) {
 func TestFolderKeepsItsPlaceToItself(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	key := store.LogChunkKey("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
 	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
 )
 
@@ -54,7 +55,7 @@ func wantValue(t testing.TB, s *store.Store, key, want string) {
 // An entry that was cut anywhere, because its writer was killed, neither hides
 // what comes after it nor counts.
 func TestHalfAnEntryIsPassedOver(t *testing.T) {
-	lost, kept := store.ResultKey(journalRun, 0, "lost", 0), store.ResultKey(journalRun, 0, "kept", 0)
+	lost, kept := storekey.Result(journalRun, 0, "lost", 0), storekey.Result(journalRun, 0, "kept", 0)
 	whole := func() []byte {
 		dir := t.TempDir()
 		putFirst(t, open(t, dir), lost, strings.Repeat("v", 100))
@@ -67,7 +68,7 @@ func TestHalfAnEntryIsPassedOver(t *testing.T) {
 	for cut := 1; cut < len(whole); cut += 3 {
 		dir := t.TempDir()
 		s := open(t, dir)
-		putFirst(t, s, store.ResultKey(journalRun, 0, "before", 0), "b")
+		putFirst(t, s, storekey.Result(journalRun, 0, "before", 0), "b")
 		appendTo(t, dir, whole[:cut])
 		if _, err := s.Get(t.Context(), lost); err == nil {
 			t.Fatalf("cut at %d: it is there", cut)
@@ -89,7 +90,7 @@ func TestHalfAnEntryIsPassedOver(t *testing.T) {
 func TestJournalOfARunThatWasRemoved(t *testing.T) {
 	dir := t.TempDir()
 	one, other := open(t, dir), open(t, dir)
-	key := store.ResultKey(journalRun, 0, "t", 0)
+	key := storekey.Result(journalRun, 0, "t", 0)
 	putFirst(t, one, key, "old")
 	wantValue(t, other, key, "old")
 	if err := other.DeleteRun(t.Context(), journalRun); err != nil {
@@ -104,7 +105,7 @@ func TestJournalOfARunThatWasRemoved(t *testing.T) {
 
 func TestMoreRunsThanOpenJournals(t *testing.T) {
 	s := open(t, t.TempDir())
-	key := func(i int) string { return store.ResultKey(fmt.Sprintf("ci-%dk", i), 0, "t", 0) }
+	key := func(i int) string { return storekey.Result(fmt.Sprintf("ci-%dk", i), 0, "t", 0) }
 	const runs = 300
 	var writers sync.WaitGroup
 	for w := range 4 {
@@ -156,8 +157,8 @@ func folderBehavesAsAMap(t *testing.T, cases int) {
 			stores = append(stores, s)
 		}
 		keys := rapid.SampledFrom([]string{
-			store.ResultKey(journalRun, 0, "a", 0), store.ResultKey(journalRun, 0, "a-b", 0),
-			store.StatusKey(journalRun, 0), store.LogChunkKey(journalRun, "a", 0, 1, 0), store.ResultKey("ci-1k", 0, "a", 0),
+			storekey.Result(journalRun, 0, "a", 0), storekey.Result(journalRun, 0, "a-b", 0),
+			storekey.Status(journalRun, 0), storekey.LogChunk(journalRun, "a", 0, 1, 0), storekey.Result("ci-1k", 0, "a", 0),
 		})
 		model := map[string]string{}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
@@ -209,8 +210,8 @@ func folderBehavesAsAMap(t *testing.T, cases int) {
 func FuzzJournal(f *testing.F) {
 	dir := f.TempDir()
 	s := open(f, dir)
-	putFirst(f, s, store.ResultKey(journalRun, 0, "a", 0), "value")
-	putFirst(f, s, store.ResultKey(journalRun, 0, "b", 0), strings.Repeat("v", 5000))
+	putFirst(f, s, storekey.Result(journalRun, 0, "a", 0), "value")
+	putFirst(f, s, storekey.Result(journalRun, 0, "b", 0), strings.Repeat("v", 5000))
 	raw, err := os.ReadFile(journalPath(dir))
 	if err != nil {
 		f.Fatal(err)
@@ -223,7 +224,7 @@ func FuzzJournal(f *testing.F) {
 		appendTo(t, dir, raw)
 		s := open(t, dir)
 		keysOf(t, s, "")
-		key := store.ResultKey(journalRun, 7, "fresh", 0)
+		key := storekey.Result(journalRun, 7, "fresh", 0)
 		putFirst(t, s, key, "x")
 		wantValue(t, s, key, "x")
 	})

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"path/filepath"
 	"sync"
+
+	"switchyard/activities/store/storekey"
 )
 
 // maxJournals is how many journals a folder keeps open.
@@ -47,7 +49,7 @@ func (js *journals) get(f *folder, run string) *journal {
 	if js.recent.Len() >= maxJournals {
 		js.drop(js.recent.Back())
 	}
-	j := &journal{path: filepath.Join(f.path(RunPrefix(run)), journalName), index: map[string]span{}}
+	j := &journal{path: filepath.Join(f.path(storekey.RunPrefix(run)), journalName), index: map[string]span{}}
 	js.byRun[run] = js.recent.PushFront(&opened{run, j})
 	return j
 }

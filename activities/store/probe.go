@@ -5,13 +5,14 @@ import (
 	"context"
 	"fmt"
 
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Probe returns nil if the store takes a value of a run and gives it back. The error
 // of a Get that fails beside a successful Probe concerns its own key.
 func (s *Store) Probe(ctx context.Context, run string) error {
-	key, want := ProbeKey(run), []byte("probe")
+	key, want := storekey.Probe(run), []byte("probe")
 	if s, ok := s.backend.(*spooler); ok { // its spool takes and gives values while the gateway is away
 		_, err := s.storeOnce(ctx, &v1.PutBlobRequest{Key: key, Data: want})
 		return err

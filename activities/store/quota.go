@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"switchyard/activities/store/storekey"
 )
 
 // ErrLogQuota is in the chain of the error of a Put of a chunk of a log whose run has used up its quota of logs.
@@ -93,7 +95,7 @@ func (q *quota) deleteRun(ctx context.Context, run string) error {
 // reserve adds a value to what its run has used, or returns ErrLogQuota. The caller calls settle when the value was
 // stored, or was not, which takes it back. What is no chunk of a log needs no room.
 func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(stored bool), err error) {
-	home, _, _, _, _, isLog := ParseLogChunkKey(key)
+	home, _, _, _, _, isLog := storekey.ParseLogChunk(key)
 	if !isLog {
 		return func(bool) {}, nil
 	}
@@ -102,7 +104,7 @@ func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(
 	defer u.mu.Unlock()
 	if !u.counted || u.added >= q.limit/recountShare {
 		// A count that fails, because a bucket takes too long for one, stops no log.
-		if bytes, err := q.size(ctx, RunPrefix(home)+"logs/"); err == nil {
+		if bytes, err := q.size(ctx, storekey.RunPrefix(home)+"logs/"); err == nil {
 			if u.pending > 0 { // of which the list may lack any part
 				bytes = max(bytes, u.bytes)
 			}

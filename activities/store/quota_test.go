@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
 )
 
@@ -37,7 +38,7 @@ func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
 			chunk, notice, n := make([]byte, 16<<10), make([]byte, store.MaxNoticeBytes), int64(0)
 			key := func(home string) string {
 				n++
-				return store.LogChunkKey(home, "t", 0, 1, n)
+				return storekey.LogChunk(home, "t", 0, 1, n)
 			}
 			put := func(key string, value []byte) error { return s.Put(t.Context(), key, value) }
 			fails := func(what string, err error, fails bool) {
@@ -60,7 +61,7 @@ func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
 				fails("a notice", put(key("r-1"), notice), false)
 			}
 			fails("a notice too many", put(key("r-1"), notice), true)
-			fails("a result", put(store.ResultKey("r-1", 0, "t", 0), chunk), false)
+			fails("a result", put(storekey.Result("r-1", 0, "t", 0), chunk), false)
 			fails("a chunk of another run", put(key("r-2"), chunk), false)
 			fails("a chunk of another chain", put(key("r-1/x"), chunk), false)
 			if err := s.DeleteRun(t.Context(), "r-1"); err != nil {
@@ -77,7 +78,7 @@ func TestQuotaCountsWhatTheStoreHolds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	first, second := openLimited(t, dir), openLimited(t, dir)
 	put := func(s *store.Store, n int64) error {
-		return s.Put(t.Context(), store.LogChunkKey("r-1", "t", 0, 1, n), make([]byte, 10<<10))
+		return s.Put(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, n), make([]byte, 10<<10))
 	}
 	for n := range int64(6) {
 		if err := put([]*store.Store{first, second}[n%2], n); err != nil {
@@ -98,7 +99,7 @@ func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
 	var stored atomic.Int32
 	for n := range int64(40) {
 		all.Go(func() {
-			err := s.Put(t.Context(), store.LogChunkKey("r-1", "t", 0, 1, n), make([]byte, 15<<10))
+			err := s.Put(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, n), make([]byte, 15<<10))
 			switch {
 			case err == nil:
 				stored.Add(1)
@@ -121,7 +122,7 @@ func TestLongQuotaHoldsForManyRuns(t *testing.T) {
 	chunk := make([]byte, 33<<10)
 	for n := range int64(2) {
 		for run := range 1100 {
-			err := s.Put(t.Context(), store.LogChunkKey(fmt.Sprintf("r-%d", run), "t", 0, 1, n), chunk)
+			err := s.Put(t.Context(), storekey.LogChunk(fmt.Sprintf("r-%d", run), "t", 0, 1, n), chunk)
 			if full := n == 1; full != errors.Is(err, store.ErrLogQuota) || !full && err != nil {
 				t.Fatalf("chunk %d of run %d: %v", n, run, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -13,7 +14,7 @@ import (
 )
 
 // MemberReference names the result of one instance in the record of a batch.
-func MemberReference(key string, index int32) string { return key + "#" + itoa(index) }
+func MemberReference(key string, index int32) string { return key + "#" + strconv.Itoa(int(index)) }
 
 // GetResult reads the answer of an attempt that a reference names: a key, or one of
 // MemberReference, of which it gives the instance's part in the form of an attempt's
@@ -25,7 +26,7 @@ func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteRes
 // AwaitResult is GetResult for a record that is known to have been stored, as
 // AwaitMessage is.
 func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
-	key, number, member := cutLast(reference, "#")
+	key, number, member := strings.Cut(reference, "#")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if member && err != nil {
 		return nil, fmt.Errorf("read %q: no number of an instance", reference)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,7 +23,7 @@ func TestGetResult(t *testing.T) {
 		}
 	})
 	at := time.Unix(1_800_000_000, 0)
-	alone, batch := store.ResultKey("ci-0k", 0, "build", 0), store.BatchKey("ci-0k", 0, "each[3-9]", 0, 4)
+	alone, batch := storekey.Result("ci-0k", 0, "build", 0), storekey.Batch("ci-0k", 0, "each[3-9]", 0, 4)
 	for key, m := range map[string]*v1.ExecuteResponse{
 		alone: {State: "failed", Result: &v1.TaskResult{ExitCode: 3}},
 		batch: {Node: "n", AssignedAt: timestamppb.New(at), Batch: []*v1.MemberResult{

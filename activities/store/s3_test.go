@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
 )
 
@@ -27,7 +28,7 @@ func openS3(t *testing.T) (*store.Store, *storetest.S3) {
 func TestS3AsksAgainAfterAConflict(t *testing.T) {
 	s, o := openS3(t)
 	o.Conflicts = 2
-	existed, err := s.PutIfAbsent(t.Context(), store.StatusKey("ci-0k", 0), []byte("x"))
+	existed, err := s.PutIfAbsent(t.Context(), storekey.Status("ci-0k", 0), []byte("x"))
 	if err != nil || existed {
 		t.Errorf("existed %t, %v", existed, err)
 	}
@@ -35,7 +36,7 @@ func TestS3AsksAgainAfterAConflict(t *testing.T) {
 		t.Errorf("location %q", s.Location())
 	}
 	for key := range o.Values {
-		if key != "part/"+store.StatusKey("ci-0k", 0) {
+		if key != "part/"+storekey.Status("ci-0k", 0) {
 			t.Errorf("object %q", key)
 		}
 	}

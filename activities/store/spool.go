@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"switchyard/activities/filelock"
+	"switchyard/activities/store/storekey"
 )
 
 // spool keeps values in the files of a folder on the node, in the order in which
@@ -116,7 +117,7 @@ func (s *spool) load() error {
 	for _, entry := range entries {
 		number, err := strconv.ParseUint(entry.Name(), 16, 64)
 		switch {
-		case strings.HasSuffix(entry.Name(), temporary):
+		case strings.HasSuffix(entry.Name(), storekey.TemporarySuffix):
 			_ = os.Remove(filepath.Join(s.dir, entry.Name())) // costs its room, no more
 			continue
 		case err != nil || fileName(number) != entry.Name():
@@ -150,14 +151,14 @@ func readHeader(dir string, number uint64) (*spooled, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReaderSize(f, maxKeyBytes+64).ReadString('\n')
+	line, err := bufio.NewReaderSize(f, storekey.MaxKeyBytes+64).ReadString('\n')
 	fields := strings.Fields(line)
 	if err != nil || len(fields) != 3 {
 		return nil, nil
 	}
 	sum, err := strconv.ParseUint(fields[1], 16, 32)
 	v := &spooled{number: number, key: fields[2], ifAbsent: fields[0] == "new", sum: uint32(sum), header: int64(len(line)), size: info.Size()}
-	if err != nil || v.line() != line || CheckKey(v.key) != nil {
+	if err != nil || v.line() != line || storekey.Check(v.key) != nil {
 		return nil, nil
 	}
 	return v, nil
@@ -184,7 +185,7 @@ func groupOf(key string) string {
 // existed says. An eighth of the room is for such values, which are results; the
 // rest, mostly logs, does without.
 func (s *spool) add(key string, value []byte, ifAbsent bool) (added *spooled, existed bool, err error) {
-	if err := CheckKey(key); err != nil {
+	if err := storekey.Check(key); err != nil {
 		return nil, false, err
 	}
 	v := &spooled{key: key, ifAbsent: ifAbsent, sum: crc32.Checksum(value, castagnoli)}
@@ -213,7 +214,7 @@ func (s *spool) add(key string, value []byte, ifAbsent bool) (added *spooled, ex
 
 // writeFile makes a file that is there whole or not at all.
 func writeFile(path string, parts ...[]byte) error {
-	f, err := os.OpenFile(path+temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path+storekey.TemporarySuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -223,10 +224,10 @@ func writeFile(path string, parts ...[]byte) error {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(path+temporary, path)
+		err = os.Rename(path+storekey.TemporarySuffix, path)
 	}
 	if err != nil {
-		_ = os.Remove(path + temporary)
+		_ = os.Remove(path + storekey.TemporarySuffix)
 	}
 	return err
 }

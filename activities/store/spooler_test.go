@@ -18,6 +18,7 @@ import (
 	"gocloud.dev/blob/memblob"
 	"pgregory.net/rapid"
 
+	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -133,7 +134,7 @@ func checkValue(t testing.TB, b backend, key, want string) {
 	}
 }
 
-func chunk(n int) string { return LogChunkKey("ci-0k", "build", 0, 1, int64(n)) }
+func chunk(n int) string { return storekey.LogChunk("ci-0k", "build", 0, 1, int64(n)) }
 
 func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
 	g := newGateway()
@@ -143,13 +144,13 @@ func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
 	g.set(func() { g.away = true })
 	mustPut(t, s, chunk(1), "one")
 	mustPut(t, s, chunk(2), "two")
-	mustPut(t, s, StatusKey("ci-0k", 0), "old")
-	mustPut(t, s, StatusKey("ci-0k", 0), "new")
-	for key, want := range map[string]string{chunk(0): "zero", chunk(1): "one", chunk(2): "two", StatusKey("ci-0k", 0): "new"} {
+	mustPut(t, s, storekey.Status("ci-0k", 0), "old")
+	mustPut(t, s, storekey.Status("ci-0k", 0), "new")
+	for key, want := range map[string]string{chunk(0): "zero", chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
 		checkValue(t, s, key, want)
 	}
 	var keys []string
-	for key, err := range s.keys(t.Context(), LogsPrefix("ci-0k", "build")) {
+	for key, err := range s.keys(t.Context(), storekey.LogsPrefix("ci-0k", "build")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
 	}
 	g.set(func() { g.away = false })
 	s.awaitEmpty(t)
-	for key, want := range map[string]string{chunk(1): "one", chunk(2): "two", StatusKey("ci-0k", 0): "new"} {
+	for key, want := range map[string]string{chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
 		checkValue(t, g, key, want)
 	}
 	if err := s.close(); err != nil {
@@ -218,7 +219,7 @@ func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
 				s = spoolTo(t, g, dir)
 			default:
 				task := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "task")
-				key := LogChunkKey("ci-0k", task, 0, 0, next[task])
+				key := storekey.LogChunk("ci-0k", task, 0, 0, next[task])
 				next[task]++
 				want[task] = append(want[task], key)
 				mustPut(rt, s, key, key)
@@ -233,7 +234,7 @@ func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
 			var got []string
 			for _, key := range g.order() {
 				// A crash between a value's arrival and its removal brings it twice.
-				if strings.HasPrefix(key, LogsPrefix("ci-0k", task)) && !slices.Contains(got, key) {
+				if strings.HasPrefix(key, storekey.LogsPrefix("ci-0k", task)) && !slices.Contains(got, key) {
 					got = append(got, key)
 				}
 			}
@@ -249,25 +250,25 @@ func TestSpoolOfADeadProcessIsStored(t *testing.T) {
 	g.away = true
 	s := spoolTo(t, g, dir)
 	mustPut(t, s, chunk(0), "zero")
-	if _, err := s.putIfAbsent(expired(t), ResultKey("ci-0k", 0, "build", 0), []byte("record")); err != nil {
+	if _, err := s.putIfAbsent(expired(t), storekey.Result("ci-0k", 0, "build", 0), []byte("record")); err != nil {
 		t.Fatal(err)
 	}
 	s.crash(t)
 	// What a kill in the middle of a write leaves, and a file of another program.
-	for _, name := range []string{fileName(7) + temporary, fileName(8), "README"} {
+	for _, name := range []string{fileName(7) + storekey.TemporarySuffix, fileName(8), "README"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("put"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	s = spoolTo(t, g, dir)
-	checkValue(t, s, ResultKey("ci-0k", 0, "build", 0), "record")
+	checkValue(t, s, storekey.Result("ci-0k", 0, "build", 0), "record")
 	g.set(func() { g.away = false })
 	mustPut(t, s, chunk(1), "one")
 	s.awaitEmpty(t)
 	checkValue(t, g, chunk(0), "zero")
 	checkValue(t, g, chunk(1), "one")
-	checkValue(t, g, ResultKey("ci-0k", 0, "build", 0), "record")
+	checkValue(t, g, storekey.Result("ci-0k", 0, "build", 0), "record")
 	if got := g.order(); slices.Index(got, chunk(0)) > slices.Index(got, chunk(1)) {
 		t.Errorf("the order is %q", got)
 	}
@@ -312,7 +313,7 @@ func expired(t testing.TB) context.Context {
 func TestSpooledRecordGivesWay(t *testing.T) {
 	g := newGateway()
 	s := spoolTo(t, g, t.TempDir())
-	record := func(task string) string { return ResultKey("ci-0k", 0, task, 0) }
+	record := func(task string) string { return storekey.Result("ci-0k", 0, task, 0) }
 	if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("mine")); err != nil || existed {
 		t.Fatalf("existed %t, %v", existed, err)
 	}
@@ -357,7 +358,7 @@ func TestRecordWaitsForTheGateway(t *testing.T) {
 	g := newGateway()
 	g.away = true
 	s := spoolTo(t, g, t.TempDir())
-	key := ResultKey("ci-0k", 0, "build", 0)
+	key := storekey.Result("ci-0k", 0, "build", 0)
 	done := make(chan error, 1)
 	go func() {
 		_, err := s.putIfAbsent(t.Context(), key, []byte("record"))
@@ -400,7 +401,7 @@ func TestSpoolHasABound(t *testing.T) {
 	if n < 10 || n > 14 {
 		t.Errorf("%d KiB of logs are in a spool of 16", n)
 	}
-	if _, err := s.putIfAbsent(expired(t), ResultKey("ci-0k", 0, "build", 0), []byte("record")); err != nil {
+	if _, err := s.putIfAbsent(expired(t), storekey.Result("ci-0k", 0, "build", 0), []byte("record")); err != nil {
 		t.Errorf("a result has no room besides logs: %v", err)
 	}
 	g.set(func() { g.away = false })
@@ -415,7 +416,7 @@ func TestSpoolHasABound(t *testing.T) {
 }
 
 func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
-	checkpoint := CheckpointKey("ci-0k", 0, "build", 1)
+	checkpoint := storekey.Checkpoint("ci-0k", 0, "build", 1)
 	g := newGateway()
 	g.away = true
 	g.refuse[chunk(0)], g.refuse[checkpoint] = connect.CodeAlreadyExists, connect.CodeInvalidArgument

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store/storekey"
 )
 
 // ErrNotFound is in the chain of the error of a Get whose key has no value.
@@ -43,7 +45,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// PutIfAbsent stores value under a key of keys.go that has none, and says
+// PutIfAbsent stores value under a key of package storekey that has none, and says
 // whether it had one, which then stays. Of several writers at once, in several
 // processes, one is the first. When an answer of the store was lost on the way,
 // existed may be said of the very value that this call has stored: whoever
@@ -130,7 +132,7 @@ func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
 // DeleteRun removes every value of a run. A run without values is no error. A
 // gateway does not delete.
 func (s *Store) DeleteRun(ctx context.Context, run string) error {
-	if err := checkRun(run); err != nil {
+	if err := storekey.CheckRun(run); err != nil {
 		return fmt.Errorf("delete the values of a run: %w", err)
 	}
 	if err := s.backend.deleteRun(ctx, run); err != nil {
@@ -142,7 +144,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 // DeleteCached removes the cached results that were stored before a time, and says
 // how many. It costs a look at each. A gateway does not delete.
 func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int, err error) {
-	if removed, err = s.backend.deleteOlder(ctx, cachedPrefix, before); err != nil {
+	if removed, err = s.backend.deleteOlder(ctx, storekey.CachedPrefix, before); err != nil {
 		return removed, fmt.Errorf("delete old cached results: %w", err)
 	}
 	return removed, nil
@@ -151,7 +153,7 @@ func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int
 // DeleteRequests removes what idempotency keys stood for before a time, and says how
 // many. It costs a look at each. A gateway does not delete.
 func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed int, err error) {
-	if removed, err = s.backend.deleteOlder(ctx, requestsPrefix, before); err != nil {
+	if removed, err = s.backend.deleteOlder(ctx, storekey.RequestsPrefix, before); err != nil {
 		return removed, fmt.Errorf("delete old idempotency keys: %w", err)
 	}
 	return removed, nil

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -66,7 +67,7 @@ func batchName(req *v1.ExecuteRequest) string {
 	for _, m := range req.GetBatch() {
 		first, last = min(first, m.GetIndex()), max(last, m.GetIndex())
 	}
-	return store.BatchName(req.GetTask(), int(first), int(last))
+	return storekey.BatchName(req.GetTask(), int(first), int(last))
 }
 
 // batchKey is the key of the record of a batch; empty: the request is none.
@@ -74,7 +75,7 @@ func batchKey(req *v1.ExecuteRequest) string {
 	if len(req.GetBatch()) == 0 {
 		return ""
 	}
-	return store.BatchKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
+	return storekey.Batch(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
 }
 
 // runBatch runs the members of a batch, but for those that were answered before, one
@@ -194,7 +195,7 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 		b.append(b.result(m, results.Cut(res, store.MemberReference(b.key, m.index), b.limit)), r, true)
 		return nil
 	}
-	key := store.ResultKey(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
+	key := storekey.Result(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 	var first *v1.ExecuteResponse

@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -190,7 +191,7 @@ func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *me
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	key := store.CheckpointKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
+	key := storekey.Checkpoint(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
 	return &v1.Checkpoint{Key: key}, n.Store.Put(ctx, key, data)
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -81,7 +81,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 			second.StateDir = dir
 			if test.recorded {
 				record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "done\n"}}
-				if err := second.Store.PutMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), record); err != nil {
+				if err := second.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -212,7 +212,7 @@ func TestOrphan(t *testing.T) {
 		t.Error("it is detached although it is not there")
 	}
 	record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "kept"}}
-	if err := b.Store.PutMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), record); err != nil {
+	if err := b.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
 	res := b.start(t.Context(), adoption(request("a"))).answer()

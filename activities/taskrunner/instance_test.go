@@ -12,7 +12,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -121,7 +121,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 	if got := res.GetResult().GetStderr(); got != `["x",1]/2/5/r-1/a[2]` {
 		t.Errorf("the environment says %s", got)
 	}
-	if key := store.ResultKey("r-1", 0, "a[2]", 0); b.Store.GetMessage(t.Context(), key, &v1.ExecuteResponse{}) != nil {
+	if key := storekey.Result("r-1", 0, "a[2]", 0); b.Store.GetMessage(t.Context(), key, &v1.ExecuteResponse{}) != nil {
 		t.Errorf("there is no record %s", key)
 	}
 }

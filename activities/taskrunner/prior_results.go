@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -70,7 +71,7 @@ func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteReques
 func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *member) (priorResult, error) {
 	keys := slices.Clone(m.left)
 	for _, attempt := range m.unacknowledged {
-		keys = append(keys, store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
+		keys = append(keys, storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
 	}
 	for _, key := range keys {
 		var record v1.ExecuteResponse
@@ -91,11 +92,11 @@ func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m
 		return found, nil
 	}
 	own := batchKey(req)
-	for key, err := range s.Keys(ctx, store.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
+	for key, err := range s.Keys(ctx, storekey.BatchesPrefix(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask())) {
 		if err != nil {
 			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
 		}
-		if first, last, ok := store.ParseBatchKey(key); !ok || key == own && !req.GetAdopt() || !anyWithin(missing, int32(first), int32(last)) {
+		if first, last, ok := storekey.ParseBatch(key); !ok || key == own && !req.GetAdopt() || !anyWithin(missing, int32(first), int32(last)) {
 			continue
 		}
 		var record v1.ExecuteResponse

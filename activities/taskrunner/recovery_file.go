@@ -16,7 +16,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -296,5 +296,5 @@ func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
 		return &v1.Checkpoint{Data: data}
 	}
 	// The worker before may not have stored it, which costs time only.
-	return &v1.Checkpoint{Key: store.CheckpointKey(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
+	return &v1.Checkpoint{Key: storekey.Checkpoint(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
 }

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -128,7 +129,7 @@ var attemptLog = logs.Attempt{Run: "r-1", Task: "a", Claim: 1}
 // copyLog copies the first chunk of the log.
 func copyLog(t *testing.T, from, to *store.Store) {
 	t.Helper()
-	key := store.LogChunkKey("r-1", "a", 0, 1, 0)
+	key := storekey.LogChunk("r-1", "a", 0, 1, 0)
 	chunk, err := from.Get(t.Context(), key)
 	if err == nil {
 		err = to.Put(t.Context(), key, chunk)
@@ -381,7 +382,7 @@ func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 		h.recovers()
 		h.settled()
 		var record v1.ExecuteResponse
-		err := h.Store.GetMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), &record)
+		err := h.Store.GetMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), &record)
 		if state == "" && !errors.Is(err, store.ErrNotFound) || state != "" && err != nil || record.GetState() != state {
 			t.Errorf("the record is %v, %v", &record, err)
 		}
@@ -466,7 +467,7 @@ func TestSurvivorIsGone(t *testing.T) {
 				h.rewrite(k)
 			}
 			if test.recorded {
-				if err := h.Store.PutMessage(t.Context(), store.ResultKey("r-1", 0, "a", 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+				if err := h.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -76,7 +77,7 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 	}
-	key := store.ResultKey(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
+	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
 	var first *v1.ExecuteResponse
 	err := n.insist(ctx, func() (err error) {
 		first, err = n.putRecord(ctx, key, res)

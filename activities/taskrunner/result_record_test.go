@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func (b *bench) recordOf(task string, attempt int32) *v1.ExecuteResponse {
 	b.t.Helper()
 	var record v1.ExecuteResponse
-	if err := b.Store.GetMessage(b.t.Context(), store.ResultKey("r-1", 0, task, attempt), &record); err != nil {
+	if err := b.Store.GetMessage(b.t.Context(), storekey.Result("r-1", 0, task, attempt), &record); err != nil {
 		b.t.Fatal(err)
 	}
 	return &record
@@ -23,7 +23,7 @@ func (b *bench) recordOf(task string, attempt int32) *v1.ExecuteResponse {
 
 func (b *bench) put(task string, attempt int32, record *v1.ExecuteResponse) {
 	b.t.Helper()
-	if err := b.Store.PutMessage(b.t.Context(), store.ResultKey("r-1", 0, task, attempt), record); err != nil {
+	if err := b.Store.PutMessage(b.t.Context(), storekey.Result("r-1", 0, task, attempt), record); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func TestUnheardRecordIsTheAnswer(t *testing.T) {
 		if res.GetState() != "completed" || res.GetNode() != "other" || !strings.HasSuffix(out, res.GetResult().GetStdout()) {
 			t.Errorf("got %v", res)
 		}
-		if want := store.ResultKey("r-1", 0, "a", int32(attempt)); res.GetRecord() != want || len(res.GetResult().GetStdout()) > 1000 {
+		if want := storekey.Result("r-1", 0, "a", int32(attempt)); res.GetRecord() != want || len(res.GetResult().GetStdout()) > 1000 {
 			t.Errorf("the answer has %d bytes, its record is %q", len(res.GetResult().GetStdout()), res.GetRecord())
 		}
 	}
@@ -87,7 +87,7 @@ func TestRecordedFailureIsNoAnswer(t *testing.T) {
 	small := request("b")
 	b.Executors["shell"] = fake.New("shell", map[string][]fake.Step{"b": {fake.Exit(1)}})
 	want(t, b.start(t.Context(), small).answer(), "failed", "exit_code")
-	if err := b.Store.GetMessage(t.Context(), store.ResultKey("r-1", 0, "b", 0), &v1.ExecuteResponse{}); err == nil {
+	if err := b.Store.GetMessage(t.Context(), storekey.Result("r-1", 0, "b", 0), &v1.ExecuteResponse{}); err == nil {
 		t.Error("a small failure was recorded")
 	}
 }

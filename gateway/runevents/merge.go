@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -174,7 +175,7 @@ func (r *Reader) partsOf(ctx context.Context, v *runview.View, generation int32)
 	}
 	var status v1.StatusResponse
 	if !current || v1.IsRunTerminal(v.Run.GetState()) {
-		err := r.store.GetMessage(ctx, store.StatusKey(v.Home(), generation), &status)
+		err := r.store.GetMessage(ctx, storekey.Status(v.Home(), generation), &status)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return status.GetParts(), err
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
@@ -67,7 +69,7 @@ func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind str
 func (r *Reader) readPart(ctx context.Context, s *eventSource) ([]*v1.Event, error) {
 	for {
 		var stored v1.EventPart
-		err := r.store.GetMessage(ctx, store.EventsKey(s.home, s.generation, s.part), &stored)
+		err := r.store.GetMessage(ctx, storekey.Events(s.home, s.generation, s.part), &stored)
 		if err == nil {
 			return append([]*v1.Event{}, stored.GetEvents()...), nil
 		}
@@ -90,7 +92,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) ([]*v1.Event, err
 			return nil, nil
 		}
 		// It has been stored in the meantime, unless it was lost.
-		if _, err := r.store.Get(ctx, store.EventsKey(s.home, s.generation, s.part)); err != nil {
+		if _, err := r.store.Get(ctx, storekey.Events(s.home, s.generation, s.part)); err != nil {
 			return nil, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/logs"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -158,7 +158,7 @@ func (of *fanOut) has(index int, attempt int32) bool {
 }
 
 func (of *fanOut) covers(a logs.Attempt, index int, attempt int32) bool {
-	if _, first, last, ok := store.ParseBatchName(a.Task); ok {
+	if _, first, last, ok := storekey.ParseBatchName(a.Task); ok {
 		return first <= index && index <= last
 	}
 	return a.Task == names.InstanceName(of.task, index) && a.Attempt == attempt

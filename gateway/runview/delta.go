@@ -1,7 +1,7 @@
 package runview
 
 import (
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -85,7 +85,7 @@ func printerOf(t interface {
 		return nil
 	}
 	p := &Printer{t.GetAttempt(), t.GetNode()}
-	if attempt, ok := store.ParseResultKey(record); ok {
+	if attempt, ok := storekey.ParseResult(record); ok {
 		p.Attempt = attempt
 	}
 	return p

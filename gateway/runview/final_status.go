@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -141,7 +142,7 @@ func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusR
 		return nil, nil
 	}
 	var kept v1.StatusResponse
-	err := r.store.GetMessage(ctx, store.StatusKey(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
+	err := r.store.GetMessage(ctx, storekey.Status(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
 	if errors.Is(err, store.ErrNotFound) {
 		r.log.Warn("the status of a run is missing in the store", "run", id)
 		return nil, nil
@@ -162,7 +163,7 @@ func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusR
 		return nil, err
 	}
 	var kept v1.StatusResponse
-	err = r.store.GetMessage(ctx, store.StatusKey(names.Home(id, planned.GetChain()), planned.GetRun().GetGeneration()), &kept)
+	err = r.store.GetMessage(ctx, storekey.Status(names.Home(id, planned.GetChain()), planned.GetRun().GetGeneration()), &kept)
 	if err == nil {
 		return &kept, nil
 	}

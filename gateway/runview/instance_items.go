@@ -2,7 +2,8 @@ package runview
 
 import (
 	"context"
-	"switchyard/activities/store"
+
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,7 +15,7 @@ func (r *Reader) Items(ctx context.Context, v *View, task string) (*v1.Items, er
 		return answer.GetItems(), err
 	}
 	var status v1.StatusResponse
-	err := r.store.GetMessage(ctx, store.StatusKey(v.Home(), v.Run.GetGeneration()), &status)
+	err := r.store.GetMessage(ctx, storekey.Status(v.Home(), v.Run.GetGeneration()), &status)
 	if items := status.GetItems()[task]; err != nil || items != nil {
 		return items, err
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"connectrpc.com/connect"
+
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
-
-	"connectrpc.com/connect"
 )
 
 // Instances returns at most limit instances of a task, by number, from a number on, or none if there are no more. The run,
@@ -86,7 +88,7 @@ func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.Inst
 		return nil, fmt.Errorf("%q is no child of a run", child)
 	}
 	var kept v1.StatusResponse
-	if err := r.store.GetMessage(ctx, store.StatusKey(child, of.Generation), &kept); err != nil {
+	if err := r.store.GetMessage(ctx, storekey.Status(child, of.Generation), &kept); err != nil {
 		return nil, err
 	}
 	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}

@@ -8,5 +8,5 @@ import "log/slog"
 type watchdog struct{}
 
 func newWatchdog(bool, *slog.Logger) *watchdog { return nil }
-func (w *watchdog) ensure(treeFactory) error         { return nil }
+func (w *watchdog) ensure(treeFactory) error   { return nil }
 func (w *watchdog) close() error               { return nil }

@@ -1,4 +1,4 @@
-package store
+package storekey
 
 import (
 	"crypto/sha256"
@@ -44,32 +44,33 @@ import (
 // logs have a directory a task, or instance, because they are listed by it. Those of
 // batches are in one directory a task, in which an instance is looked for.
 
-const runsPrefix = "runs/"
+// RunsPrefix begins the keys of all runs.
+const RunsPrefix = "runs/"
 
 // RunPrefix is how all keys of a run start, or those of a home of it.
-func RunPrefix(home string) string { return runsPrefix + home + "/" }
+func RunPrefix(home string) string { return RunsPrefix + home + "/" }
 
-// StatusKey is the key of a v1.StatusResponse: the status that a run ended with.
-func StatusKey(home string, generation int32) string {
+// Status is the key of a v1.StatusResponse: the status that a run ended with.
+func Status(home string, generation int32) string {
 	return RunPrefix(home) + "status/" + itoa(generation)
 }
 
-// ProbeKey is the key of the value that Probe writes.
-func ProbeKey(home string) string { return RunPrefix(home) + "probe" }
+// Probe is the key of the value that Probe writes.
+func Probe(home string) string { return RunPrefix(home) + "probe" }
 
-// CarryKey is the key of a v1.RunCarry: the n-th part of the state that an execution of
+// Carry is the key of a v1.RunCarry: the n-th part of the state that an execution of
 // a run left to the next, or of the one that it began with.
-func CarryKey(home string, generation int32, execution string, n int32) string {
+func Carry(home string, generation int32, execution string, n int32) string {
 	return RunPrefix(home) + "carry/" + itoa(generation) + "." + execution + "." + itoa(n)
 }
 
-// ResultKey is the key of the result record of an attempt.
-func ResultKey(home string, generation int32, task string, attempt int32) string {
+// Result is the key of the result record of an attempt.
+func Result(home string, generation int32, task string, attempt int32) string {
 	return RunPrefix(home) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
-// ParseResultKey returns the attempt whose result record lies under a key.
-func ParseResultKey(key string) (attempt int32, ok bool) {
+// ParseResult returns the attempt whose result record lies under a key.
+func ParseResult(key string) (attempt int32, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 4 || parts[len(parts)-2] != "results" {
 		return 0, false
@@ -79,9 +80,9 @@ func ParseResultKey(key string) (attempt int32, ok bool) {
 	return int32(n), err == nil
 }
 
-// BatchKey is the key of a v1.ExecuteResponse with the results of the instances of a
+// Batch is the key of a v1.ExecuteResponse with the results of the instances of a
 // batch: one that BatchName has named, by the attempt and the claim of its first instance.
-func BatchKey(home string, generation int32, batch string, attempt, claim int32) string {
+func Batch(home string, generation int32, batch string, attempt, claim int32) string {
 	task, first, last, _ := ParseBatchName(batch)
 	return BatchesPrefix(home, generation, task) + extent(first, last) + "." + itoa(attempt) + "." + itoa(claim)
 }
@@ -91,9 +92,9 @@ func BatchesPrefix(home string, generation int32, task string) string {
 	return RunPrefix(home) + "batches/" + segment(task) + "/" + itoa(generation) + "."
 }
 
-// ParseBatchKey tells which instances the record under a key that starts with
+// ParseBatch tells which instances the record under a key that starts with
 // BatchesPrefix may hold.
-func ParseBatchKey(key string) (first, last int, ok bool) {
+func ParseBatch(key string) (first, last int, ok bool) {
 	parts := strings.Split(key[strings.LastIndexByte(key, '/')+1:], ".")
 	if len(parts) != 4 {
 		return 0, 0, false
@@ -101,14 +102,14 @@ func ParseBatchKey(key string) (first, last int, ok bool) {
 	return parseExtent(parts[1])
 }
 
-// CheckpointKey is the key of the checkpoint that a dispatch of a task has left.
-func CheckpointKey(home string, generation int32, task string, claim int32) string {
+// Checkpoint is the key of the checkpoint that a dispatch of a task has left.
+func Checkpoint(home string, generation int32, task string, claim int32) string {
 	return RunPrefix(home) + "checkpoints/" + segment(task) + "." + itoa(generation) + "." + itoa(claim)
 }
 
-// SharedKey is the key of an object that many requests of a run carry by reference,
+// Shared is the key of an object that many requests of a run carry by reference,
 // in one of its versions.
-func SharedKey(home string, generation int32, what string, version int64) string {
+func Shared(home string, generation int32, what string, version int64) string {
 	return RunPrefix(home) + "shared/" + what + "." + itoa(generation) + "." + strconv.FormatInt(version, 10)
 }
 
@@ -137,15 +138,15 @@ func LogPrefix(home, task string, attempt, claim int32) string {
 	return LogsPrefix(home, task) + itoa(attempt) + "." + itoa(claim) + "."
 }
 
-// LogChunkKey is the key of a chunk, numbered from 0, of the log of a dispatch.
-func LogChunkKey(home, task string, attempt, claim int32, chunk int64) string {
+// LogChunk is the key of a chunk, numbered from 0, of the log of a dispatch.
+func LogChunk(home, task string, attempt, claim int32, chunk int64) string {
 	// Eight digits keep the chunks in order for whoever looks at a folder.
 	return LogPrefix(home, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
-// EventsKey is the key of a v1.EventPart: the n-th part, from 0, of the events
+// Events is the key of a v1.EventPart: the n-th part, from 0, of the events
 // of a generation of a run.
-func EventsKey(home string, generation, n int32) string {
+func Events(home string, generation, n int32) string {
 	// Six digits keep the parts in order in a list.
 	return EventsPrefix(home, generation) + fmt.Sprintf("%06d", n)
 }
@@ -155,40 +156,42 @@ func EventsPrefix(home string, generation int32) string {
 	return RunPrefix(home) + "events/" + itoa(generation) + "."
 }
 
-// PurgedKey is the key of the mark that takes the dead letter
+// Purged is the key of the mark that takes the dead letter
 // of a task in a generation off the list.
-func PurgedKey(home string, generation int32, task string) string {
+func Purged(home string, generation int32, task string) string {
 	return RunPrefix(home) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
-// InputKey is the key of a v1.RunInput that a child workflow was started with; Digest of its bytes names it.
-func InputKey(home, digest string) string { return RunPrefix(home) + "input/" + digest }
+// Input is the key of a v1.RunInput that a child workflow was started with; Digest of its bytes names it.
+func Input(home, digest string) string { return RunPrefix(home) + "input/" + digest }
 
-// AncestorsKey is the key of a v1.Ancestors that requests of a run name; Digest of its bytes names it.
-func AncestorsKey(home, digest string) string { return RunPrefix(home) + "ancestors/" + digest }
+// Ancestors is the key of a v1.Ancestors that requests of a run name; Digest of its bytes names it.
+func Ancestors(home, digest string) string { return RunPrefix(home) + "ancestors/" + digest }
 
-// ListKey is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
+// List is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
 // so that storing it again changes nothing.
-func ListKey(home, digest string) string { return RunPrefix(home) + "lists/" + digest }
+func List(home, digest string) string { return RunPrefix(home) + "lists/" + digest }
 
-// ReusedKey is the key of a v1.ExecuteResponse that a run has taken over from another,
+// Reused is the key of a v1.ExecuteResponse that a run has taken over from another,
 // named by Digest of its bytes.
-func ReusedKey(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
+func Reused(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
 
-const cachedPrefix = "cached/"
+// CachedPrefix begins the keys of results that later runs may reuse.
+const CachedPrefix = "cached/"
 
-// CachedKey is the key of a v1.CachedResult of a task that runs of a workflow may
+// Cached is the key of a v1.CachedResult of a task that runs of a workflow may
 // reuse; key is the value of the cache's key there.
-func CachedKey(workflow, task, key string) string {
+func Cached(workflow, task, key string) string {
 	// The digest keeps names apart that differ only in case, also in a folder whose file system ignores that. No name
 	// holds a slash.
-	return cachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(workflow+"/"+task+"/"+key))
+	return CachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(workflow+"/"+task+"/"+key))
 }
 
-const requestsPrefix = "requests/"
+// RequestsPrefix begins the keys of ids under idempotency keys.
+const RequestsPrefix = "requests/"
 
-// RequestKey is the key of the run that was submitted first under an idempotency key.
-func RequestKey(key string) string { return requestsPrefix + Digest([]byte(key)) }
+// Request is the key of the run that was submitted first under an idempotency key.
+func Request(key string) string { return RequestsPrefix + Digest([]byte(key)) }
 
 // Digest names bytes by what they are.
 func Digest(b []byte) string {
@@ -196,8 +199,8 @@ func Digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ParseLogChunkKey is the inverse of LogChunkKey.
-func ParseLogChunkKey(key string) (home, task string, attempt, claim int32, chunk int64, ok bool) {
+// ParseLogChunk is the inverse of LogChunk.
+func ParseLogChunk(key string) (home, task string, attempt, claim int32, chunk int64, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 5 {
 		return "", "", 0, 0, 0, false
@@ -216,7 +219,7 @@ func ParseLogChunkKey(key string) (home, task string, attempt, claim int32, chun
 	c, errC := strconv.ParseUint(numbers[1], 10, 31)
 	n, errN := strconv.ParseUint(numbers[2], 10, 63)
 	attempt, claim, chunk = int32(a), int32(c), int64(n)
-	if errA != nil || errC != nil || errN != nil || key != LogChunkKey(home, task, attempt, claim, chunk) {
+	if errA != nil || errC != nil || errN != nil || key != LogChunk(home, task, attempt, claim, chunk) {
 		return "", "", 0, 0, 0, false
 	}
 	return home, task, attempt, claim, chunk, true

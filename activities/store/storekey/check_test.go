@@ -1,4 +1,4 @@
-package store_test
+package storekey_test
 
 import (
 	"path/filepath"
@@ -7,25 +7,25 @@ import (
 
 	"pgregory.net/rapid"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run, printer := runs.Draw(t, "run"), printers.Draw(t, "printer")
-		task, _, _, _ := store.ParseBatchName(printer) // results are those of tasks and instances
+		task, _, _, _ := storekey.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
 		for _, key := range []string{
-			store.StatusKey(run, n), store.CarryKey(run, n, "e-1", n), store.ResultKey(run, n, task, n),
-			store.LogChunkKey(run, printer, n, n, int64(n)), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
-			store.BatchKey(run, n, store.BatchName("a__0x", 0, int(n)), n, n), store.CheckpointKey(run, n, task, n),
+			storekey.Status(run, n), storekey.Carry(run, n, "e-1", n), storekey.Result(run, n, task, n),
+			storekey.LogChunk(run, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
+			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n), storekey.Checkpoint(run, n, task, n),
 		} {
-			if err := store.CheckKey(key); err != nil {
+			if err := storekey.Check(key); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
-			for _, prefix := range []string{store.RunPrefix(run), store.LogsPrefix(run, printer), store.EventsPrefix(run, n), key,
-				store.InstanceLogsPrefix(run, "a__0x"), store.BatchLogsPrefix(run, "a__0x"), store.BatchesPrefix(run, n, "a__0x")} {
-				if err := store.CheckPrefix(prefix); err != nil {
+			for _, prefix := range []string{storekey.RunPrefix(run), storekey.LogsPrefix(run, printer), storekey.EventsPrefix(run, n), key,
+				storekey.InstanceLogsPrefix(run, "a__0x"), storekey.BatchLogsPrefix(run, "a__0x"), storekey.BatchesPrefix(run, n, "a__0x")} {
+				if err := storekey.CheckPrefix(prefix); err != nil {
 					t.Errorf("prefix %s: %v", prefix, err)
 				}
 			}
@@ -43,7 +43,7 @@ var badKeys = []string{
 
 func TestCheckKeyRefusesTheRest(t *testing.T) {
 	for _, key := range append(badKeys, "runs/ci-0k/", "runs/ci-0k/a.1.tmp", "runs/ci-0k/a/") {
-		if store.CheckKey(key) == nil {
+		if storekey.Check(key) == nil {
 			t.Errorf("%q is taken for a key", key)
 		}
 	}
@@ -51,19 +51,19 @@ func TestCheckKeyRefusesTheRest(t *testing.T) {
 		if strings.HasSuffix(prefix, "..") {
 			continue // may continue with something else
 		}
-		if err := store.CheckPrefix(prefix); err == nil && !strings.HasSuffix(prefix, "a__0x2f__b") {
+		if err := storekey.CheckPrefix(prefix); err == nil && !strings.HasSuffix(prefix, "a__0x2f__b") {
 			t.Errorf("%q is taken for a prefix", prefix)
 		}
 	}
 }
 
 func FuzzCheckKey(f *testing.F) {
-	f.Add(store.LogChunkKey("ci-0k", "build", 1, 4, 17))
+	f.Add(storekey.LogChunk("ci-0k", "build", 1, 4, 17))
 	for _, key := range badKeys {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		if store.CheckKey(key) != nil {
+		if storekey.Check(key) != nil {
 			return
 		}
 		run := strings.Split(key, "/")[1]

@@ -1,27 +1,31 @@
-package store
+package storekey
 
 import (
 	"fmt"
 	"strings"
 )
 
-// maxKeyBytes is more than any key of keys.go has.
-const maxKeyBytes = 1024
+// MaxKeyBytes is more than any key of keys.go has.
+const MaxKeyBytes = 1024
 
-// CheckKey says what is wrong with a key that comes from elsewhere: one of
+// TemporarySuffix is how the names of files end that a writer to a folder has not
+// finished; a writer that is killed leaves such a file behind.
+const TemporarySuffix = ".tmp"
+
+// Check says what is wrong with a key that comes from elsewhere: one of
 // keys.go is runs/<run>/ and at least one more segment, each of letters, digits,
 // '.', '_' and '-' as the functions there make them. A value under such a key is one of that run
 // and nothing else, in every kind of store.
-func CheckKey(key string) error {
-	run, rest, err := splitRun(key)
+func Check(key string) error {
+	run, rest, err := SplitRun(key)
 	if err != nil {
 		return err
 	}
-	if err := checkRun(run); err != nil {
+	if err := CheckRun(run); err != nil {
 		return err
 	}
 	for _, segment := range strings.Split(rest, "/") {
-		if !isSegment(segment) || strings.HasSuffix(segment, temporary) {
+		if !isSegment(segment) || strings.HasSuffix(segment, TemporarySuffix) {
 			return fmt.Errorf("%q is no key: %q cannot be a part of one", key, segment)
 		}
 	}
@@ -31,11 +35,11 @@ func CheckKey(key string) error {
 // CheckPrefix says what is wrong with the prefix of a list that comes from
 // elsewhere: it starts with runs/<run>/ and may end within a segment.
 func CheckPrefix(prefix string) error {
-	run, rest, err := splitRun(prefix)
+	run, rest, err := SplitRun(prefix)
 	if err != nil {
 		return err
 	}
-	if err := checkRun(run); err != nil {
+	if err := CheckRun(run); err != nil {
 		return err
 	}
 	segments := strings.Split(rest, "/")
@@ -50,12 +54,12 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// splitRun takes a key apart behind runs/<run>/.
-func splitRun(key string) (run, rest string, err error) {
-	below, ok := strings.CutPrefix(key, runsPrefix)
+// SplitRun takes a key apart behind runs/<run>/.
+func SplitRun(key string) (run, rest string, err error) {
+	below, ok := strings.CutPrefix(key, RunsPrefix)
 	run, rest, found := strings.Cut(below, "/")
-	if !ok || !found || len(key) > maxKeyBytes {
-		return "", "", fmt.Errorf("%.80q is no key: one is %s<run>/... and at most %d bytes", key, runsPrefix, maxKeyBytes)
+	if !ok || !found || len(key) > MaxKeyBytes {
+		return "", "", fmt.Errorf("%.80q is no key: one is %s<run>/... and at most %d bytes", key, RunsPrefix, MaxKeyBytes)
 	}
 	return run, rest, nil
 }
@@ -74,9 +78,9 @@ func notInKey(r rune) bool {
 	return true
 }
 
-// checkRun refuses what is no run id and would widen a prefix to other runs. The id of
+// CheckRun refuses what is no run id and would widen a prefix to other runs. The id of
 // a run that a schedule has started holds the time, with colons.
-func checkRun(run string) error {
+func CheckRun(run string) error {
 	if !isSegment(strings.ReplaceAll(run, ":", "")) {
 		return fmt.Errorf("%.80q is no run id", run)
 	}

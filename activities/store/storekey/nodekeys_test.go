@@ -1,35 +1,35 @@
-package store_test
+package storekey_test
 
 import (
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 )
 
 func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run, printer := runs.Draw(t, "run")+"/chain-1", printers.Draw(t, "printer")
-		task, _, _, _ := store.ParseBatchName(printer) // results are those of tasks and instances
+		task, _, _, _ := storekey.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
-		for key, want := range map[string]store.NodeValue{
-			store.ResultKey(run, n, task, n):                                         store.ResultValue,
-			store.CheckpointKey(run, n, task, n):                                     store.CheckpointValue,
-			store.BatchKey(run, n, store.BatchName("a__0x", 0, int(n)), n, n):        store.BatchValue,
-			store.LogChunkKey(run, printer, n, n, int64(n)):                          store.LogChunkValue,
-			store.LogChunkKey(run, store.BatchName("a__0x", 0, int(n)), n, n, 1<<40): store.LogChunkValue,
+		for key, want := range map[string]storekey.NodeValue{
+			storekey.Result(run, n, task, n):                                            storekey.ResultValue,
+			storekey.Checkpoint(run, n, task, n):                                        storekey.CheckpointValue,
+			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):        storekey.BatchValue,
+			storekey.LogChunk(run, printer, n, n, int64(n)):                             storekey.LogChunkValue,
+			storekey.LogChunk(run, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): storekey.LogChunkValue,
 		} {
-			if got, err := store.ParseNodeKey(key); got != want || err != nil {
+			if got, err := storekey.ParseNode(key); got != want || err != nil {
 				t.Errorf("%s: %d, %v, want %d", key, got, err, want)
 			}
 		}
 		for _, key := range []string{
-			store.StatusKey(run, n), store.CarryKey(run, n, "execution", n), store.EventsKey(run, n, n), store.PurgedKey(run, n, task),
-			store.SharedKey(run, n, "context", int64(n)), store.ListKey(run, store.Digest(nil)), store.ReusedKey(run, store.Digest(nil)),
-			store.CachedKey("ci", task, "deps"),
+			storekey.Status(run, n), storekey.Carry(run, n, "execution", n), storekey.Events(run, n, n), storekey.Purged(run, n, task),
+			storekey.Shared(run, n, "context", int64(n)), storekey.List(run, storekey.Digest(nil)), storekey.Reused(run, storekey.Digest(nil)),
+			storekey.Cached("ci", task, "deps"),
 		} {
-			if _, err := store.ParseNodeKey(key); err == nil {
+			if _, err := storekey.ParseNode(key); err == nil {
 				t.Errorf("%s is taken for a node's", key)
 			}
 		}
@@ -45,18 +45,18 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 		"runs/ci-0k/c/logs/build/0.1.1", "runs/ci-0k/c/logs/build/0.1.00000001.x", "runs/ci-0k/c/logs/build", "runs/ci-0k/c/logs/.batches/0-1.0.1.00000000",
 		"runs/ci-0k/c/logs/build.x/0.1.00000001",
 	) {
-		if got, err := store.ParseNodeKey(key); err == nil {
+		if got, err := storekey.ParseNode(key); err == nil {
 			t.Errorf("%q is taken for a node's: %d", key, got)
 		}
 	}
 }
 
 func FuzzParseNodeKey(f *testing.F) {
-	f.Add(store.LogChunkKey("ci-0k/c", "each[3-40]", 1, 4, 17))
-	f.Add(store.BatchKey("ci-0k/c", 0, "each[3-40]", 1, 4))
-	f.Add(store.ResultKey("ci-0k/c", 0, "each[3]", 1))
+	f.Add(storekey.LogChunk("ci-0k/c", "each[3-40]", 1, 4, 17))
+	f.Add(storekey.Batch("ci-0k/c", 0, "each[3-40]", 1, 4))
+	f.Add(storekey.Result("ci-0k/c", 0, "each[3]", 1))
 	f.Fuzz(func(t *testing.T, key string) {
-		if _, err := store.ParseNodeKey(key); err == nil && store.CheckKey(key) != nil {
+		if _, err := storekey.ParseNode(key); err == nil && storekey.Check(key) != nil {
 			t.Errorf("%q is no key", key)
 		}
 	})

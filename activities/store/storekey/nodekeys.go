@@ -1,4 +1,4 @@
-package store
+package storekey
 
 import (
 	"fmt"
@@ -29,23 +29,23 @@ var (
 	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
 )
 
-// ParseNodeKey returns what a node stores under a key that comes from elsewhere. It
-// is an error when CheckKey has one, and when nodes have no such key.
-func ParseNodeKey(key string) (NodeValue, error) {
-	if err := CheckKey(key); err != nil {
+// ParseNode returns what a node stores under a key that comes from elsewhere. It
+// is an error when Check has one, and when nodes have no such key.
+func ParseNode(key string) (NodeValue, error) {
+	if err := Check(key); err != nil {
 		return 0, err
 	}
-	run, rest, _ := splitRun(key)
+	run, rest, _ := SplitRun(key)
 	chain, rest, _ := strings.Cut(rest, "/")
 	folder, rest, _ := strings.Cut(rest, "/")
 	if home := run + "/" + chain; nodeRun.MatchString(run) && nodeRun.MatchString(chain) {
 		switch folder {
 		case "results":
-			if task, generation, attempt, ok := parseAttempt(rest); ok && key == ResultKey(home, generation, task, attempt) {
+			if task, generation, attempt, ok := parseAttempt(rest); ok && key == Result(home, generation, task, attempt) {
 				return ResultValue, nil
 			}
 		case "checkpoints":
-			if task, generation, claim, ok := parseAttempt(rest); ok && key == CheckpointKey(home, generation, task, claim) {
+			if task, generation, claim, ok := parseAttempt(rest); ok && key == Checkpoint(home, generation, task, claim) {
 				return CheckpointValue, nil
 			}
 		case "batches":
@@ -53,7 +53,7 @@ func ParseNodeKey(key string) (NodeValue, error) {
 				return BatchValue, nil
 			}
 		case "logs":
-			if at, task, _, _, _, ok := ParseLogChunkKey(key); ok && at == home && isPrinter(task) {
+			if at, task, _, _, _, ok := ParseLogChunk(key); ok && at == home && isPrinter(task) {
 				return LogChunkValue, nil
 			}
 		}
@@ -85,7 +85,7 @@ func isBatchOfNode(home, key, rest string) bool {
 	attempt, errA := strconv.ParseUint(numbers[2], 10, 31)
 	claim, errC := strconv.ParseUint(numbers[3], 10, 31)
 	return isExtent && errG == nil && errA == nil && errC == nil &&
-		key == BatchKey(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
+		key == Batch(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
 }
 
 // isPrinter reports whether a log can be of this name: a task, an instance or a batch.
