@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/pipes"
 	"switchyard/activities/executor/shell/procfs"
+	"switchyard/activities/executor/shell/watchdogproc"
 )
 
 // A worker that is stopped cannot end its attempts; the watchdog does, and the
@@ -156,9 +157,9 @@ func markedProgram(t *testing.T, id, script string) *exec.Cmd {
 	return cmd
 }
 
-func say(t *testing.T, w *watched, format string, args ...any) {
+func say(t *testing.T, w *watchdogproc.Table, format string, args ...any) {
 	t.Helper()
-	if _, err := w.receive(fmt.Sprintf(format, args...)); err != nil {
+	if _, err := w.Receive(fmt.Sprintf(format, args...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,31 +170,31 @@ func TestWatchdogEnforcesLeases(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/enforced/c1", os.Getpid(), time.Now().UnixNano())
 	cmd := markedProgram(t, id, "n=0; trap 'n=$((n+1)); echo $n >&2' TERM; echo ready; while :; do read x; done")
-	w := newWatched()
+	w := watchdogproc.NewTable()
 	soon := executor.Now().Add(time.Hour)
 	say(t, w, `add %q %d %d`, id, soon, soon)
-	if wait := w.enforce(); wait <= 0 || wait > enforceStep || len(livingMarked(id)) == 0 {
+	if wait := w.Enforce(); wait <= 0 || wait > watchdogproc.EnforceStep || len(livingMarked(id)) == 0 {
 		t.Fatalf("acts before its time: wait %v", wait)
 	}
 	say(t, w, `lease %q %d %d`, id, executor.Now(), soon)
-	w.enforce()
-	a := w.attempts[id]
-	if !a.stopped || a.killed != 0 || len(livingMarked(id)) == 0 {
+	w.Enforce()
+	a := w.Attempts[id]
+	if !a.Stopped || a.Killed != 0 || len(livingMarked(id)) == 0 {
 		t.Fatalf("at the time to stop: %+v, living %v", a, livingMarked(id))
 	}
 	say(t, w, `lease %q %d %d`, id, executor.Now(), executor.Now())
-	w.enforce()
+	w.Enforce()
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("ended with %v", err)
 	}
 	late := markedProgram(t, id, "echo ready; exec sleep 1000")
 	eventually(t, "what was forked late is ended too", func() bool {
-		w.enforce()
+		w.Enforce()
 		return len(livingMarked(id)) == 0
 	})
 	_ = late.Wait()
 	say(t, w, `remove %q`, id)
-	if wait := w.enforce(); wait != -1 {
+	if wait := w.Enforce(); wait != -1 {
 		t.Errorf("without attempts it waits %v", wait)
 	}
 }
@@ -202,9 +203,9 @@ func TestWatchdogAsksToStop(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/asked/c1", os.Getpid(), time.Now().UnixNano())
 	cmd := markedProgram(t, id, "trap 'exit 7' TERM; echo ready; while :; do read x; done")
-	w := newWatched()
+	w := watchdogproc.NewTable()
 	say(t, w, `add %q %d %d`, id, executor.Now(), executor.Now().Add(time.Hour))
-	w.enforce()
+	w.Enforce()
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit code %d, want that of its own handler", code)
@@ -229,7 +230,7 @@ func TestWatchdogHearsBeforeItActs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := keepWatch(int(read.Fd())); err != nil {
+	if err := watchdogproc.KeepWatch(int(read.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	if len(livingMarked(id)) == 0 {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor/shell/procfs"
+	"switchyard/activities/executor/shell/sandboxinit"
 )
 
 // sandboxing is what an Executor knows of sandboxes.
@@ -33,7 +34,7 @@ func (e *Executor) CanSandbox() error {
 }
 
 func (e *Executor) checkSandbox() error {
-	if err := hasPrivileges(); err != nil {
+	if err := sandboxinit.HasPrivileges(); err != nil {
 		return err
 	}
 	if err := e.bounds.can(); err != nil {
@@ -44,7 +45,7 @@ func (e *Executor) checkSandbox() error {
 	}
 	// As in cgroups.probe, this error says that all went well before.
 	_, err := os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{
-		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxNamespaces | unix.CLONE_NEWNET},
+		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxinit.Namespaces | unix.CLONE_NEWNET},
 	})
 	if !errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("make namespaces: %w", err)
@@ -127,7 +128,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	attr := r.tree.attr()
 	// It joins when it is done, so that its own memory does not count.
 	attr.UseCgroupFD = attr.UseCgroupFD && r.tree.join() == ""
-	process, err := r.tree.forker.Start("/proc/self/exe", []string{sandboxName, "--help"}, &os.ProcAttr{
+	process, err := r.tree.forker.Start("/proc/self/exe", []string{sandboxinit.Name, "--help"}, &os.ProcAttr{
 		Dir: "/", Env: []string{procfs.Marker + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(files, say, plan), Sys: attr,
 	})
 	say.Close()
@@ -138,7 +139,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	unstop := context.AfterFunc(ctx, func() { _ = process.Kill() })
 	said, err := io.ReadAll(heard) // ends when the program has been executed
 	stopped := !unstop()
-	answer, ran := strings.CutPrefix(string(said), saidExec)
+	answer, ran := strings.CutPrefix(string(said), sandboxinit.ExecMessage)
 	if ran && answer == "" && err == nil && !stopped {
 		return process, nil
 	}
@@ -164,7 +165,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 // plan writes what is to be built.
 func (r *running) plan(p program) (*os.File, error) {
 	a := r.attempt
-	plan := sandboxPlan{
+	plan := sandboxinit.Plan{
 		Parent: os.Getpid(), User: r.tree.box.user.id, Path: p.path, Argv: p.argv, Environ: p.environ, Dir: p.dir,
 		NodeNetwork: p.nodeNetwork, ShmBytes: a.Limits.Memory,
 	}

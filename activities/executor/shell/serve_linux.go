@@ -1,6 +1,11 @@
 package shell
 
-import "os"
+import (
+	"os"
+
+	"switchyard/activities/executor/shell/sandboxinit"
+	"switchyard/activities/executor/shell/watchdogproc"
+)
 
 // ServeIfAsked runs the watchdog, or builds a sandbox and becomes what runs in it, when
 // this process was started for that; it returns at once otherwise. It is the first call
@@ -8,9 +13,9 @@ import "os"
 // is the same binary, and should do nothing else.
 func ServeIfAsked() {
 	switch os.Args[0] {
-	case watchdogName:
-		runWatchdog()
-	case sandboxName:
-		runSandbox()
+	case watchdogproc.Name:
+		watchdogproc.Run()
+	case sandboxinit.Name:
+		sandboxinit.Run()
 	}
 }

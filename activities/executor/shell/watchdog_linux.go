@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"switchyard/activities/executor/shell/watchdogproc"
 )
 
 const (
@@ -55,7 +57,7 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 		return nil
 	}
 	w := &watchdog{logger: logger, leases: make(map[string]*watchedLease), path: "/proc/self/exe", left: mostWatchdogs}
-	if os.Args[0] == watchdogName {
+	if os.Args[0] == watchdogproc.Name {
 		// Main does not call ServeIfAsked: this is a watchdog that continues as a worker.
 		w.left = 0
 	}
@@ -115,7 +117,7 @@ func (w *watchdog) start() error {
 	// Its own session keeps the terminal's signals from it, and the worker's
 	// streams must not stay open because of it. Where main does not know of it,
 	// --help makes most programs, those of `go test` among them, end at once.
-	process, err := os.StartProcess(w.path, []string{watchdogName, "--help"}, &os.ProcAttr{
+	process, err := os.StartProcess(w.path, []string{watchdogproc.Name, "--help"}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=20"}, Files: []*os.File{null, null, null, read},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})

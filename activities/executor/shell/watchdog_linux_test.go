@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/activities/executor/shell/procfs"
+	"switchyard/activities/executor/shell/watchdogproc"
 	"switchyard/dev/testneeds"
 )
 
@@ -260,21 +261,21 @@ func TestWatchdogThatDoesNotStay(t *testing.T) {
 }
 
 func TestWatchdogHears(t *testing.T) {
-	w := newWatched()
+	w := watchdogproc.NewTable()
 	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2`, `add "odd\n\"id" 3 4`, `lease "odd\n\"id" 5 6`, `remove "run/x/c1"`} {
-		if bye, err := w.receive(line); bye || err != nil {
+		if bye, err := w.Receive(line); bye || err != nil {
 			t.Errorf("%s: bye %v, error %v", line, bye, err)
 		}
 	}
-	if a := w.attempts["odd\n\"id"]; w.cgroup != "/a b" || len(w.attempts) != 1 || a == nil || a.stopAt != 5 || a.killAt != 6 {
+	if a := w.Attempts["odd\n\"id"]; w.Cgroup != "/a b" || len(w.Attempts) != 1 || a == nil || a.StopAt != 5 || a.KillAt != 6 {
 		t.Errorf("heard %+v", w)
 	}
 	for _, line := range []string{"", "add", "add x", `add "x"`, `add "x" 1`, `add "x" soon later`, `what "x"`} {
-		if _, err := w.receive(line); err == nil {
+		if _, err := w.Receive(line); err == nil {
 			t.Errorf("%q is no error", line)
 		}
 	}
-	if bye, err := w.receive("bye"); !bye || err != nil {
+	if bye, err := w.Receive("bye"); !bye || err != nil {
 		t.Errorf("bye %v, error %v", bye, err)
 	}
 }
@@ -302,7 +303,7 @@ func watchdogsOf(t *testing.T, worker int) []int {
 			now, err := procfs.Read(strconv.Itoa(p.PID))
 			return len(line) > 0 || p.Parent != worker || err != nil || now.Zombie
 		})
-		if p.Parent == worker && bytes.HasPrefix(line, []byte(watchdogName)) {
+		if p.Parent == worker && bytes.HasPrefix(line, []byte(watchdogproc.Name)) {
 			dogs = append(dogs, p.PID)
 		}
 	}

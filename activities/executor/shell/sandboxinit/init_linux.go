@@ -1,4 +1,4 @@
-package shell
+package sandboxinit
 
 import (
 	"encoding/json"
@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sandboxName is the argv[0] of this program while it builds a sandbox.
-const sandboxName = "switchyard-sandbox"
+// Name is the argv[0] of this program while it builds a sandbox.
+const Name = "switchyard-sandbox"
 
 // Descriptors of a sandbox that is being built.
 const (
-	sandboxSay  = 3
-	sandboxHear = 4
+	sayPipe  = 3
+	planPipe = 4
 )
 
-// saidExec is said before the program is executed; the number of the error follows when
+// ExecMessage is said before the program is executed; the number of the error follows when
 // it cannot be.
-const saidExec = "exec "
+const ExecMessage = "exec "
 
-// sandboxPlan says what is to be built, and what runs in it then.
-type sandboxPlan struct {
+// Plan says what is to be built, and what runs in it then.
+type Plan struct {
 	// Parent is the worker.
 	Parent int
 	// User is the id of the user and of its only group.
@@ -47,13 +47,13 @@ type sandboxPlan struct {
 	Join []string
 }
 
-// runSandbox builds a sandbox and executes the program in it; it does not return.
-func runSandbox() {
+// Run builds a sandbox and executes the program in it; it does not return.
+func Run() {
 	// What counts is the thread that executes: the others end then.
 	runtime.LockOSThread()
-	unix.CloseOnExec(sandboxSay)
-	unix.CloseOnExec(sandboxHear)
-	say := os.NewFile(sandboxSay, "say")
+	unix.CloseOnExec(sayPipe)
+	unix.CloseOnExec(planPipe)
+	say := os.NewFile(sayPipe, "say")
 	plan, err := readPlan()
 	if err == nil {
 		err = plan.build()
@@ -62,24 +62,24 @@ func runSandbox() {
 		_, _ = io.WriteString(say, err.Error())
 		os.Exit(1)
 	}
-	_, _ = io.WriteString(say, saidExec)
+	_, _ = io.WriteString(say, ExecMessage)
 	err = syscall.Exec(plan.Path, plan.Argv, plan.Environ)
 	errno, _ := errors.AsType[syscall.Errno](err)
 	_, _ = io.WriteString(say, strconv.Itoa(int(errno)))
 	os.Exit(1)
 }
 
-func readPlan() (*sandboxPlan, error) {
-	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(sandboxHear, "plan"), 0, math.MaxInt64))
+func readPlan() (*Plan, error) {
+	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planPipe, "plan"), 0, math.MaxInt64))
 	if err != nil {
 		return nil, fmt.Errorf("read what to build: %w", err)
 	}
-	plan := &sandboxPlan{}
+	plan := &Plan{}
 	return plan, json.Unmarshal(text, plan)
 }
 
 // build makes this process the inside of the sandbox.
-func (p *sandboxPlan) build() error {
+func (p *Plan) build() error {
 	// While they can be written to.
 	var joins []*os.File
 	for _, path := range p.Join {
@@ -107,7 +107,7 @@ func (p *sandboxPlan) build() error {
 }
 
 // ownStreams lets the user open its own streams by their names, such as /dev/stdout.
-func (p *sandboxPlan) ownStreams() error {
+func (p *Plan) ownStreams() error {
 	for fd := 1; fd <= 2; fd++ {
 		var info unix.Stat_t
 		if err := unix.Fstat(fd, &info); err != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {

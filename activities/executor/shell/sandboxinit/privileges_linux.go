@@ -1,4 +1,4 @@
-package shell
+package sandboxinit
 
 import (
 	"errors"
@@ -27,8 +27,8 @@ var sandboxPrivileges = []struct {
 	{unix.CAP_SYS_PTRACE, "SYS_PTRACE"},
 }
 
-// hasPrivileges reports whether this process has them.
-func hasPrivileges() error {
+// HasPrivileges reports whether this process has them.
+func HasPrivileges() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -49,7 +49,7 @@ func hasPrivileges() error {
 
 // dropPrivileges makes this process one of the user's, who can get nothing more. The
 // parent-death signal is lost with the identity, and so set again.
-func (p *sandboxPlan) dropPrivileges() error {
+func (p *Plan) dropPrivileges() error {
 	for c := uintptr(0); ; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			if errors.Is(err, unix.EINVAL) {

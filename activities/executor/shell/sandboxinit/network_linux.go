@@ -1,4 +1,4 @@
-package shell
+package sandboxinit
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // network gives the sandbox a network of its own, unless it has the node's. Only a loopback
 // interface is in it, so that neither what listens on the node's nor any other machine can be
 // reached, nor the node's abstract Unix sockets.
-func (p *sandboxPlan) network() error {
+func (p *Plan) network() error {
 	if p.NodeNetwork {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package shell
+package sandboxinit
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sandboxNamespaces are those of its own that every sandbox has, see network for one more. It has
+// Namespaces are those of its own that every sandbox has, see network for one more. It has
 // no pid namespace: its first program would be the init of that, to which SIGTERM does nothing by default.
-const sandboxNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+const Namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // place is a directory that is put where it was after other things have hidden it.
 type place struct {
@@ -26,8 +26,8 @@ type place struct {
 // mount makes the file system of the sandbox: all as it is, but read-only; /tmp,
 // /dev/shm and /proc of its own; the workspace and the shared directory as they are; and
 // no way to the other workspaces. It ends in the working directory.
-func (p *sandboxPlan) mount() error {
-	if err := unix.Unshare(sandboxNamespaces); err != nil {
+func (p *Plan) mount() error {
+	if err := unix.Unshare(Namespaces); err != nil {
 		return fmt.Errorf("make namespaces: %w", err)
 	}
 	// What is mounted here stays here, and what is mounted elsewhere there.
@@ -89,7 +89,7 @@ func (p *sandboxPlan) mount() error {
 }
 
 // temp is what /tmp will be: the attempt's temporary directory; -1: there is none.
-func (p *sandboxPlan) temp() (int, error) {
+func (p *Plan) temp() (int, error) {
 	if p.Temp == "" {
 		return -1, nil
 	}
@@ -104,7 +104,7 @@ func (p *sandboxPlan) temp() (int, error) {
 }
 
 // ownMounts makes what is the sandbox's own.
-func (p *sandboxPlan) ownMounts(temp int) error {
+func (p *Plan) ownMounts(temp int) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
 	owner := fmt.Sprintf("mode=1777,uid=%d,gid=%d", p.User, p.User)
 	var err error
@@ -132,7 +132,7 @@ func (p *sandboxPlan) ownMounts(temp int) error {
 
 // hide covers what lies around the workspace and the temporary directory, and what the user could not go through on
 // its way to it. It returns all directories that are covered, /tmp included.
-func (p *sandboxPlan) hide() ([]string, error) {
+func (p *Plan) hide() ([]string, error) {
 	hidden := []string{"/tmp"}
 	for _, path := range []string{p.Workspace, p.Temp, p.Shared} {
 		if path == "" || isHidden(path, hidden) {

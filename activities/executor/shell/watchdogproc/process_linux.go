@@ -1,4 +1,4 @@
-package shell
+package watchdogproc
 
 import (
 	"bytes"
@@ -12,47 +12,48 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/activities/executor/shell/procfs"
+
+	"golang.org/x/sys/unix"
 )
 
-// watchdogName is the watchdog's argv[0]; it is how a process knows that it is
+// Name is the watchdog's argv[0]; it is how a process knows that it is
 // one, and what `ps` shows.
-const watchdogName = "switchyard-watchdog"
+const Name = "switchyard-watchdog"
 
 const (
-	// watchdogPipe is the descriptor that a watchdog reads from.
-	watchdogPipe = 3
+	// inputPipe is the descriptor that a watchdog reads from.
+	inputPipe = 3
 	// listenPause is the time between two looks into the pipe while there is something
 	// in it: short tasks have a lot to report, and waking up for each costs more than to read.
 	listenPause = 20 * time.Millisecond
 )
 
-// runWatchdog reads from a pipe what there is to watch; it does not return. When the
+// Run reads from a pipe what there is to watch; it does not return. When the
 // pipe is closed without a good-bye, the worker has died, and it ends all attempts. When
 // a lease ends, the worker is held up, and it ends that attempt.
-func runWatchdog() {
+func Run() {
 	// Whoever ends the worker politely gets a good-bye from it.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := keepWatch(watchdogPipe); err != nil {
+	if err := KeepWatch(inputPipe); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// watched is what the watchdog ends when the worker dies.
-type watched struct {
-	cgroup   string
-	attempts map[string]*watchedAttempt
+// Table is what the watchdog ends when the worker dies.
+type Table struct {
+	Cgroup   string // of the worker's attempts, or ""
+	Attempts map[string]*Attempt
 }
 
-func newWatched() *watched { return &watched{attempts: make(map[string]*watchedAttempt)} }
+// NewTable returns a table without attempts.
+func NewTable() *Table { return &Table{Attempts: make(map[string]*Attempt)} }
 
-// keepWatch reads from a pipe, given by its descriptor, to the end.
-func keepWatch(pipe int) error {
-	w := newWatched()
+// KeepWatch reads from a pipe, given by its descriptor, to the end.
+func KeepWatch(pipe int) error {
+	w := NewTable()
 	buffer := make([]byte, 64<<10)
 	var text []byte
 	for {
@@ -60,7 +61,7 @@ func keepWatch(pipe int) error {
 		// where this process is the one that was held up.
 		if ready, err := readable(pipe, 0); err != nil || !ready {
 			if err == nil {
-				_, err = readable(pipe, w.enforce())
+				_, err = readable(pipe, w.Enforce())
 			}
 			if err != nil {
 				return errors.Join(err, w.endAll())
@@ -81,7 +82,7 @@ func keepWatch(pipe int) error {
 				break
 			}
 			text = rest
-			bye, err := w.receive(string(line))
+			bye, err := w.Receive(string(line))
 			if err != nil {
 				return errors.Join(err, w.endAll())
 			}
@@ -106,8 +107,8 @@ func readable(fd int, wait time.Duration) (bool, error) {
 	return n > 0, err
 }
 
-// receive takes one message.
-func (w *watched) receive(line string) (bye bool, err error) {
+// Receive takes one message.
+func (w *Table) Receive(line string) (bye bool, err error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	if verb == "bye" {
 		return true, nil
@@ -122,31 +123,31 @@ func (w *watched) receive(line string) (bye bool, err error) {
 	}
 	switch verb {
 	case "cgroup":
-		w.cgroup = argument
+		w.Cgroup = argument
 	case "add", "lease":
-		a := w.attempts[argument]
+		a := w.Attempts[argument]
 		if a == nil {
-			a = &watchedAttempt{}
-			w.attempts[argument] = a
+			a = &Attempt{}
+			w.Attempts[argument] = a
 		}
-		if _, err := fmt.Sscan(rest[len(quoted):], &a.stopAt, &a.killAt); err != nil {
+		if _, err := fmt.Sscan(rest[len(quoted):], &a.StopAt, &a.KillAt); err != nil {
 			return false, fmt.Errorf("message %q: %w", line, err)
 		}
 	case "remove":
-		delete(w.attempts, argument)
+		delete(w.Attempts, argument)
 	default:
 		return false, fmt.Errorf("message %q: unknown verb", line)
 	}
 	return false, nil
 }
 
-func (w *watched) endAll() error {
-	if w.cgroup != "" {
-		return cgroup.Clear(w.cgroup)
+func (w *Table) endAll() error {
+	if w.Cgroup != "" {
+		return cgroup.Clear(w.Cgroup)
 	}
 	var wait sync.WaitGroup
-	errs := make(chan error, len(w.attempts))
-	for id := range w.attempts {
+	errs := make(chan error, len(w.Attempts))
+	for id := range w.Attempts {
 		wait.Go(func() { errs <- procfs.KillMarked(id) })
 	}
 	wait.Wait()

@@ -1,0 +1,8 @@
+// Package watchdogproc is the watchdog process of a worker: it ends the attempts whose lease ends, and all of them when
+// the worker dies.
+//
+//	watching ──(the lease of an attempt ends)──> SIGTERM ──(grace period)──> SIGKILL
+//	    └──(the worker has died)──> all attempts end ──> exit
+//
+// On other systems than Linux it is empty.
+package watchdogproc
