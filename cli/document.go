@@ -50,7 +50,7 @@ func readDocument(sys *system, path string) (*document, error) {
 	return d, nil
 }
 
-// printWarnings tells a person what a definition that is allowed will hardly do as meant.
+// printWarnings prints what a definition that is allowed will hardly do as meant.
 func printWarnings(sys *system, file string, warnings source.Problems) {
 	for _, w := range warnings {
 		fmt.Fprintf(sys.screen, "%s: warning: %s\n", file, source.Problems{w}.Error())

@@ -25,7 +25,7 @@ func Main(args ...string) int {
 	return execute(ctx, sys, args)
 }
 
-// execute runs a command and tells on the screen why it failed.
+// execute runs a command and prints on the screen why it failed.
 func execute(ctx context.Context, sys *system, args []string) int {
 	root := newRoot(sys)
 	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process

@@ -71,7 +71,7 @@ func inputsLike(values *structpb.Struct) *v1.Definition {
 	return d
 }
 
-// startedRun tells that a run has been started, and follows it if that is wanted.
+// startedRun prints that a run has been started, and follows it if that is wanted.
 func startedRun(ctx context.Context, sys *system, a *client.Client, res *v1.SubmitRunResponse, format *output.Choice, watch bool, document map[string]any) error {
 	var err error
 	if format.Value == output.JSON {

@@ -65,7 +65,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 	return sys
 }
 
-// sizeOf returns what tells how many cells a terminal has now.
+// sizeOf returns a function for how many cells a terminal has now.
 func sizeOf(terminal *os.File) func() (width, height int) {
 	return func() (int, int) {
 		width, height, err := term.GetSize(int(terminal.Fd()))

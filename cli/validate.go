@@ -72,7 +72,7 @@ type problemItem struct {
 	Hint    string `json:"hint"`
 }
 
-// problemItems are the faults that an error tells, or itself where it tells none.
+// problemItems are the faults that an error has, or itself if it has none.
 func problemItems(err error) []problemItem {
 	found, ok := errors.AsType[source.Problems](err)
 	if !ok {

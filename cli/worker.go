@@ -12,7 +12,7 @@ import (
 	"switchyard/workers/node"
 )
 
-// workerDrainTimeout is how long the tasks of a worker that is told to stop may go
+// workerDrainTimeout is how long the tasks of a worker that is stopped may go
 // on by default.
 const workerDrainTimeout = 30 * time.Second
 

@@ -79,7 +79,7 @@ func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 	return nil
 }
 
-// putChunk stores a chunk of a log once. A node that has not heard of its success
+// putChunk stores a chunk of a log once. A node that has not received its success
 // stores the same again.
 func (b blobs) putChunk(ctx context.Context, key string, data []byte) error {
 	existed, err := b.store.PutIfAbsent(ctx, key, data)

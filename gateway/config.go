@@ -31,7 +31,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics are the figures of the process, served under GET /metrics. Default: they are not served.
 	Metrics *metrics.Metrics
-	// Version of the binary, told by GET /healthz. Default: "dev".
+	// Version of the binary, reported by GET /healthz. Default: "dev".
 	Version string
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the

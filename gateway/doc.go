@@ -1,5 +1,5 @@
 // Package gateway is the service that people and programs talk to. It submits
-// runs to Temporal, and tells how they are doing from what Temporal, the Run
+// runs to Temporal, and shows how they are doing from what Temporal, the Run
 // workflow and the store know; it keeps no state that matters of its own, so
 // several gateways may serve one cluster.
 //

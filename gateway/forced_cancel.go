@@ -68,7 +68,7 @@ func (g *Gateway) lastWord(ctx context.Context, id string) *v1.StatusResponse {
 }
 
 // saveTerminated keeps what a terminated run has said last, which its workflow may not
-// tell any more. Without it, readers ask the workflow.
+// answer any more. Without it, readers ask the workflow.
 func (g *Gateway) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
 	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
 	if _, err := g.store.PutMessageIfAbsent(ctx, key, status); err != nil {

@@ -89,7 +89,7 @@ func withoutSnapshot(n *v1.Node) *v1.Node {
 	return listed
 }
 
-// GetNode tells everything about a node.
+// GetNode returns everything about a node.
 func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
 	var n *v1.Node
 	err := onNode("look at", req.Msg.GetName(), func(name string) (err error) {

@@ -112,7 +112,7 @@ func (g *Gateway) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRun
 	}
 }
 
-// sendHeaders tells the client that its call is being answered; clients wait for
+// sendHeaders shows the client that its call is being answered; clients wait for
 // that, and the first message may be long in coming.
 func sendHeaders[M any](stream *connect.ServerStream[M]) error { return stream.Send(nil) }
 

@@ -72,10 +72,10 @@ func (g *Gateway) GetRunDefinition(ctx context.Context, req *connect.Request[v1.
 	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: id, Definition: in.GetDefinition()}), nil
 }
 
-// ListRunEvents tells the transitions of the tasks of a run, over all its
+// ListRunEvents returns the transitions of the tasks of a run, over all its
 // generations, or those of all runs. The workflow keeps the newest events, the store the others. That
 // an attempt has started the workflow learns with its end; until then the
-// heartbeat tells, and the last page of a run holds that event too.
+// heartbeat reports, and the last page of a run holds that event too.
 func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
 	res, err := g.events.List(ctx, req.Msg)
 	if err != nil {

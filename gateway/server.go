@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// DefaultAddress is where a gateway listens unless it is told otherwise: on this
+// DefaultAddress is where a gateway listens unless it is configured otherwise: on this
 // machine only.
 const DefaultAddress = "127.0.0.1:7280"
 

@@ -37,10 +37,10 @@ type Connection struct {
 	client.Client
 	// Namespace that the client works in.
 	Namespace string
-	// Fleet tells fleets apart: it is the identity of the namespace, however the
+	// Fleet distinguishes fleets: it is the identity of the namespace, however the
 	// server was reached.
 	Fleet string
-	// PushesCancel says that the server tells a worker at once that one of its
+	// PushesCancel says that the server notifies a worker at once that one of its
 	// activities is cancelled, and not in the answer to its next heartbeat.
 	PushesCancel bool
 }

@@ -142,7 +142,7 @@ func (f *fleet) run(ctx context.Context) {
 	}
 }
 
-// refresh tells the placement queue of the nodes, and returns when at the latest they are to be read again.
+// refresh reports the nodes to the placement queue, and returns when at the latest they are to be read again.
 func (f *fleet) refresh(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return readInterval

@@ -92,7 +92,7 @@ const (
 	// between SIGTERM and SIGKILL, and a little more.
 	drainGrace = 11 * time.Second
 	// detachPatience is how long a stopping node waits for whoever is to take over what
-	// it tells of attempts between two executions of their runs.
+	// it reports attempts between two executions of their runs.
 	detachPatience = 3 * time.Second
 	// defaultOfflineAfter is how long a node may be silent before it counts as lost;
 	// minOfflineAfter is what beats can keep.

@@ -139,7 +139,7 @@ func (n *Node) stay(ctx context.Context) {
 	}
 }
 
-// leave tells the registry that the node is gone, unless the end of its Heartbeat does.
+// leave reports to the registry that the node is gone, unless the end of its Heartbeat does.
 func (n *Node) leave() {
 	if !n.registered || n.presence.Left() || n.Err() != nil {
 		return

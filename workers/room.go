@@ -68,6 +68,6 @@ func ThisMachine(ctx context.Context) *node.Machine {
 }
 
 func machineID() string {
-	hostname, _ := os.Hostname() // without one, the machine id still tells machines apart
+	hostname, _ := os.Hostname() // without one, the machine id still distinguishes machines
 	return node.MachineID(os.DirFS("/"), hostname)
 }

@@ -2,5 +2,5 @@
 
 package workers
 
-// private finds nothing wrong: who may use a folder is not told by its mode here.
+// private finds nothing wrong: who may use a folder does not follow from its mode here.
 func private(string) error { return nil }

@@ -21,7 +21,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// What errors of a Library are about; errors.Is tells.
+// What errors of a Library are about, for errors.Is.
 var (
 	// ErrUnknown: there is no definition of that name.
 	ErrUnknown = errors.New("unknown workflow")

@@ -50,7 +50,7 @@ type Writer struct {
 	// ended says that an earlier writer has ended the log.
 	ended bool
 	// lost is how much of that could not be stored, unsaid how much of it no
-	// notice tells yet, failure the newest error of the store; before retryAt
+	// notice has yet, failure the newest error of the store; before retryAt
 	// the store is not asked again.
 	lost    int64
 	unsaid  int64

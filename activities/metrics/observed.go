@@ -78,7 +78,7 @@ func (m *Metrics) WatchFleet(figures func() Fleet) (stop func()) {
 	}
 }
 
-// Describe tells nothing, because what there is depends on the moment.
+// Describe sends nothing, because what there is depends on the moment.
 func (o *observed) Describe(chan<- *prometheus.Desc) {}
 
 // Collect looks at what is watched.

@@ -49,7 +49,7 @@ type requestClass struct {
 	impossible  bool   // no present node could ever meet it
 	since       time.Time
 	deadline    time.Time // no request is given up before; zero: none ever
-	reportAt    time.Time // earliest telling of a change of words
+	reportAt    time.Time // earliest report of a change of words
 	reportEvery time.Duration
 }
 

@@ -65,7 +65,7 @@ func (e *Entry) Known() *v1.NodeSnapshot {
 	return e.Record.GetRegistration().GetSnapshot()
 }
 
-// State tells the node's state, and why it is in it, when its newest heartbeat
+// State returns the node's state, and why it is in it, when its newest heartbeat
 // is as old as silence says. Without a heartbeat, silence counts from the
 // registration. A node whose store is not the one with the identity store is stale,
 // because tasks there could not read what others have left; empty: that is not known.

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What errors of a Registry are about; errors.Is tells.
+// What errors of a Registry are about, for errors.Is.
 var (
 	// ErrUnknown: there is no node of that name.
 	ErrUnknown = errors.New("unknown node")

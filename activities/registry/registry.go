@@ -41,7 +41,7 @@ type Registry struct {
 func New(c client.Client) *Registry { return &Registry{client: c} }
 
 // WithStore returns the same registry, which shows nodes that use another store than the
-// one that identity tells from others.
+// one that identity distinguishes from others.
 func (r *Registry) WithStore(identity func(context.Context) (string, error)) *Registry {
 	return &Registry{client: r.client, store: identity}
 }
@@ -61,7 +61,7 @@ func (r *Registry) storeOf(ctx context.Context) string {
 }
 
 // List returns all nodes by name, those that are offline too, without snapshots.
-// What is stale is told by the clock of this process against that of the server.
+// What is stale is decided by the clock of this process against that of the server.
 func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	known, err := r.Names(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingAct
 	return nil, time.Time{}, nil
 }
 
-// newestOwner returns what the owner of the placement queue tells of the nodes, or nil if that is not known.
+// newestOwner returns what the leader reports of the nodes, or nil if that is not known.
 func (r *Registry) newestOwner(ctx context.Context) *v1.OwnerBeat {
 	beat, _, err := r.Owner(ctx)
 	if err != nil {

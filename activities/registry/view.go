@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// View is the entry as people see it, with its snapshot. owner is what the owner of the placement queue tells of the
+// View is the entry as people see it, with its snapshot. owner is what the leader reports of the
 // nodes; nil: that is not known. store is the identity of the fleet's store; empty: it is not known.
 func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 	r, s := e.Record, e.Known()

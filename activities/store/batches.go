@@ -42,7 +42,7 @@ func newKeptBatch(key string, record *v1.ExecuteResponse) *keptBatch {
 }
 
 // answer is what the record says of an instance, for the caller to keep; nil: nothing. What has ended once stays as
-// it is, but the record of a batch that runs has yet to hear of others.
+// it is, but the record of a batch that runs has yet to receive others.
 func (b *keptBatch) answer(index int32) *v1.ExecuteResponse {
 	m := b.members[index]
 	if m == nil {

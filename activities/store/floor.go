@@ -56,7 +56,7 @@ func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	}
 	usage, err := disk.UsageWithContext(ctx, f.dir)
 	if err != nil {
-		return nil // the write tells what is wrong
+		return nil // the error of the write is the reason
 	}
 	floor := min(maxFloor, usage.Total/floorShare)
 	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {

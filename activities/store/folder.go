@@ -45,7 +45,7 @@ const (
 	fileMode = 0o600
 )
 
-// markerName is the file that tells the folder of a store from the empty one that is in
+// markerName is the file that distinguishes the folder of a store from the empty one that is in
 // its place while its file system is away.
 const markerName = "~store"
 

@@ -12,11 +12,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// IdentityKey is the key of the random text that tells one store from another. A gateway
+// IdentityKey is the key of the random text that distinguishes one store from another. A gateway
 // serves it and refuses to write it.
 const IdentityKey = "identity"
 
-// Identity returns what tells this store from every other one, the same for all that open
+// Identity returns what distinguishes this store from every other one, the same for all that open
 // the same bucket, directly or through a gateway. The first call for a bucket makes it.
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	if id := s.identity.Load(); id != nil {

@@ -76,7 +76,7 @@ func (q *quota) put(ctx context.Context, key string, value []byte) error {
 func (q *quota) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	settle, err := q.reserve(ctx, key, len(value))
 	if err != nil {
-		// A node that has not heard of its success stores the same chunk again.
+		// A node that has not received its success stores the same chunk again.
 		if _, missing := q.get(ctx, key); missing == nil {
 			return true, nil
 		}

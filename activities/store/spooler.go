@@ -71,7 +71,7 @@ type spooler struct {
 	// away says that the newest try has not got through.
 	away atomic.Bool
 
-	// added tells the loop of a value in the spool, closing of the end.
+	// added notifies the loop of a value in the spool, closing of the end.
 	added   chan struct{}
 	closing chan struct{}
 	ended   chan struct{}

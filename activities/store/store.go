@@ -114,13 +114,13 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 }
 
 // Runs yields, in their order, the ids of the runs that have values, and ends
-// after the first error. It looks at no value. A gateway does not tell.
+// after the first error. It looks at no value. A gateway does not support it.
 func (s *Store) Runs(ctx context.Context) iter.Seq2[string, error] {
 	return wrapped(s.backend.runs(ctx), "list the runs of the store")
 }
 
 // Newest is when the newest value of a run was stored; the zero time when it has
-// none. It costs a look at each of them. A gateway does not tell.
+// none. It costs a look at each of them. A gateway does not support it.
 func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
 	newest, err := s.backend.newest(ctx, run)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Store) Location() string { return s.backend.location() }
 // within some seconds. A second Close does nothing.
 func (s *Store) Close() error { return s.close() }
 
-// wrapped tells what was being done in the error that ends a sequence.
+// wrapped adds what was being done to the error that ends a sequence.
 func wrapped(seq iter.Seq2[string, error], doing string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for text, err := range seq {

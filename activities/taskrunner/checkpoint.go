@@ -42,8 +42,8 @@ type checkpointer struct {
 	member     *member
 	seen       workspace.CheckpointState
 	checkpoint *v1.Checkpoint
-	// told is how many members of the batch the heartbeats have reported.
-	told int
+	// reported is how many members of the batch the heartbeats have reported.
+	reported int
 }
 
 // startCheckpointer starts a checkpointer, whose stop must be called.
@@ -123,9 +123,9 @@ func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
 // publish has the next heartbeat report what is new.
 func (k *checkpointer) publish(ctx context.Context) {
 	changed := k.poll(ctx)
-	ended := k.told
+	ended := k.reported
 	if k.batch != nil {
-		if saved, ok := k.batch.saveIfNew(ctx); ok && saved > k.told {
+		if saved, ok := k.batch.saveIfNew(ctx); ok && saved > k.reported {
 			ended, changed = saved, true
 		}
 	}
@@ -139,12 +139,12 @@ func (k *checkpointer) publish(ctx context.Context) {
 		checkpoint = nil // it is that of a later member
 	}
 	k.a.advance(func(p *v1.ExecuteProgress) {
-		if ended > k.told {
+		if ended > k.reported {
 			k.batch.putProgress(p, ended)
 		}
 		p.Checkpoint = checkpoint
 	})
-	k.told = ended
+	k.reported = ended
 	select {
 	case k.a.news <- struct{}{}:
 	default:

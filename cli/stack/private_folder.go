@@ -18,7 +18,7 @@ const (
 )
 
 // privateFolder is a folder that is removed when the stack stops. The file lock in
-// it is held as long as the process lives, so that another process can tell a folder
+// it is held as long as the process lives, so that another process can distinguish a folder
 // in use from the folder of a killed process.
 type privateFolder struct {
 	dir  string

@@ -10,5 +10,5 @@ import (
 // lockFolder does nothing: files are locked on Unix only.
 func lockFolder(string) (io.Closer, error) { return nil, nil }
 
-// removeAbandoned does nothing: without locks no process can tell which folders are in use.
+// removeAbandoned does nothing: without locks no process can find which folders are in use.
 func removeAbandoned(string, time.Time) {}

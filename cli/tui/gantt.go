@@ -94,7 +94,7 @@ func legend(style Style) string {
 	return strings.Join(parts, "   ")
 }
 
-// axis tells times since the beginning, as many as there is room for.
+// axis shows times since the beginning, as many as there is room for.
 func axis(scale Scale) string {
 	const every = 16
 	whole, text := scale.To.Sub(scale.From), strings.Repeat(" ", ganttNames+1)

@@ -21,7 +21,7 @@ const (
 )
 
 // Graph draws the tasks of a graph, which come parents before children: each
-// stands once, below the parent that is told last, and names its other parents. An
+// stands once, below the parent that is shown last, and names its other parents. An
 // only child stands straight below its parent. What is nested very deep comes
 // further down, with a line in its place. A large graph is cut where tasks
 // are alike, and at some length, unless everything is to be shown; whole says that

@@ -15,7 +15,7 @@ type Lines struct {
 	name, node int
 }
 
-// Line tells a change in one line, without the newline.
+// Line returns a change as one line, without the newline.
 func (l *Lines) Line(c Change, now time.Time) string {
 	at := c.At
 	if at.IsZero() {
@@ -46,7 +46,7 @@ func (l *Lines) Widen(b *Status) {
 	}
 }
 
-// Note tells something that is not about one task, in one line like the others.
+// Note shows something that is not about one task, in one line like the others.
 func (l *Lines) Note(text string, now time.Time) string {
 	return l.Style.clock(now) + "  " + text
 }

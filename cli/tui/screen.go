@@ -26,7 +26,7 @@ type Screen struct {
 // maxPartial is how much of an unfinished line is kept back.
 const maxPartial = 64 << 10
 
-// NewScreen makes a screen of a writer. size tells how many cells there are now;
+// NewScreen makes a screen of a writer. size returns how many cells there are now;
 // it is only asked while there is a picture.
 func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size}
@@ -72,7 +72,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return size, err
 }
 
-// Draw replaces the picture. Its lines must fit the width that size tells.
+// Draw replaces the picture. Its lines must fit the width that size returns.
 func (s *Screen) Draw(lines []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

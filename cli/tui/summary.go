@@ -18,7 +18,7 @@ const (
 	maxTail = 10
 	// maxTailBytes bounds a line of them.
 	maxTailBytes = 500
-	// maxFailures is how many failed tasks are told one by one.
+	// maxFailures is how many failed tasks are shown one by one.
 	maxFailures = 10
 )
 
@@ -50,7 +50,7 @@ func ReportedFailures(b *Status) []string {
 	return tasks
 }
 
-// Failures tells of each failed task what went wrong and the end of what it
+// Failures shows of each failed task what went wrong and the end of what it
 // printed. The tasks of ReportedFailures must be in the status with their results. more returns the
 // line that says how to see all that a task printed, or "".
 func Failures(b *Status, style Style, more func(task string) string) []string {

@@ -1,7 +1,7 @@
 package tui
 
 // tree is a graph laid out as a forest: each node stands once, below the one of
-// its parents that is told last, so that a node always comes after all of its
+// its parents that is shown last, so that a node always comes after all of its
 // parents.
 type tree struct {
 	nodes    []Node

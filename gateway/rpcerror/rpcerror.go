@@ -19,7 +19,7 @@ func NotFound(format string, args ...any) error {
 	return connect.NewError(connect.CodeNotFound, fmt.Errorf(format, args...))
 }
 
-// NoRun returns the error for a run that does not exist. Its detail names the run, so that clients can tell a missing run
+// NoRun returns the error for a run that does not exist. Its detail names the run, so that clients can distinguish a missing run
 // from a missing task.
 func NoRun(text string) error { return Missing("run", text) }
 

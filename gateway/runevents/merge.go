@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eventPlace is a place in the events of a run: a generation, how far those of the run itself have been told in it, and
+// eventPlace is a place in the events of a run: a generation, how far those of the run itself have been returned in it, and
 // those of its children.
 type eventPlace struct {
 	Generation int32        `json:"g"`
@@ -24,7 +24,7 @@ type eventPlace struct {
 	Next map[string]int `json:"n,omitempty"`
 }
 
-// childPlace is how far the events of a child have been told that are not all told.
+// childPlace is how far the events of a child have been returned that are not all returned.
 type childPlace struct {
 	Task   string `json:"t"`
 	From   int32  `json:"f"`
@@ -43,9 +43,9 @@ func (p eventPlace) isValid() bool {
 	return ok
 }
 
-// eventMerge tells the events of one generation of a run by time, with those of the children that carry parts of its
+// eventMerge returns the events of one generation of a run by time, with those of the children that carry parts of its
 // large fan-outs through. Children of one task begin one after the other, so that only those are open of which something
-// has been told and is left, and one more: memory holds a part of each.
+// has been returned and is left, and one more: memory holds a part of each.
 type eventMerge struct {
 	run    *eventSource
 	groups []*eventGroup // by task

@@ -18,17 +18,17 @@ import (
 const fanOutInterval = 500 * time.Millisecond
 
 // fanOut finds the logs of the instances and batches of a task that has fanned out, or of the one instance that is
-// wanted. There may be very many, so they are listed and not told by the run.
+// wanted. There may be very many, so they are listed and not reported by the run.
 type fanOut struct {
 	task string
 	info *v1.Task
 	// seen are the logs that have been found, listed says that there was a list.
 	seen   map[logs.Attempt]bool
 	listed bool
-	// printers are the attempts of the instances that have ended and printed something, as far as the run tells of them,
+	// printers are the attempts of the instances that have ended and printed something, if the run reports them,
 	// by number.
 	printers map[int]runview.Printer
-	// ended: the one instance that is wanted has ended, as far as the run tells about it alone.
+	// ended: the one instance that is wanted has ended, if the run reports it alone.
 	ended bool
 	// final: there will be no more. changed: there may be more since the last list, which was made at.
 	final, changed bool

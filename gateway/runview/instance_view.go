@@ -100,7 +100,7 @@ func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[st
 		}
 	}
 	if len(t.Instances) < int(t.Task.GetCount()) {
-		for id := range running { // of those that are not told one by one
+		for id := range running { // of those that are not listed one by one
 			name, _, _ := names.ParseAttemptID(id)
 			if of, index, ok := names.ParseInstanceName(name); ok && of == task && index >= len(t.Instances) {
 				run++

@@ -91,7 +91,7 @@ type Surroundings struct {
 	Command Command
 	// Token is the file that Kubernetes puts into pods.
 	Token string
-	// Logger is told what was found.
+	// Logger receives what was found.
 	Logger *slog.Logger
 }
 

@@ -11,7 +11,7 @@ const longestName = 63
 // machineIDPath is where systemd keeps the identity of an installation.
 const machineIDPath = "etc/machine-id"
 
-// shortID is how many characters of a machine id tell machines of one host name apart.
+// shortID is how many characters of a machine id distinguish machines of one host name.
 const shortID = 8
 
 // MachineID returns the identity of the machine for NodeSnapshot.machine: all

@@ -12,7 +12,7 @@ const firstGPUs = 5 * time.Second
 
 // Measure returns the machine that the process runs on, with the size that a
 // probe sees; in a container that is the container's limit. The probes of its
-// nodes, when they are told of it by ProbeOptions.Machine, keep it up to date.
+// nodes, when they are given it by ProbeOptions.Machine, keep it up to date.
 // It takes as long as the GPUs take to be read, 5 s at most; later they are added
 // when they show up.
 func Measure(ctx context.Context, opts ProbeOptions) *Machine {

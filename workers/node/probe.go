@@ -22,7 +22,7 @@ const (
 
 // ProbeOptions are the settings of a Probe.
 type ProbeOptions struct {
-	// Machine that the node is on: it tells which GPUs are ours, and a measured
+	// Machine that the node is on: it decides which GPUs are ours, and a measured
 	// one is kept to the size that the probe sees. Nil: none.
 	Machine *Machine
 	// Labels of the node.
@@ -36,7 +36,7 @@ type ProbeOptions struct {
 	Readers *Readers
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// Logger is told once of each figure that cannot be read; nil: slog.Default.
+	// Logger receives once each figure that cannot be read; nil: slog.Default.
 	Logger *slog.Logger
 }
 

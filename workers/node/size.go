@@ -14,7 +14,7 @@ type Size struct {
 	MemoryMB float64
 	// GPUs are the indices of its GPUs.
 	GPUs []int32
-	// NUMA are its NUMA nodes; none when it has only one, or does not tell.
+	// NUMA are its NUMA nodes; none when it has only one, or does not report them.
 	NUMA []NUMASize
 }
 
@@ -54,7 +54,7 @@ func (s Size) capacity() capacity {
 	return c
 }
 
-// numaNode returns what a NUMA node has. A machine that tells of none is NUMA node 0.
+// numaNode returns what a NUMA node has. A machine that reports none is NUMA node 0.
 func (c capacity) numaNode(index int32) (amount, bool) {
 	if len(c.numa) == 0 && index == 0 {
 		return c.all, true

@@ -20,7 +20,7 @@
 // parent.discover.output.files.
 //
 // Check and CheckTemplate are for the moment a workflow is submitted: they know the
-// graph and tell a person what is wrong and where. An Evaluator is for the moment a
+// graph and show a person what is wrong and where. An Evaluator is for the moment a
 // value is needed: it knows values, keeps compiled programs, and bounds what an
 // expression can cost, whatever it says.
 //
@@ -31,7 +31,7 @@
 //	           └────────────┴─ *Error, placed in the expression as written
 //
 // A text with `${{ }}` is taken apart by template and put together by render; plain
-// tells that a simple selection is right without the way above.
+// finds that a simple selection is right without the way above.
 //
 // The package is pure: it may import proto, CEL and the standard library, and
 // neither Temporal nor anything else of Switchyard. CEL walks maps in random

@@ -12,7 +12,7 @@ const maxPlain = 32
 
 // plain checks the expressions that most templates are, selections such as
 // parent.build.output.version, without CEL, which takes fifty times as long. It
-// reports whether it could tell that all is well; it knows nothing of what is wrong.
+// reports whether all is known to be well; it knows nothing of what is wrong.
 func (s Scope) plain(expr string) (references []string, ok bool) {
 	path := selections(expr)
 	if len(path) == 0 {

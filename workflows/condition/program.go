@@ -53,7 +53,7 @@ func (l *language) plan(e *expression) (*program, error) {
 	return p, nil
 }
 
-// CallCost tells CEL's cost tracker what a call has cost.
+// CallCost returns to CEL's cost tracker what a call has cost.
 func (p *program) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	cost := p.callCost(function, overload, args)
 	return &cost

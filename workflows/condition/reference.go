@@ -12,7 +12,7 @@ import (
 
 // reading is one place where an expression reads `parent`, or an input of the run.
 type reading struct {
-	task    string // empty when only the value of the expression tells which
+	task    string // empty when only the value of the expression decides which
 	offset  int    // of the name, in bytes of the expression as written
 	field   string // that is selected of the task; empty: none, or one that is not known before
 	at      int    // of the field

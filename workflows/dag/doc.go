@@ -68,7 +68,7 @@
 //   - A condition that cannot be evaluated is false: skipped, neutral, reason
 //     "condition_error". When it could not be asked, because the system is at fault,
 //     the task has failed, and is not tried again. So has one whose number of
-//     instances cannot be told.
+//     instances cannot be known.
 //   - continueOnError: an end of the task itself that would be a failure (being
 //     cancelled alone included) counts as success for its children and not for the
 //     run, nor does it halt it; its state word stays. It excuses no skip: a task

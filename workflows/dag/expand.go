@@ -11,10 +11,10 @@ import (
 type Expanded struct {
 	Task, From, Count int
 	// The instances are elsewhere: no records are appended, and the task is running,
-	// under a new claim, until an Ended tells how it ended. It is stopped by
+	// under a new claim, until an Ended reports how it ended. It is stopped by
 	// Decisions.Stop and halted by Decisions.Halt.
 	Partitioned bool
-	// Err says why the number could not be told: the task has failed, and is not
+	// Err is why the number is unknown: the task has failed, and is not
 	// tried again.
 	Err string
 	// Broken says that the system is at fault and not the expression.

@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// instanceEnded tells a group about one of its instances that has ended.
+// instanceEnded counts one of the instances of a group that has ended.
 func (s *State) instanceEnded(i int) {
 	g := s.groupOf(i)
 	task := g.task

@@ -1,7 +1,7 @@
 package dag
 
 // A Record is what a State knows of one task or instance, and all that it must be
-// told to continue with it. Records can be compared with ==.
+// made to continue with it. Records can be compared with ==.
 type Record struct {
 	State  string // one of the State words; empty, in a Restore: pending
 	Reason string // why it is in this state, as a word; may be empty

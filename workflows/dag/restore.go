@@ -2,7 +2,7 @@ package dag
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// A RestoreOption tells Restore what the records do not hold.
+// A RestoreOption gives Restore what the records do not hold.
 type RestoreOption func(*State)
 
 // WithCancelled continues with a run whose State.Cancelled was so.
@@ -26,7 +26,7 @@ func WithFirstFailure(task int) RestoreOption {
 }
 
 // WithExpansion continues with a run in which a task has fanned out as
-// State.Expansion tells. The records of the instances, unless they are partitioned,
+// State.Expansion returns. The records of the instances, unless they are partitioned,
 // follow those of the tasks and of the expansions before this one. One that cannot
 // be is ignored.
 func WithExpansion(task, from, count int, remote bool) RestoreOption {

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// settle tells children about parents that have settled, and what that settles
+// settle informs children about parents that have settled, and what that settles
 // in turn. A list and not recursion: chains are long.
 func (s *State) settle() {
 	for next := 0; next < len(s.settled); next++ {
@@ -100,7 +100,7 @@ func (s *State) repeat(i int, rec Record) {
 		s.finish(i, rec)
 	case rec.Attempt >= retries:
 		if rec.Reason == "" {
-			rec.Reason = rec.State // dead_letter alone would not tell
+			rec.Reason = rec.State // dead_letter alone would not say why
 		}
 		rec.State = v1.TaskDeadLetter
 		s.finish(i, rec)

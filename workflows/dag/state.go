@@ -30,11 +30,11 @@ type State struct {
 	cancelled bool  // Cancel or Abort came in time
 	aborted   Abort // after Cancel, only its Error
 
-	settled []int // tasks whose children have not been told yet, first in first out
+	settled []int // tasks whose children have not been informed yet, first in first out
 	round   round
 }
 
-// progress is what is worked out about a task; it can be told from the records.
+// progress is what is worked out about a task; it follows from the records.
 type progress struct {
 	open      int32  // parents that are not settled
 	failed    int32  // settled parents that count as failures
@@ -58,7 +58,7 @@ func New(g *Graph) *State { return Restore(g, nil) }
 
 // Start gives all decisions that are owed: for a new state what may start, after
 // a Restore what was under way as well. Back-offs come with their whole delay and
-// requests for a node under their old claim. It may be called at any time to hear
+// requests for a node under their old claim. It may be called at any time to learn
 // again what is owed. Events are those that have come before anything was to begin.
 func (s *State) Start(events ...Event) Decisions {
 	switch {
@@ -94,7 +94,7 @@ func (s *State) Start(events ...Event) Decisions {
 	return s.decide()
 }
 
-// Apply tells the state what has happened, in this order, and returns what
+// Apply gives the state what has happened, in this order, and returns what
 // follows. Many events in one call lead to the same state as one call for each.
 // After the end of the run nothing changes any more.
 func (s *State) Apply(events ...Event) Decisions {

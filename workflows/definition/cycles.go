@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxCycles bounds the cycles that are told; a dense graph has more than there
+// maxCycles bounds the cycles that are reported; a dense graph has more than there
 // is time for, and taking one edge away mostly ends many.
 const maxCycles = 20
 

@@ -29,7 +29,7 @@ func (d *decoder) inherit(def *v1.Definition) {
 }
 
 // checkDefaults applies the rules that need no task, and returns the fields
-// that broke one: no task inherits them, or each would be told so.
+// that broke one: no task inherits them, or each would be blamed.
 func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad map[string]bool) {
 	before := len(d.Kept)
 	d.noTemplates(defaults.ProtoReflect(), p)

@@ -33,7 +33,7 @@ func Parse(file string, data []byte) (*v1.Definition, error) {
 
 // Complete does with a definition that came as a message what Parse does with a
 // document: it returns it checked and in canonical form, and changes nothing of
-// the one that it is given. A zero in a message cannot be told from nothing, so
+// the one that it is given. A zero in a message cannot be distinguished from nothing, so
 // that it does not keep a default away. The error is Problems, which have paths
 // but no positions.
 func Complete(def *v1.Definition) (*v1.Definition, error) {

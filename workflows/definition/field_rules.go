@@ -12,7 +12,7 @@ import (
 )
 
 // fieldRules are the rules that the model gives for one field, as far as it
-// uses any. Messages and the JSON Schema both tell them.
+// uses any. Messages and the JSON Schema both show them.
 type fieldRules struct {
 	required   bool
 	minLen     uint64

@@ -81,7 +81,7 @@ type lock struct {
 }
 
 // tooLong says that the history is so long that the lock continues in a fresh one, as
-// soon as nothing is under way. What is decided until then is told there.
+// soon as nothing is under way. What is decided until then is sent there.
 func (k *lock) tooLong() bool {
 	info := workflow.GetInfo(k.ctx)
 	return info.GetCurrentHistoryLength() >= k.HistoryEvents || info.GetContinueAsNewSuggested()
@@ -122,7 +122,7 @@ func (k *lock) receive() {
 	}
 }
 
-// answer tells those who asked. One that cannot be told is no more, and what it
+// answer replies to those who asked. One that cannot be reached has ended, and what it
 // holds goes to the next.
 func (k *lock) answer() {
 	answers := k.table.replies

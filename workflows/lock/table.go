@@ -14,7 +14,7 @@ import (
 const maxHolders = 3
 
 // table holds who has a lock and who waits for it, and collects the answers that are due. A claim that is to make place
-// for another one is told so, and holds its place until it is given back.
+// for another one is answered so, and holds its place until it is given back.
 type table struct {
 	held    []*v1.AcquireRequest // the longest first
 	waiting []*v1.AcquireRequest // by priority, then by age

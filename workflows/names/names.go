@@ -100,7 +100,7 @@ const (
 	// GrantedSignal is how a Lock answers a run, and PartSignal how a FanOut child reports to it.
 	GrantedSignal = "granted"
 	PartSignal    = "part"
-	// OrderSignal is how a run tells a FanOut child to pause, to start nothing new, or to end.
+	// OrderSignal is how a run asks a FanOut child to pause, to start nothing new, or to end.
 	OrderSignal = "order"
 )
 
@@ -139,7 +139,7 @@ const (
 )
 
 // OtherIncarnationError is the type of the error with which a worker refuses a Heartbeat that is for another start of
-// its node: it has not heard yet that it has lost the name.
+// its node: it has not learned yet that it has lost the name.
 const OtherIncarnationError = "OtherIncarnation"
 
 // NodeLeft is why a node is offline whose worker has stopped in order.

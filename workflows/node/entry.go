@@ -142,7 +142,7 @@ func (e *entry) order(ctx workflow.Context) {
 		}
 		cancel()
 		if err := drained.Get(ctx, nil); err != nil || e.record.GetDrain() != told {
-			continue // told otherwise; the node has stopped waiting for its last attempt
+			continue // undrained; the node has stopped waiting for its last attempt
 		}
 		e.record.Drained = true
 		if err := e.save(ctx); err != nil {

@@ -41,7 +41,7 @@ func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
 	return refused
 }
 
-// by tells how a node comes to allow something.
+// by returns how a node comes to allow something.
 func by(flag string) string { return " (switchyard worker " + flag + ")" }
 
 // mountRefusal says why a directory may not be mounted; empty: it may.

@@ -18,7 +18,7 @@ func (r *run) looksUp(i int) bool {
 
 // cacheAnswered continues with a task whose cache key has been evaluated: a result
 // that is there is reused, and else the task runs. So does one whose key cannot be
-// told, which the events and its log say; its result is not kept.
+// evaluated, which the events and its log say; its result is not kept.
 func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.status.Extras(i).Uncached = "runs without the cache: " + a.GetError()

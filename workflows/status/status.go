@@ -371,7 +371,7 @@ func (s *Status) SetHeld(i int, held bool) {
 func (s *Status) SetRetryTime(i int, at time.Time, now time.Time) {
 	e := &s.entries[i]
 	e.queuedAt = 0
-	if e.scheduledAfter == nil { // else an execution before has told it
+	if e.scheduledAfter == nil { // else an execution before has reported it
 		until := at.UTC().Format(time.RFC3339Nano)
 		s.Log.Add(now, v1.EventRetried, i, "", e.attempt, e.claim, "waits until "+until, eventlog.KeyUntil.Of(until))
 	}

@@ -17,7 +17,7 @@ import (
 type Attributes struct {
 	// Workflow is the name of the workflow.
 	Workflow string
-	// State is the state of the run. A run that was terminated keeps its last one; its status in Temporal tells.
+	// State is the state of the run. A run that was terminated keeps its last one; its status in Temporal shows that.
 	State string
 	// Trigger is what has started the newest generation, one of the words in names.
 	Trigger string
@@ -50,7 +50,7 @@ const (
 	maxErrorBytes = 150
 	// maxOwnerBytes and maxBatchBytes bound what a run that was started in Temporal may say; a gateway allows less.
 	maxOwnerBytes, maxBatchBytes = 340, 63
-	// maxNodes bounds how often a run that spreads over many nodes tells visibility so.
+	// maxNodes bounds how often a run that spreads over many nodes reports so to visibility.
 	maxNodes = 32
 )
 

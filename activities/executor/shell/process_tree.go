@@ -20,7 +20,7 @@ type processTree struct {
 }
 
 // enclose makes the process tree of an attempt. Without a sandbox only the memory is
-// limited, and where that cannot be done the attempt runs without a limit and is told so.
+// limited, and where that cannot be done the attempt runs without a limit and with a notice.
 func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, err error) {
 	limits := a.Limits
 	if !sandbox {

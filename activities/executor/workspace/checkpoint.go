@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// CheckpointState tells which content of the file SWITCHYARD_CHECKPOINT is known.
+// CheckpointState is which content of the file SWITCHYARD_CHECKPOINT is known.
 // The zero value stands for none.
 type CheckpointState struct{ info fs.FileInfo }
 
 // Checkpoint reads the file SWITCHYARD_CHECKPOINT unless its content is known, and
-// tells what is known then. It may be called while the task runs, which may be
+// is what is known then. It may be called while the task runs, which may be
 // writing: a task that wants each of its checkpoints to be kept whole writes another
 // file and renames it. Without a file, or with one that is known, data is nil. What
 // cannot be used is a *ContentError, once.

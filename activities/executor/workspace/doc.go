@@ -12,6 +12,6 @@
 //	    tmp/                 scratch space, unless the root has another folder for it
 //
 // A task may write anything into its directory, so what is read back is
-// bounded, must be a plain file, and is parsed with errors that tell its author
+// bounded, must be a plain file, and is parsed with errors that show its author
 // what to mend.
 package workspace

@@ -13,7 +13,7 @@ import (
 // Open returns the workspace that Prepare has made under a name, which is the last
 // element of its Dir, in an earlier process, whose root may have had its temporary directories elsewhere: tempDir is the
 // TempDir of then, or empty if it is that of the root. The attempt continues to use the workspace. Its Env lacks what only
-// the request could tell.
+// the request could name.
 func (root *Root) Open(name, tempDir string) (*Workspace, error) {
 	d, err := root.directory(filepath.Base(name))
 	if err != nil {

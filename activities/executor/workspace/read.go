@@ -25,7 +25,7 @@ func read(path, name string, most int64) (*structpb.Struct, error) {
 
 // content reads a file that a task may have written, and may have replaced by
 // anything: a link to a secret of the worker's, or a pipe without a writer.
-// Without the file it is nil; info tells of the file that was read, as it was before.
+// Without the file it is nil; info describes the file that was read, as it was before.
 func content(path, name string, most int64) (text []byte, info fs.FileInfo, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {

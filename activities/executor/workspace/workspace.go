@@ -38,8 +38,8 @@ type Request struct {
 	Attempt int
 	// Node is the node's name.
 	Node string
-	// Index and Count tell an instance of a fanned-out task from its siblings;
-	// a task that is none has 0 and 0, and is told that it is the first of 1.
+	// Index and Count distinguish an instance of a fanned-out task from its siblings;
+	// a task that is none has 0 and 0, and sees that it is the first of 1.
 	Index, Count int
 	// Item is what a `foreach` gives the instance; nil: none.
 	Item *structpb.Value

@@ -92,7 +92,7 @@ func BatchesPrefix(home string, generation int32, task string) string {
 	return RunPrefix(home) + "batches/" + segment(task) + "/" + itoa(generation) + "."
 }
 
-// ParseBatch tells which instances the record under a key that starts with
+// ParseBatch returns which instances the record under a key that starts with
 // BatchesPrefix may hold.
 func ParseBatch(key string) (first, last int, ok bool) {
 	parts := strings.Split(key[strings.LastIndexByte(key, '/')+1:], ".")
@@ -128,7 +128,7 @@ func BatchLogsPrefix(home, task string) string {
 }
 
 // InstanceLogsPrefix is how the keys of the logs of all instances and batches of a
-// task start. So may start those of another task; ParseLogChunkKey tells.
+// task start. So may start those of another task; ParseLogChunk separates them.
 func InstanceLogsPrefix(home, task string) string {
 	return RunPrefix(home) + "logs/" + segment(task) + "."
 }

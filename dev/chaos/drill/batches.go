@@ -45,7 +45,7 @@ func killBatch(y *Cluster) error {
 	return nil
 }
 
-// killHalfway kills worker a when a heartbeat has told that half of each batch has
+// killHalfway kills worker a when a heartbeat has reported that half of each batch has
 // ended: that half is not done again, the instance that runs is, and the rest was
 // not begun.
 func (y *Cluster) killHalfway() error {

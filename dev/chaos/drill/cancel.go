@@ -13,7 +13,7 @@ import (
 const races = 8
 
 // cancelRace cancels runs in the moment in which their only task ends. Each has
-// one outcome, which all who ask are told, and which never changes.
+// one outcome, which all who ask receive, and which never changes.
 func cancelRace(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err

@@ -4,10 +4,10 @@
 //
 // A Cluster is one deployment: a Temporal server, gateways and workers, each a
 // process of its own that may be killed, stopped or cut off by a Proxy. What
-// really ran is told by the marks that every attempt writes to a file, see
+// really ran is shown by the marks that every attempt writes to a file, see
 // task.sh; what Switchyard says of it is asked through its command line.
 //
 // A scenario is a function that returns an error which says what was seen. It
 // waits for conditions, and judges times only by the marks. Everything runs on
-// one machine and one clock. Linux only: /proc tells which processes are left.
+// one machine and one clock. Linux only: /proc shows which processes are left.
 package drill

@@ -43,7 +43,7 @@ func drains(y *Cluster) error {
 	return nil
 }
 
-// load submits runs of short and longer tasks until it is told to stop.
+// load submits runs of short and longer tasks until it is stopped.
 func (y *Cluster) load(stop <-chan struct{}) (ids []string, err error) {
 	for i := 0; ; i++ {
 		d := y.crowd(fmt.Sprintf("load-%d", i), 4, job{ticks: 3})

@@ -32,7 +32,7 @@ func (f *faults) run(length time.Duration) error {
 		{"store away", f.takeStoreAway},
 		{"server killed", f.killServer},
 	}
-	// With the marks and the logs beside it, this tells the cause of what the soak finds.
+	// With the marks and the logs beside it, this shows the cause of what the soak finds.
 	log, err := os.Create(filepath.Join(f.cluster.Dir, "faults"))
 	if err != nil {
 		return err

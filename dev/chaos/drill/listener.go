@@ -147,7 +147,7 @@ func (c *calls) pass(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(&answer)
 }
 
-// hang holds a call back until its caller gives up, or calls are heard again, when the caller has to ask anew.
+// hang holds a call back until its caller gives up, or calls are served again, when the caller has to ask anew.
 func (c *calls) hang(ctx context.Context) error {
 	for c.deaf.Load() {
 		if err := pause(ctx, pollInterval); err != nil {

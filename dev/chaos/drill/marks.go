@@ -73,7 +73,7 @@ type execution struct {
 	lastSign       time.Time // newest mark: until then it was alive for certain
 	term           time.Time // SIGTERM arrived; zero: it did not
 	end            time.Time // it did all of its work; zero: it did not
-	failed         bool      // as it was told to
+	failed         bool      // as the scenario wanted
 	overlaps       int       // processes of older claims that were alive at its start
 }
 

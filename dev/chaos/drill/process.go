@@ -113,7 +113,7 @@ func (p *process) hasEnded() bool {
 
 // lastWords are the last lines of the log.
 func (p *process) lastWords() string {
-	text, _ := os.ReadFile(p.stderr) // without a log there is nothing to tell
+	text, _ := os.ReadFile(p.stderr) // without a log there is nothing to report
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	return string(bytes.Join(lines[max(0, len(lines)-5):], []byte(" | ")))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Proxy passes TCP connections on to an address, until it is told to drop what
+// Proxy passes TCP connections on to an address, until it is asked to drop what
 // comes. Dropping is silent, as on a network that loses every packet: open
 // connections stay open, new ones are accepted and stay dumb. What was sent
 // meanwhile arrives after Restore, as TCP would send it again. It is safe for
@@ -100,7 +100,7 @@ func (p *Proxy) serve(client net.Conn) {
 	copies.Wait()
 }
 
-// copy passes bytes on; the end of one direction ends both once it may be told.
+// copy passes bytes on; the end of one direction ends both once that may be seen.
 func (p *Proxy) copy(to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -8,7 +8,7 @@ import (
 )
 
 // lostCompletion cuts a worker off from Temporal while its task ends, so that
-// the server never hears of it in time. The result record has to answer for it.
+// the server never learns of it in time. The result record has to answer for it.
 func lostCompletion(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -75,7 +75,7 @@ func oldClaim(y *Cluster) error {
 		return err
 	}
 	y.link("a", "temporal").Restore()
-	if err := y.awaitNodes("a"); err != nil { // it has been heard
+	if err := y.awaitNodes("a"); err != nil { // it has been seen
 		return err
 	}
 	if r, err := y.get(id); err != nil || v1.IsRunTerminal(r.State) {

@@ -64,7 +64,7 @@ func (y *Cluster) retryAndKill(id string) error {
 	return errors.Join(y.kill(gatewayName(0)), y.restartGateway(0))
 }
 
-// killAndRetry kills the gateway while it is asked. Whoever asks is not told what
+// killAndRetry kills the gateway while it is asked. The caller does not learn what
 // became of it, and looks before asking again.
 func (y *Cluster) killAndRetry(id string) error {
 	asked := make(chan error, 1)

@@ -15,7 +15,7 @@ type verdict struct {
 	// lost are completed tasks whose work was not done, doubled those whose work was done, or was being done, twice.
 	lost, doubled []error
 	// repeated is how often work was done again because its worker was killed before it could keep the result.
-	// No system can tell that it was done.
+	// No system can know that it was done.
 	repeated int
 }
 

@@ -9,7 +9,7 @@ import (
 
 // killWaiting kills everything while runs wait for people: one for an approval,
 // one that is paused, one with a task that is held back. They wait on, and continue
-// when they are told to.
+// when they are asked to.
 func killWaiting(y *Cluster) error {
 	if err := y.startDev(); err != nil {
 		return err

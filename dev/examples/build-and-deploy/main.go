@@ -1,4 +1,4 @@
-// Command greeter greets whoever it is told to. It is what the example
+// Command greeter greets whoever it is asked to. It is what the example
 // build-and-deploy.yaml builds, tests and deploys.
 package main
 

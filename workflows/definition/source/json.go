@@ -8,7 +8,7 @@ import (
 )
 
 // readJSON parses a JSON document; nil when it is none. It is a scanner of our
-// own because encoding/json tells no positions of values, keeps the last of
+// own because encoding/json reports no positions of values, keeps the last of
 // two equal keys without a word, and replaces lone surrogates.
 func (r *Report) readJSON(data []byte) *Node {
 	j := &jsonReader{Report: r, data: string(data), at: Position{1, 1}}

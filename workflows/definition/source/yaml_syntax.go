@@ -51,7 +51,7 @@ func (b *byteReader) Read(p []byte) (int, error) {
 }
 
 // yamlErrorPosition finds where a document stops making sense. The library does
-// not tell the column, and often the wrong line; but it reads no further than it
+// not report the column, and often the wrong line; but it reads no further than it
 // has to, so the place is about where it stops reading.
 func (r *Report) yamlErrorPosition(data []byte) Position {
 	in := &byteReader{data: data}
@@ -68,7 +68,7 @@ func (r *Report) yamlErrorPosition(data []byte) Position {
 	return Position{at.Line, max(1, at.Column)}
 }
 
-// faultIn moves a position back to the word at fault, where the message tells
+// faultIn moves a position back to the word at fault, where the message names it
 // enough: the library notices some faults only after it has read on.
 func (t *Lines) faultIn(message string, at Position) Position {
 	line := t.Line(at.Line)
