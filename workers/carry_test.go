@@ -57,7 +57,7 @@ func ladder(rungs int) (*v1.Definition, script) {
 }
 
 // A long run goes through many executions and ends as it would in one.
-func TestContinueAsNew(t *testing.T) { continueAsNew(t, 4, 80) }
+func TestContinueAsNew(t *testing.T) { continueAsNew(t, 4, 40) }
 
 func TestLongContinueAsNew(t *testing.T) {
 	testneeds.Long(t)
@@ -79,7 +79,7 @@ func continueAsNew(t *testing.T, rungs, events int) {
 	}
 	plain, one := whole(shared(t))
 	split, h := whole(own(t, ControlConfig{limits: shortHistory(events)}))
-	if n := len(h.executions()); n < 4 {
+	if n := len(h.executions()); n < 3 { // how many depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
 	a, b := one.comparable(plain), h.comparable(split)
