@@ -61,10 +61,6 @@ type heir struct {
 	task *v1.TaskDefinition
 }
 
-// forNodes are the fields that say something to nodes, and so nothing to tasks
-// that have none.
-var forNodes = map[string]bool{"env": true, "constraints": true, "resources": true, "timeout": true, "heartbeatTimeout": true, "batch": true}
-
 // take moves what is in one message, at path above, into those fields of the
 // other, at path at, that are not there. Messages are merged field by field, and
 // so is env; any other list or mapping counts as one value. top: these are the
@@ -81,7 +77,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 			if name == "type" && h.task.GetType() == "" {
 				h.Settle(p)
 			}
-		case !from.Has(field), h.IsSettled(p), top && forNodes[name] && !v1.NeedsNode(h.task.GetType()):
+		case !from.Has(field), h.IsSettled(p), top && !mayInherit(h.task, name):
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {

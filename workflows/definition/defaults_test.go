@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 		Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0), Retryable: proto.Bool(false)},
 		Timeout:     "0", Deadline: "1h",
 	}
-	ask := &v1.TaskDefinition{Type: "approval", Retry: all.Retry, Deadline: "1h", Priority: 5}
+	ask := &v1.TaskDefinition{Type: "approval", Deadline: "1h"}
 	want := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"all": all, "own": own, "empty": all, "ask": ask}}
 	if diff := cmp.Diff(want, def, protocmp.Transform()); diff != "" {
 		t.Error(diff)

@@ -27,21 +27,7 @@ func (d *decoder) flow(task *v1.TaskDefinition, at *source.Path) {
 	if p := at.Field("semaphore"); task.GetMutex() != "" && task.GetSemaphore() != nil {
 		d.Add(d.locateKey(p), p, "mutex and semaphore exclude each other: a task holds one lock", "")
 	}
-	if d.IsSettled(at.Field("type")) || v1.NeedsNode(task.GetType()) {
-		return
-	}
-	m := task.ProtoReflect()
-	for _, name := range slices.Sorted(maps.Keys(forNodes)) {
-		p := at.Field(name)
-		if !m.Has(m.Descriptor().Fields().ByJSONName(name)) || d.IsSettled(p) {
-			continue
-		}
-		hint := ""
-		if name == "timeout" {
-			hint = "deadline bounds the time from when it could start"
-		}
-		d.Add(d.locateKey(p), p, name+" is for tasks that run on a node; one of type "+task.GetType()+" does not", hint)
-	}
+	d.checkFieldScopes(task, at)
 }
 
 // runSpec checks the spec of a task of type run.

@@ -136,10 +136,21 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 	}
 }
 
-// env checks the values of environment variables.
+// ownVariables begins the environment variables that Switchyard sets for a task.
+const ownVariables = "SWITCHYARD_"
+
+// settableVariables are the settings of the command switchyard that a task may have in its environment.
+var settableVariables = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
+
+// env checks environment variables.
 func (d *decoder) env(env map[string]string, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if at := p.Key(name); strings.ContainsRune(env[name], 0) {
+		at := p.Key(name)
+		if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) && !d.IsSettled(at) {
+			d.Add(d.locateKey(at), at, "environment variable "+source.Quote(name)+" cannot be set: Switchyard sets all that begin with "+ownVariables,
+				"choose another name; only "+strings.Join(settableVariables, " and ")+" may be set")
+		}
+		if strings.ContainsRune(env[name], 0) {
 			d.nul(d.locate(at), at)
 		}
 	}
