@@ -84,6 +84,32 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestDocsNameImports holds that a doc.go that lists what its package imports leaves out no package of this module. A
+// package stands for those below it, and the packages below the importing one need no mention.
+func TestDocsNameImports(t *testing.T) {
+	lists := regexp.MustCompile(`(?i)\b(?:it|package|module it) (?:may import|imports) (?:everything)?`)
+	named := regexp.MustCompile(`\b(proto|(?:activities|cli|dev|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
+	for pkg, imports := range packages(t) {
+		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil, parser.ParseComments)
+		if err != nil {
+			continue // TestEveryPackageHasDoc reports it
+		}
+		doc := strings.Join(strings.Fields(file.Doc.Text()), " ")
+		at := lists.FindStringIndex(doc)
+		if at == nil || strings.HasSuffix(doc[:at[1]], "everything") {
+			continue
+		}
+		allowed := append(named.FindAllString(doc[at[1]:], -1), dir)
+		for _, imported := range imports {
+			name, ours := strings.CutPrefix(imported, "switchyard/")
+			if ours && !covers(allowed, name) {
+				t.Errorf("%s/doc.go lists imports, and leaves out %s", dir, name)
+			}
+		}
+	}
+}
+
 // covers reports whether a path is one of the prefixes or below it.
 func covers(prefixes []string, path string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {

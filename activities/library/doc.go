@@ -7,5 +7,5 @@
 // is the workflow Run of the definition, from whose input the definition is read
 // back; so the schedule can be triggered by hand, too.
 //
-// It may import proto, workflows/names, workflows/definition and the Temporal SDK.
+// It may import proto, workflows/names, workflows/definition, workflows/visibility and the Temporal SDK.
 package library

@@ -15,6 +15,7 @@
 //	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
 //
-// It imports proto, workflows/names, workflows/condition, workflows/definition, the Temporal SDK, and of activities the
-// leaves heartbeat and results, and placement, store, library and metrics.
+// It imports proto, workflows/names, workflows/condition, workflows/definition, the Temporal SDK, the leaves
+// activities/heartbeat and activities/results, and activities/placement, activities/store, activities/library and
+// activities/metrics.
 package orchestrator

@@ -14,6 +14,6 @@
 // it differs from the empty one in its place while its file system is gone. Probe reports whether
 // an error concerns one value or the store.
 //
-// The package may import proto and libraries; it knows no Temporal and nothing
-// of what its values mean.
+// The package may import proto, activities/filelock and libraries; it knows no
+// Temporal and nothing of what its values mean.
 package store

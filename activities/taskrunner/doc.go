@@ -28,6 +28,7 @@
 //
 // # Imports
 //
-// It imports proto, workflows/names, workflows/condition, the Temporal SDK, and of activities the leaves heartbeat and
-// results, and executor, logs, store, registry and metrics.
+// It imports proto, workflows/names, workflows/condition, the Temporal SDK, the leaves activities/heartbeat and
+// activities/results, and activities/executor, activities/logs, activities/store, activities/registry and
+// activities/metrics.
 package taskrunner

@@ -7,6 +7,5 @@
 //	             v   │ reconnect, within Patience
 //	          gateway away ──> Failure
 //
-// It may import the data model, the pure packages definition and names, exit, output
-// and tui.
+// It may import proto, workflows/definition, workflows/names, cli/exit, cli/output and cli/tui.
 package client

@@ -4,5 +4,5 @@
 //
 //	flag > SWITCHYARD_* variable > section of the command in the file > rest of the file > default
 //
-// It may import the data model, exit and the pure package definition.
+// It may import proto, workflows/definition, workflows/nearest and cli/exit.
 package config

@@ -6,5 +6,5 @@
 //	    │                          │                                                │
 //	    └──────────────────────────┴──────────> end of the run <───────────────────┘
 //
-// It may import the data model, client, exit, output and tui.
+// It may import proto, cli/client, cli/exit, cli/output and cli/tui.
 package follow

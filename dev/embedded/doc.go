@@ -12,5 +12,6 @@
 // version in its header, which is checked before anything opens it. It can be used again after any kind of death of the
 // process, and by one process at a time.
 //
-// The package may import the Temporal server, the UI server and the Temporal API; nothing else of Switchyard.
+// The package may import the Temporal server, the UI server, the Temporal API,
+// activities/filelock and activities/httpguard; nothing else of Switchyard.
 package embedded

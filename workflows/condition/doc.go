@@ -33,8 +33,8 @@
 // A text with `${{ }}` is taken apart by template and put together by render; plain
 // finds that a simple selection is right without the way above.
 //
-// The package is pure: it may import proto, CEL and the standard library, and
-// neither Temporal nor anything else of Switchyard. CEL walks maps in random
+// The package is pure: it may import proto, workflows/nearest, CEL and the standard
+// library, and neither Temporal nor anything else of Switchyard. CEL walks maps in random
 // order and its cost model changes between versions, so that nothing here may
 // run in workflow code.
 package condition

@@ -1,7 +1,7 @@
 // Package dag is the pure core of a run: it knows which task may start, what an
 // end does to the rest of the run and when the run itself is over. It takes
-// events and gives decisions; whoever calls it carries them out. It imports the
-// data model, the names and the standard library only, and is deterministic (no
+// events and gives decisions; whoever calls it carries them out. It imports
+// proto, workflows/names and the standard library only, and is deterministic (no
 // clock, no randomness, no goroutines, no walk over a map), so that it can run
 // inside workflow code and be replayed.
 //

@@ -35,6 +35,7 @@
 // leaves it to the loop, which executes it between two rounds. The node of an attempt
 // suspends and resumes it first, by the activity Steer. To the core, a suspended attempt runs.
 //
-// It may import the pure packages of workflows and workflows/options and workflows/pending, and of Temporal only
-// go.temporal.io/sdk/workflow and temporal. Activities are called by the names in workflows/names.
+// It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
+// workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
+// workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow and temporal. Activities are called by the names in workflows/names.
 package run

@@ -2,6 +2,6 @@
 // executor's own test says by a Harness how to make one and how to write the
 // suite's programs as specs of its type, and calls Run.
 //
-// The package may import the executor interface, proto, goleak and the
+// The package may import activities/executor, proto, goleak and the
 // standard library.
 package executortest

@@ -1,6 +1,6 @@
 // Package shell runs tasks of type "shell": a command for `sh -c`, or for `sh -ec` where it has
-// more than one line, or a list of words that runs without a shell. It may import proto, the executor
-// interface, golang.org/x/sys and the standard library; it knows no Temporal.
+// more than one line, or a list of words that runs without a shell. It may import proto, activities/executor,
+// golang.org/x/sys and the standard library; it knows no Temporal.
 //
 // # What a program gets
 //
