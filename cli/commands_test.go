@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
@@ -41,8 +43,8 @@ func TestSubmit(t *testing.T) {
 func TestRunsList(t *testing.T) {
 	f := fake(t)
 	f.list = &v1.ListRunsResponse{NextPageToken: "more", Items: []*v1.Run{
-		{Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", CreatedAt: after(0)},
-		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", SubmittedBy: "ann@laptop (unverified)", Batch: "sweep-7", CreatedAt: after(-86400), CompletedAt: after(-86000)},
+		{Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", Trigger: "submit", CreatedAt: after(0)},
+		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", SubmittedBy: "ann@laptop (unverified)", Batch: "sweep-7", Trigger: "child", Parent: "a-1", CreatedAt: after(-86400), CompletedAt: after(-86000)},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x",
@@ -74,9 +76,24 @@ func TestRunsGet(t *testing.T) {
 	golden(t, "runs-get", got.stdout)
 	golden(t, "run-json-stdout", run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json").stdout)
 	f.run.SubmittedBy, f.run.Batch = "ann@laptop (unverified)", "sweep-7"
+	f.run.Trigger, f.run.Parent = "child", "a-1"
+	input := map[string]any{"branch": "main", "note": strings.Repeat("long\n", 20)}
+	for k := range 20 {
+		input[fmt.Sprintf("p%02d", k)] = k
+	}
+	var err error
+	f.run.Input, err = structpb.NewStruct(input)
+	must(t, err)
 	got = run(t, "runs", "get", "last", "--gateway", f.url)
-	if !strings.Contains(got.stdout, "\n  by      ann@laptop (unverified)\n  batch   sweep-7\n") {
-		t.Errorf("%+v", got)
+	golden(t, "runs-get-origin", got.stdout)
+	got = run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json")
+	var whole struct {
+		Trigger, Parent string
+		Input           map[string]any
+	}
+	must(t, json.Unmarshal([]byte(got.stdout), &whole))
+	if whole.Trigger != "child" || whole.Parent != "a-1" || whole.Input["note"] != input["note"] || len(whole.Input) != len(input) {
+		t.Errorf("%+v", whole)
 	}
 }
 

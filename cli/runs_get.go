@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/cli/client"
@@ -80,22 +83,40 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 	if run.GetBatch() != "" {
 		lines = append(lines, "  batch   "+tui.OneLine(run.GetBatch()))
 	}
+	if run.GetTrigger() != "" {
+		lines = append(lines, "  trigger "+tui.OneLine(run.GetTrigger()))
+	}
+	if run.GetParent() != "" {
+		lines = append(lines, "  parent  "+tui.OneLine(run.GetParent()))
+	}
 	at("ended  ", run.GetCompletedAt())
 	if run.GetGeneration() > 0 {
 		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))
 	}
-	if len(run.GetContext().GetFields()) > 0 {
-		context, err := json.Marshal(run.GetContext().AsMap())
-		if err != nil {
-			return err
-		}
-		lines = append(lines, "  context "+string(context))
-	}
-	lines = append(lines, "")
+	lines = append(lines, valueLines("  input   ", run.GetInput())...)
+	lines = append(append(lines, valueLines("  context ", run.GetContext())...), "")
 	for _, line := range append(lines, tui.Table(b, now, 0, style)...) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxShownValues is how many inputs of a run, or values of its context, are shown.
+const maxShownValues = 20
+
+// valueLines returns a line for each value of an object, as --input takes it but cut if it is long. The first line begins
+// with label, and the others are aligned with it.
+func valueLines(label string, object *structpb.Struct) []string {
+	var lines []string
+	known := slices.Sorted(maps.Keys(object.GetFields()))
+	for _, name := range known[:min(len(known), maxShownValues)] {
+		lines = append(lines, label+tui.OneLine(name)+"="+output.ShortText(object.GetFields()[name]))
+		label = strings.Repeat(" ", len(label))
+	}
+	if more := len(known) - maxShownValues; more > 0 {
+		lines = append(lines, fmt.Sprintf("%sand %d more; -o json has all", label, more))
+	}
+	return lines
 }

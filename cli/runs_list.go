@@ -22,12 +22,14 @@ type runItem struct {
 	Problem     string `json:"problem,omitempty"`
 	SubmittedBy string `json:"submittedBy,omitempty"`
 	Batch       string `json:"batch,omitempty"`
+	Trigger     string `json:"trigger,omitempty"`
+	Parent      string `json:"parent,omitempty"`
 }
 
 func newRunsList(sys *system) *cobra.Command {
 	req := &v1.ListRunsRequest{}
 	state := &output.Choice{Allowed: v1.RunStates()}
-	trigger := &output.Choice{Allowed: []string{"submit", "rerun", "retry", "child", "schedule", "manual"}}
+	trigger := &output.Choice{Allowed: v1.Triggers()}
 	var since string
 	cmd := listCommand[*v1.Run]{
 		use: "list", short: "List runs, newest first",
@@ -61,13 +63,13 @@ func newRunsList(sys *system) *cobra.Command {
 
 // runRows returns the table of runs, with a column for problems if there are any.
 func (s *system) runRows(runs []*v1.Run) [][]string {
-	rows := [][]string{{"ID", "WORKFLOW", "STATE", "CREATED"}}
+	rows := [][]string{{"ID", "WORKFLOW", "STATE", "TRIGGER", "CREATED"}}
 	hasProblem := slices.ContainsFunc(runs, func(run *v1.Run) bool { return run.GetProblem() != "" })
 	if hasProblem {
 		rows[0] = append(rows[0], "PROBLEM")
 	}
 	for _, run := range runs {
-		row := []string{run.GetId(), run.GetName(), run.GetState(), s.formatTime(run.GetCreatedAt())}
+		row := []string{run.GetId(), run.GetName(), run.GetState(), run.GetTrigger(), s.formatTime(run.GetCreatedAt())}
 		if hasProblem {
 			row = append(row, run.GetProblem())
 		}
@@ -80,6 +82,6 @@ func newRunItem(run *v1.Run) runItem {
 	return runItem{
 		ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		CreatedAt: output.Timestamp(run.GetCreatedAt()), CompletedAt: output.Timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
-		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
+		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Trigger: run.GetTrigger(), Parent: run.GetParent(),
 	}
 }

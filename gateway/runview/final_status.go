@@ -44,6 +44,7 @@ func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.Status
 	}
 	status = proto.CloneOf(status)
 	run := status.Run
+	setOrigin(run, info)
 	// Temporal knows a rejected run as failed.
 	if state := StateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != v1.RunRejected || state != v1.RunFailed) {
 		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
@@ -170,7 +171,7 @@ func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusR
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	answers, err := r.ask(ctx, id, 0)
+	answers, err := r.ask(ctx, info, 0)
 	if err == nil {
 		return mergeAnswers(answers), nil
 	}

@@ -26,7 +26,15 @@ func ListedRun(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 		Problem:     listedProblem(info),
 		SubmittedBy: known.Owner,
 		Batch:       known.Batch,
+		Trigger:     known.Trigger,
+		Parent:      known.Parent,
 	}
+}
+
+// setOrigin adds what only visibility knows of a run: what started its newest generation, and the run whose task did.
+func setOrigin(run *v1.Run, info *workflowpb.WorkflowExecutionInfo) {
+	known := visibility.Decode(info.GetSearchAttributes())
+	run.Trigger, run.Parent = known.Trigger, known.Parent
 }
 
 // submittedAt returns when a run was submitted. Until a control process has begun the run, that is when it was started.

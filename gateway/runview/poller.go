@@ -121,14 +121,14 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 	var answers []*v1.StatusResponse
 	if runID := info.GetExecution().GetRunId(); runID != p.runID || info.GetHistoryLength() != p.events {
 		since, generation := p.view.revision, p.view.Run.GetGeneration()
-		if answers, err = p.reader.ask(ctx, p.id, since); err != nil {
+		if answers, err = p.reader.ask(ctx, info, since); err != nil {
 			if problem == "" {
 				return false, err
 			}
 			return false, p.publishStuck(ctx, info, problem)
 		}
 		if since > 0 && answers[0].GetRun().GetGeneration() != generation {
-			if answers, err = p.reader.ask(ctx, p.id, 0); err != nil {
+			if answers, err = p.reader.ask(ctx, info, 0); err != nil {
 				return false, err
 			}
 		}

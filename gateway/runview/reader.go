@@ -57,13 +57,15 @@ func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) 
 }
 
 // ask asks the workflow of a run for everything after a revision.
-func (r *Reader) ask(ctx context.Context, id string, since int64) ([]*v1.StatusResponse, error) {
+func (r *Reader) ask(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
+	id := info.GetExecution().GetWorkflowId()
 	var answers []*v1.StatusResponse
 	for {
 		answer := &v1.StatusResponse{}
 		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since}, answer); err != nil {
 			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
 		}
+		setOrigin(answer.GetRun(), info)
 		answers = append(answers, answer)
 		if answer.GetRevision() < since {
 			// Another execution under the same id counts anew.
@@ -172,7 +174,7 @@ func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecut
 	}
 	var answers []*v1.StatusResponse
 	if known != nil {
-		newer, err := r.ask(ctx, id, known.Status.GetRevision())
+		newer, err := r.ask(ctx, info, known.Status.GetRevision())
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +184,7 @@ func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecut
 	}
 	if answers == nil {
 		var err error
-		if answers, err = r.ask(ctx, id, 0); err != nil {
+		if answers, err = r.ask(ctx, info, 0); err != nil {
 			return nil, err
 		}
 	}

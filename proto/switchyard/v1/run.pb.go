@@ -55,7 +55,11 @@ type Run struct {
 	// Who submitted it. "ann@laptop (unverified)" is what the client said of itself; empty: not known.
 	SubmittedBy string `protobuf:"bytes,13,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
 	// Name that links runs that were submitted together; empty: none.
-	Batch         string `protobuf:"bytes,14,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch string `protobuf:"bytes,14,opt,name=batch,proto3" json:"batch,omitempty"`
+	// What started its newest generation: submit, rerun, retry, child, schedule or manual (in Temporal). Empty: not known.
+	Trigger string `protobuf:"bytes,15,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Run whose task has started it; empty: none.
+	Parent        string `protobuf:"bytes,16,opt,name=parent,proto3" json:"parent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,6 +188,20 @@ func (x *Run) GetSubmittedBy() string {
 func (x *Run) GetBatch() string {
 	if x != nil {
 		return x.Batch
+	}
+	return ""
+}
+
+func (x *Run) GetTrigger() string {
+	if x != nil {
+		return x.Trigger
+	}
+	return ""
+}
+
+func (x *Run) GetParent() string {
+	if x != nil {
+		return x.Parent
 	}
 	return ""
 }
@@ -1455,7 +1473,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x05\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x06\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1474,7 +1492,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x18\n" +
 	"\aproblem\x18\f \x01(\tR\aproblem\x12!\n" +
 	"\fsubmitted_by\x18\r \x01(\tR\vsubmittedBy\x12\x14\n" +
-	"\x05batch\x18\x0e \x01(\tR\x05batch\x1aM\n" +
+	"\x05batch\x18\x0e \x01(\tR\x05batch\x12P\n" +
+	"\atrigger\x18\x0f \x01(\tB6\xbaH3r1R\x00R\x06submitR\x05rerunR\x05retryR\x05childR\bscheduleR\x06manualR\atrigger\x12\x16\n" +
+	"\x06parent\x18\x10 \x01(\tR\x06parent\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
