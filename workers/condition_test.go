@@ -34,11 +34,16 @@ tasks:
   never: { type: shell, spec: { command: x }, dependsOn: ["no"], condition: "parent['no'].exitCode == -1 && parent['no'].state == 'skipped'" }
 `)
 	want(t, run, "failed", map[string]string{
-		"yes": "completed", "no": "skipped condition", "below": "skipped upstream", "wrong": "skipped condition_error",
+		"yes": "completed", "no": "skipped condition", "below": "skipped upstream", "wrong": "failed condition_error",
 		"mend": "completed", "context": "completed", "far": "completed", "never": "completed",
 	})
-	if text := run.Tasks["wrong"].GetError(); !strings.Contains(text, "missing") {
-		t.Errorf("the reason of the condition without value: %q", text)
+	for name, want := range map[string]string{
+		"no":    "`parent.test.output.passed == 11.0` is false: parent.test.output.passed is 10",
+		"wrong": "`parent.test.output.missing == 1.0` cannot be evaluated: 1:19: no such key: missing; parent.test.output is {\"passed\":10}",
+	} {
+		if text := run.Tasks[name].GetError(); text != want {
+			t.Errorf("%s says %q, want %q", name, text, want)
+		}
 	}
 }
 
@@ -99,7 +104,7 @@ func expensiveConditions(t *testing.T, tasks int) {
 	c.start("a")
 	h := c.submit(c.inputOf(expensive(tasks, 25)))
 	run := h.wait()
-	want(t, run, "completed", map[string]string{"t0": "skipped condition_error", fmt.Sprintf("t%d", tasks-1): "skipped condition_error"})
+	want(t, run, "failed", map[string]string{"t0": "failed condition_error", fmt.Sprintf("t%d", tasks-1): "failed condition_error"})
 	// On a busy machine the time is over before the cost is too high.
 	if text := run.Tasks["t50"].GetError(); !strings.Contains(text, "cost") && !strings.Contains(text, "deadline") {
 		t.Errorf("reason: %q", text)
@@ -116,7 +121,7 @@ func TestCancelAmongExpensiveConditions(t *testing.T) {
 		for _, task := range h.status(&v1.StatusRequest{}).GetRun().GetTasks() {
 			counts[task.GetState()]++
 		}
-		return counts["skipped"] > 0
+		return counts["failed"] > 0
 	})
 	asked := time.Now()
 	h.signal(nil)

@@ -199,6 +199,9 @@ func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, i
 	switch kind := cond.GetKind(); kind {
 	case "":
 		answer.Value, err = c.Evaluator.Evaluate(limited, cond.GetExpression(), view)
+		if err == nil && !answer.GetValue() {
+			answer.Because = c.Evaluator.Because(cond.GetExpression(), view)
+		}
 	case kindRetry:
 		answer.Value, err = c.Evaluator.Retry(limited, cond.GetExpression(), view)
 	case kindCount:

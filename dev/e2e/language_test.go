@@ -44,6 +44,14 @@ tasks:
 		"tasks.frac.error": "evaluate parallel: the number of instances is 1.5, which is no integer",
 		"tasks.text.state": "failed", "tasks.file.error": `foreach must be a list; this one is of type string: "a.txt"`, "tasks.below.state": "skipped"}},
 
+	{name: "condition-without-a-value", exit: 1, definition: `
+tasks:
+  a: { type: shell, spec: { command: 'echo n=x > $SWITCHYARD_OUTPUT' } }
+  deploy: { type: shell, spec: { command: 'true' }, dependsOn: [a], condition: 'int(parent.a.output.n) > 3' }
+  tell: { type: shell, spec: { command: 'true' }, dependsOn: [deploy], when: one_failed }
+`, want: map[string]string{"state": "failed", "tasks.deploy.state": "failed", "tasks.deploy.reason": "condition_error", "tasks.tell.state": "completed",
+		"tasks.deploy.error": "`int(parent.a.output.n) > 3` cannot be evaluated: 1:4: type conversion error from 'string' to 'int'; parent.a.output.n is \"x\""}},
+
 	{name: "items-of-all-kinds", definition: `
 tasks:
   each:

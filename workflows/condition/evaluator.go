@@ -50,9 +50,33 @@ func NewEvaluator() *Evaluator {
 }
 
 // Evaluate reports whether a condition is true of a view; a blank one is. With an
-// error it is false.
+// error it is false; the error shows the condition and the values that it reads.
 func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool, error) {
-	return e.truth(ctx, expr, Condition, view)
+	ok, err := e.truth(ctx, expr, Condition, view)
+	if err != nil {
+		return false, fmt.Errorf("%s cannot be evaluated: %w", shownExpression(expr), err)
+	}
+	return ok, nil
+}
+
+// Because says for people why a condition is false of a view: it shows the condition and
+// the values that it reads, such as
+//
+//	`parent.test.exitCode == 0` is false: parent.test.exitCode is 1
+func (e *Evaluator) Because(expr string, view View) string {
+	text := shownExpression(expr) + " is false"
+	p, err := e.program(expr, Condition)
+	if err != nil {
+		return text
+	}
+	variables, err := p.variables(view)
+	if err != nil {
+		return text
+	}
+	if values := p.readValues(variables); values != "" {
+		text += ": " + values
+	}
+	return text
 }
 
 // Retry reports whether the expression of `retry.when` is true of the view's
@@ -97,11 +121,11 @@ func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, err
 	}
 	switch {
 	case !whole:
-		return 0, fmt.Errorf("%s: the number of instances is %v, which is no integer", Count.doing(), count)
+		return 0, Count.errorf("the number of instances is %v, which is no integer", count)
 	case count < 0:
-		return 0, fmt.Errorf("%s: the number of instances is negative: %.0f", Count.doing(), count)
+		return 0, Count.errorf("the number of instances is negative: %.0f", count)
 	case count > MaxInstances:
-		return 0, fmt.Errorf("%s: %.0f instances are more than %d", Count.doing(), count, MaxInstances)
+		return 0, Count.errorf("%.0f instances are more than %d", count, MaxInstances)
 	}
 	return int(count), nil
 }
@@ -120,7 +144,7 @@ func (e *Evaluator) Items(ctx context.Context, expr string, view View) (*structp
 		return nil, Items.mistyped(value)
 	}
 	if n := length(list); n > MaxInstances {
-		return nil, fmt.Errorf("%s: the list has %d items; a task has at most %d instances", Items.doing(), n, MaxInstances)
+		return nil, Items.errorf("the list has %d items; a task has at most %d instances", n, MaxInstances)
 	}
 	made, err := e.json(value, Items)
 	return made.GetListValue(), err
@@ -141,7 +165,7 @@ func (e *Evaluator) Key(ctx context.Context, expr string, view View) (string, er
 	}
 	text := Text(made)
 	if text == "" {
-		return "", fmt.Errorf("%s: the key is empty", CacheKey.doing())
+		return "", CacheKey.errorf("the key is empty")
 	}
 	return text, nil
 }
@@ -159,17 +183,17 @@ func (e *Evaluator) json(value ref.Val, kind Kind) (*structpb.Value, error) {
 	w := jsonWriter{room: maxValue}
 	made, err := w.toJSON(value)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", kind.doing(), err)
+		return nil, kind.errorf("%w", err)
 	}
 	return made, nil
 }
 
 func (e *Evaluator) value(ctx context.Context, expr string, kind Kind, view View) (ref.Val, error) {
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s: %w", kind.doing(), context.Cause(ctx))
+		return nil, kind.errorf("%w", context.Cause(ctx))
 	}
 	if isBlank(expr) {
-		return nil, fmt.Errorf("%s: %w", kind.doing(), errBlank)
+		return nil, kind.errorf("%w", errBlank)
 	}
 	p, err := e.program(expr, kind)
 	if err != nil {

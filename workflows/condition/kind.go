@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -86,6 +87,15 @@ func (k Kind) noun() string {
 // doing is what failed when an evaluation did.
 func (k Kind) doing() string {
 	return "evaluate " + strings.TrimPrefix(k.noun(), "a ")
+}
+
+// errorf makes the error of an evaluation. That of a condition is named with its expression by Evaluate.
+func (k Kind) errorf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if k == Condition {
+		return err
+	}
+	return fmt.Errorf("%s: %w", k.doing(), err)
 }
 
 // visible lists the variables for people.

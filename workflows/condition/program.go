@@ -140,13 +140,13 @@ func invoke(function string, o *functions.Overload, args []ref.Val) ref.Val {
 	return types.NewErr("no such overload: %s", function)
 }
 
-// run evaluates the program over a view.
-func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
+// variables returns what the program sees of a view.
+func (p *program) variables(view View) (map[string]any, error) {
 	parents := make(map[string]any, len(p.parents))
 	for _, name := range p.parents {
 		parent, ok := view.Parents[name]
 		if !ok {
-			return nil, fmt.Errorf("%s: nothing is known of parent '%s'", p.kind.doing(), name)
+			return nil, p.kind.errorf("nothing is known of parent '%s'", name)
 		}
 		parents[name] = p.model.taskValue(parent)
 	}
@@ -155,14 +155,23 @@ func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 			parents[name] = p.model.taskValue(parent)
 		}
 	}
-	value, _, err := p.cel.ContextEval(ctx, map[string]any{
+	return map[string]any{
 		parentVariable:   types.NewStringInterfaceMap(p.model, parents),
 		workflowVariable: p.model.workflowValue(view.Workflow),
 		inputVariable:    p.model.data(view.Input),
 		attemptVariable:  p.model.attemptValue(view.Attempt),
-	})
+	}, nil
+}
+
+// run evaluates the program over a view.
+func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
+	variables, err := p.variables(view)
 	if err != nil {
-		return nil, p.explain(err)
+		return nil, err
+	}
+	value, _, err := p.cel.ContextEval(ctx, variables)
+	if err != nil {
+		return nil, p.explain(err, variables)
 	}
 	return value, nil
 }
@@ -173,18 +182,21 @@ func (k Kind) mistyped(value ref.Val) error {
 	return fmt.Errorf("%s; this one is of type %s%s", k.wanted(), value.Type().TypeName(), shown(value))
 }
 
-// explain says where an evaluation went wrong, when CEL knows.
-func (p *program) explain(err error) error {
+// explain says where an evaluation went wrong, when CEL knows, and which values it had read.
+func (p *program) explain(err error, variables map[string]any) error {
 	hint := ""
 	if strings.Contains(err.Error(), "no such overload") {
 		hint = " (both sides must be of one type; string(x), int(x) and double(x) convert)"
 	}
+	if values := p.readValues(variables); values != "" {
+		hint += "; " + values
+	}
 	failed, ok := errors.AsType[*types.Err](err)
 	if !ok || failed.NodeID() == 0 {
-		return fmt.Errorf("%s: %w%s", p.kind.doing(), err, hint)
+		return p.kind.errorf("%w%s", err, hint)
 	}
 	s := p.text.source
 	at := p.text.checked.NativeRep().SourceInfo().GetStartLocation(failed.NodeID())
 	place := errorAt(s.written, s.offsetOf(at.Line(), at.Column()), "", "")
-	return fmt.Errorf("%s: %d:%d: %w%s", p.kind.doing(), place.Line, place.Column, err, hint)
+	return p.kind.errorf("%d:%d: %w%s", place.Line, place.Column, err, hint)
 }

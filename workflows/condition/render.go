@@ -141,7 +141,7 @@ func (r *renderer) evaluate(expr string) (*structpb.Value, error) {
 	case errors.Is(err, errTooLarge):
 		return nil, fmt.Errorf("the templates give more than %d MiB", maxValue>>20)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", Value.doing(), err)
+		return nil, Value.errorf("%w", err)
 	}
 	return made, nil
 }

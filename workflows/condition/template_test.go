@@ -128,7 +128,7 @@ func TestRenderErrors(t *testing.T) {
 	view.Workflow.Context.Fields["large"] = structpb.NewStringValue(strings.Repeat("x", maxValue/3))
 	e := NewEvaluator()
 	for text, want := range map[string]string{
-		"a ${{ build.nope }}":        "spec.list[1].text: evaluate template: 1:7: no such key: nope, in ${{ build.nope }}",
+		"a ${{ build.nope }}":        "spec.list[1].text: evaluate template: 1:7: no such key: nope; parent.build.output is {\"count\":3,\"files\":[\"a.go\",\"b.go\"],\"nested\":{\"key\":\"v\"},\"none\":null,\"ok\":true,\"ratio\":0.5,\"text\":\"t\",\"v..., in ${{ build.nope }}",
 		"${{ gone.x }}":              "spec.list[1].text: evaluate template: nothing is known of parent 'gone', in ${{ gone.x }}",
 		"${{ 1 + 'a' }}":             "spec.list[1].text: 1:4: found no matching overload",
 		"${{ parent.build }}":        "choose one of its fields",

@@ -10,6 +10,7 @@
 //
 //	                  when, Evaluated false, upstream, halt, max_failures
 //	pending ----------------------------------------------> skipped
+//	   |-- Evaluated with Err ----------------------------> failed
 //	   | parents settled, when and condition true
 //	   v           Placed              Running
 //	queued ------------------> assigned -----> running
@@ -65,10 +66,10 @@
 //     onFailure: run.
 //   - Parents that are all neutral, no when, no condition, no onFailure: run: the
 //     task is skipped for reason "upstream" and is neutral itself.
-//   - A condition that cannot be evaluated is false: skipped, neutral, reason
-//     "condition_error". When it could not be asked, because the system is at fault,
-//     the task has failed, and is not tried again. So has one whose number of
-//     instances cannot be known.
+//   - A task has failed, and is not tried again, if its condition cannot be evaluated
+//     (reason "condition_error"), if the number of its instances cannot be known
+//     (reason "fan_out"), or if either cannot be asked because the system is at fault
+//     (reason "system").
 //   - continueOnError: an end of the task itself that would be a failure (being
 //     cancelled alone included) counts as success for its children and not for the
 //     run, nor does it halt it; its state word stays. It excuses no skip: a task

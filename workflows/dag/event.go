@@ -18,10 +18,11 @@ type Event interface {
 type Evaluated struct {
 	Task  int
 	Value bool
-	// Err says why there is no value; the condition is then false.
+	// Because says for people why a condition is false.
+	Because string
+	// Err says why there is no value: the task has failed, and is not tried again.
 	Err string
-	// Broken says that the system is at fault and not the condition: the task has
-	// failed, for Err.
+	// Broken says that the system is at fault and not the condition.
 	Broken bool
 }
 
@@ -89,15 +90,13 @@ func (e Evaluated) apply(s *State) {
 	switch {
 	case !s.has(e.Task) || !s.isAsked(e.Task, condition):
 	case e.Broken:
-		rec := s.tasks[e.Task]
-		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonSystem, e.Err
-		s.finish(e.Task, rec)
+		s.fail(e.Task, v1.ReasonSystem, e.Err)
 	case e.Err != "":
-		s.skip(e.Task, v1.ReasonConditionError, e.Err)
+		s.fail(e.Task, v1.ReasonConditionError, e.Err)
 	case e.Value:
 		s.begin(e.Task)
 	default:
-		s.skip(e.Task, v1.ReasonCondition, "")
+		s.skip(e.Task, v1.ReasonCondition, e.Because)
 	}
 }
 

@@ -28,11 +28,9 @@ func (e Expanded) apply(s *State) {
 	rec := s.tasks[e.Task]
 	switch {
 	case e.Broken:
-		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonSystem, e.Err
-		s.finish(e.Task, rec)
+		s.fail(e.Task, v1.ReasonSystem, e.Err)
 	case e.Err != "":
-		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonFanOut, e.Err
-		s.finish(e.Task, rec)
+		s.fail(e.Task, v1.ReasonFanOut, e.Err)
 	case e.Count <= 0:
 		rec.State, rec.Reason, rec.Error, rec.ExitCode = v1.TaskCompleted, "", "", 0
 		s.finish(e.Task, rec)

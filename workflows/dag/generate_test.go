@@ -118,18 +118,20 @@ func drawEnd(t *rapid.T) dag.Ended {
 }
 
 // oracle answers the condition of a task: always the same for the same ends of its
-// ancestors, which come sorted by name. An error is its text.
-func oracle(seed uint64, task string, ancestors []string, state func(string) string) (value bool, err string) {
+// ancestors, which come sorted by name.
+func oracle(seed uint64, task string, ancestors []string, state func(string) string) dag.Evaluated {
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, task)
 	for _, a := range ancestors {
 		fmt.Fprint(h, a, state(a))
 	}
-	switch v := h.Sum64() % 10; {
-	case v == 0:
-		return false, "no such key"
+	switch v := h.Sum64() % 20; v {
+	case 0, 1:
+		return dag.Evaluated{Err: "no such key"}
+	case 2:
+		return dag.Evaluated{Err: "the store is gone", Broken: true}
 	default:
-		return v < 7, ""
+		return dag.Evaluated{Value: v < 14}
 	}
 }
 

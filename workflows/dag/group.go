@@ -105,7 +105,7 @@ func (s *State) stopped(g *group) string {
 	return fmt.Sprintf("too many instances of task %q have failed (maxFailures: %d)", s.graph.Name(g.task), s.graph.nodes[g.task].maxFailures)
 }
 
-// skipInstances ends the instances of a task that is skipped although it has
+// skipInstances skips the open instances of a task that does not start although it has
 // fanned out before.
 func (s *State) skipInstances(task int, reason, text string) {
 	g := s.instances(task)

@@ -35,6 +35,7 @@ func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 			case "true":
 				e.Value = true
 			case "false":
+				e.Because = "x is 1"
 			default:
 				e.Err = c
 			}

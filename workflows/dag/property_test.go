@@ -221,11 +221,16 @@ func (w worked) task(name string) (state, effect string) {
 	case hasBrokenGuard(def, func(parent string) string { _, e := w.task(parent); return e }):
 		return "skipped", "failure"
 	case def.Condition != "":
-		value, _ := oracle(w.seed, name, ancestors(w.def, name), func(a string) string {
+		answer := oracle(w.seed, name, ancestors(w.def, name), func(a string) string {
 			s, _ := w.task(a)
 			return s
 		})
-		if !value {
+		switch {
+		case answer.Err != "" && def.ContinueOnError:
+			return "failed", "success"
+		case answer.Err != "":
+			return "failed", "failure"
+		case !answer.Value:
 			return "skipped", "neutral"
 		}
 	case def.When != "":

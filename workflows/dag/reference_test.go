@@ -77,7 +77,7 @@ func (r *reference) countsAs(name string) string {
 	switch {
 	case wordIn(t.state, "completed stopped"):
 		return "success"
-	case t.state == "skipped" && wordIn(t.reason, "condition condition_error when"):
+	case t.state == "skipped" && wordIn(t.reason, "condition when"):
 		return "neutral"
 	case t.state == "skipped" && t.reason == "upstream":
 		if r.parents(name)["failure"] > 0 {
@@ -156,15 +156,17 @@ func (r *reference) end(name, state, reason string) {
 	}
 }
 
-// skip ends a task that does not run, with the instances that it has from before.
-func (r *reference) skip(name, reason string) {
+// unstarted ends a task that does not run. Open instances that it has from before are skipped.
+func (r *reference) unstarted(name, state, reason string) {
 	for _, one := range r.tasks[name].instances {
 		if !r.terminal(one) {
 			r.end(one, "skipped", reason)
 		}
 	}
-	r.end(name, "skipped", reason)
+	r.end(name, state, reason)
 }
+
+func (r *reference) skip(name, reason string) { r.unstarted(name, "skipped", reason) }
 
 func (r *reference) queue(name string) {
 	t := r.tasks[name]
@@ -320,8 +322,10 @@ func (r *reference) taskStep(name string, t *refTask, e dag.Event) {
 	case dag.Evaluated:
 		if t.asked == "condition" {
 			switch {
+			case e.Broken:
+				r.unstarted(name, "failed", "system")
 			case e.Err != "":
-				r.skip(name, "condition_error")
+				r.unstarted(name, "failed", "condition_error")
 			case e.Value:
 				r.begin(name)
 			default:

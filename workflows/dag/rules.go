@@ -119,12 +119,18 @@ func (s *State) RetriesLeft(i int) bool {
 }
 
 // skip ends a task that does not run, with the instances that it has not begun.
-func (s *State) skip(i int, reason, text string) {
+func (s *State) skip(i int, reason, text string) { s.finishUnstarted(i, v1.TaskSkipped, reason, text) }
+
+// fail ends a task that failed before it could start, with the instances that it has not begun.
+func (s *State) fail(i int, reason, text string) { s.finishUnstarted(i, v1.TaskFailed, reason, text) }
+
+// finishUnstarted ends a task that has not started. Instances of an earlier start that are still to run are skipped.
+func (s *State) finishUnstarted(i int, state, reason, text string) {
 	if s.hasOpen(i) {
 		s.skipInstances(i, reason, text)
 	}
 	rec := s.tasks[i]
-	rec.State, rec.Reason, rec.Error = v1.TaskSkipped, reason, text
+	rec.State, rec.Reason, rec.Error = state, reason, text
 	s.finish(i, rec)
 }
 
@@ -216,7 +222,7 @@ func (s *State) effectOf(i int) effect {
 	case v1.IsTaskSuccess(rec.State):
 		return success
 	case rec.State == v1.TaskSkipped:
-		own := rec.Reason == v1.ReasonCondition || rec.Reason == v1.ReasonConditionError || rec.Reason == v1.ReasonWhen
+		own := rec.Reason == v1.ReasonCondition || rec.Reason == v1.ReasonWhen
 		if own || rec.Reason == v1.ReasonUpstream && s.progress[i].failed == 0 {
 			return neutral
 		}

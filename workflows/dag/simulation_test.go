@@ -406,11 +406,12 @@ func (m *simulation) answer(end func(task int) dag.Ended) []dag.Event {
 	}
 	if k -= len(dispatched); k < len(evaluate) {
 		i := evaluate[k]
-		value, err := oracle(m.seed, m.g.Name(i), ancestors(m.def, m.g.Name(i)), func(a string) string {
+		e := oracle(m.seed, m.g.Name(i), ancestors(m.def, m.g.Name(i)), func(a string) string {
 			at, _ := m.g.Index(a)
 			return m.s.Task(at).State
 		})
-		return []dag.Event{dag.Evaluated{Task: i, Value: value, Err: err}}
+		e.Task = i
+		return []dag.Event{e}
 	}
 	if k -= len(evaluate); k < len(expand) {
 		i := expand[k]

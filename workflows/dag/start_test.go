@@ -33,6 +33,9 @@ func addParent(def *v1.Definition, sc *script, name, word string) {
 	case "excused failed", "excused killed", "excused cancelled":
 		task.ContinueOnError = true
 		sc.attempts[name] = repeat(1, ended(strings.TrimPrefix(word, "excused ")))
+	case "excused condition error":
+		addParent(def, sc, name, "condition error")
+		def.Tasks[name].ContinueOnError = true
 	case "excused upstream":
 		addParent(def, sc, name, "skipped upstream")
 		def.Tasks[name].ContinueOnError = true
@@ -46,6 +49,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		runs      = "completed/"
 		upstream  = "skipped/upstream"
 		condition = "skipped/condition"
+		broken    = "failed/condition_error"
 	)
 	tests := []struct {
 		parents   string // comma separated, as addParent knows them; the condition mentions those in brackets
@@ -60,7 +64,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		{"stopped", "", "", runs},
 		{"completed,completed,stopped", "", "", runs},
 		{"completed,condition false", "", "", runs},
-		{"completed,condition error", "", "", runs},
+		{"completed,condition error", "", "", upstream},
 		{"completed,skipped neutral", "", "", runs},
 		{"condition false", "", "", upstream},
 		{"condition error", "", "", upstream},
@@ -85,17 +89,18 @@ func TestWhenATaskStarts(t *testing.T) {
 		{"excused cancelled", "", "", runs},
 		{"excused failed,failed", "", "", upstream},
 		{"excused upstream", "", "", upstream},
+		{"excused condition error", "", "", runs},
 
 		// With a condition: when it is true, and no parent that it does not mention failed.
 		{"", "true", "", runs},
 		{"", "false", "", condition},
-		{"", "error", "", "skipped/condition_error"},
+		{"", "error", "", broken},
 		{"completed", "true", "", runs},
 		{"completed", "false", "", condition},
-		{"completed", "error", "", "skipped/condition_error"},
+		{"completed", "error", "", broken},
 		{"(failed)", "true", "", runs},
 		{"(failed)", "false", "", condition},
-		{"(failed)", "error", "", "skipped/condition_error"},
+		{"(failed)", "error", "", broken},
 		{"(cancelled)", "true", "", runs},
 		{"(skipped upstream)", "true", "", runs},
 		{"condition false", "true", "", runs},
@@ -129,7 +134,10 @@ func TestWhenATaskStarts(t *testing.T) {
 		// Both: the condition decides.
 		{"failed", "true", "run", runs},
 		{"failed", "false", "run", condition},
-		{"condition false", "error", "run", "skipped/condition_error"},
+		{"condition false", "error", "run", broken},
+		{"condition error", "", "run", runs},
+		{"(condition error)", "true", "", runs},
+		{"condition error", "true", "", upstream},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s;%s;%s", tt.parents, tt.condition, tt.onFailure), func(t *testing.T) {
@@ -168,7 +176,6 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"not":      {Condition: "x"},
 		"neither":  {DependsOn: []string{"not"}},
 		"nor":      {DependsOn: []string{"neither"}},
-		"broken":   {Condition: "x"},
 		"dropped":  {},
 		"after":    {DependsOn: []string{"dropped"}},
 		"crashed":  {Retry: once()},
@@ -177,7 +184,7 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 		"below":    {DependsOn: []string{"guarded"}},
 	}}
 	s, end := play(t, def, script{
-		conditions: map[string]string{"not": "false", "broken": "no such key: a"},
+		conditions: map[string]string{"not": "false"},
 		attempts: map[string][]dag.Ended{
 			"culprit": {ended("failed")}, "dropped": {ended("cancelled")}, "crashed": {ended("killed_oom")},
 		},
@@ -185,10 +192,9 @@ func TestSkipNamesTheTaskAtFault(t *testing.T) {
 	for name, want := range map[string]string{
 		"between":  `task "culprit" failed`,
 		"last":     `task "culprit" failed`,
-		"not":      ``,
+		"not":      `x is 1`,
 		"neither":  `task "not" was skipped by its condition`,
 		"nor":      `task "not" was skipped by its condition`,
-		"broken":   `no such key: a`,
 		"after":    `task "dropped" was cancelled`,
 		"crashed2": `task "crashed" ran out of memory`,
 		"guarded":  `task "culprit" failed, and the condition of "guarded" does not mention "between"`,

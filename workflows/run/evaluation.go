@@ -118,7 +118,7 @@ func (r *run) wanted(q question) bool {
 func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	switch q.kind {
 	case asksCondition:
-		r.events = append(r.events, dag.Evaluated{Task: q.task, Value: a.GetValue(), Err: a.GetError(), Broken: a.GetBroken()})
+		r.events = append(r.events, dag.Evaluated{Task: q.task, Value: a.GetValue(), Because: a.GetBecause(), Err: a.GetError(), Broken: a.GetBroken()})
 	case asksCount, asksItems:
 		if !r.wanted(q) {
 			return

@@ -4665,7 +4665,7 @@ type ConditionAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task that the condition belongs to.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Value of the condition; false when it could not be evaluated.
+	// Value of the condition.
 	Value bool `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
 	// Why it could not be evaluated; empty when it could.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
@@ -4680,7 +4680,9 @@ type ConditionAnswer struct {
 	// The stored result, of "cache"; absent: there is none that is young enough.
 	Cached *CachedResult `protobuf:"bytes,8,opt,name=cached,proto3" json:"cached,omitempty"`
 	// The object with its expressions replaced, of "template".
-	Rendered      *structpb.Struct `protobuf:"bytes,9,opt,name=rendered,proto3" json:"rendered,omitempty"`
+	Rendered *structpb.Struct `protobuf:"bytes,9,opt,name=rendered,proto3" json:"rendered,omitempty"`
+	// A condition that is false, with the values that it read, for people.
+	Because       string `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4776,6 +4778,13 @@ func (x *ConditionAnswer) GetRendered() *structpb.Struct {
 		return x.Rendered
 	}
 	return nil
+}
+
+func (x *ConditionAnswer) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
 }
 
 // CachedResult is a completed result that later runs may reuse.
@@ -7800,7 +7809,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"`\n" +
 	"\x10EvaluateResponse\x128\n" +
 	"\aanswers\x18\x01 \x03(\v2\x1e.switchyard.v1.ConditionAnswerR\aanswers\x12\x12\n" +
-	"\x04away\x18\x02 \x01(\tR\x04away\"\xa9\x02\n" +
+	"\x04away\x18\x02 \x01(\tR\x04away\"\xc3\x02\n" +
 	"\x0fConditionAnswer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\bR\x05value\x12\x14\n" +
@@ -7810,7 +7819,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x06 \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x12\x12\n" +
 	"\x04text\x18\a \x01(\tR\x04text\x123\n" +
 	"\x06cached\x18\b \x01(\v2\x1b.switchyard.v1.CachedResultR\x06cached\x123\n" +
-	"\brendered\x18\t \x01(\v2\x17.google.protobuf.StructR\brendered\"\xa0\x01\n" +
+	"\brendered\x18\t \x01(\v2\x17.google.protobuf.StructR\brendered\x12\x18\n" +
+	"\abecause\x18\n" +
+	" \x01(\tR\abecause\"\xa0\x01\n" +
 	"\fCachedResult\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12=\n" +
 	"\fcompleted_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12:\n" +

@@ -118,7 +118,7 @@ const (
 const (
 	ReasonWhen             = "when"              // skipped: the parents ended in another way than the task waits for
 	ReasonCondition        = "condition"         // skipped: the condition was false
-	ReasonConditionError   = "condition_error"   // skipped: the condition could not be evaluated
+	ReasonConditionError   = "condition_error"   // failed: the condition could not be evaluated
 	ReasonUpstream         = "upstream"          // skipped: because of how the parents ended
 	ReasonHalt             = "halt"              // skipped: the run has halted
 	ReasonMaxFailures      = "max_failures"      // skipped: too many other instances of the task have failed

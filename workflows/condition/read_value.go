@@ -1,0 +1,179 @@
+package condition
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+const (
+	// maxReadValues is how many of the values that an expression reads a message shows.
+	maxReadValues = 8
+	// maxReadBytes is how many bytes of these values a message shows.
+	maxReadBytes = 300
+	// maxShownExpression is how many bytes of an expression a message shows.
+	maxShownExpression = 200
+)
+
+// selectionPath is what an expression selects of a variable, as far as the keys are written
+// out: parent.build.output.list[0] has the keys build, output, list and 0.
+type selectionPath struct {
+	variable string
+	keys     []ref.Val // of type string or int
+}
+
+// String returns the path as an expression writes it.
+func (p selectionPath) String() string {
+	var b strings.Builder
+	b.WriteString(p.variable)
+	for _, key := range p.keys {
+		name, isName := key.(types.String)
+		switch {
+		case !isName:
+			fmt.Fprintf(&b, "[%d]", key.Value())
+		case isIdentifier(string(name)) && isPlainName(string(name)):
+			b.WriteString("." + string(name))
+		default:
+			b.WriteString("['" + string(name) + "']")
+		}
+	}
+	return b.String()
+}
+
+// selectionPaths returns what a checked expression reads, in the order of its tree, each path once.
+func selectionPaths(e ast.Expr) []selectionPath {
+	var paths []selectionPath
+	seen := map[string]bool{}
+	var walk func(e ast.Expr, bound []string)
+	walk = func(e ast.Expr, bound []string) {
+		if path, ok := pathOf(e); ok && !slices.Contains(bound, path.variable) {
+			if text := path.String(); len(path.keys) > 0 && !seen[text] {
+				seen[text] = true
+				paths = append(paths, path)
+			}
+			return
+		}
+		switch e.Kind() {
+		case ast.SelectKind:
+			walk(e.AsSelect().Operand(), bound)
+		case ast.CallKind:
+			c := e.AsCall()
+			if c.IsMemberFunction() {
+				walk(c.Target(), bound)
+			}
+			for _, arg := range c.Args() {
+				walk(arg, bound)
+			}
+		case ast.ListKind:
+			for _, item := range e.AsList().Elements() {
+				walk(item, bound)
+			}
+		case ast.MapKind:
+			for _, entry := range e.AsMap().Entries() {
+				walk(entry.AsMapEntry().Key(), bound)
+				walk(entry.AsMapEntry().Value(), bound)
+			}
+		case ast.ComprehensionKind:
+			c := e.AsComprehension()
+			walk(c.IterRange(), bound)
+			walk(c.AccuInit(), bound)
+			inside := append(slices.Clip(bound), c.IterVar(), c.IterVar2(), c.AccuVar())
+			for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
+				walk(part, inside)
+			}
+		}
+	}
+	walk(e, nil)
+	return paths
+}
+
+// pathOf returns the path that an expression is, if it is one.
+func pathOf(e ast.Expr) (path selectionPath, ok bool) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		name := strings.TrimPrefix(e.AsIdent(), ".")
+		return selectionPath{variable: name}, isVariableName(name)
+	case ast.SelectKind:
+		path, ok = pathOf(e.AsSelect().Operand())
+		path.keys = append(path.keys, types.String(e.AsSelect().FieldName()))
+		return path, ok
+	case ast.CallKind:
+		c := e.AsCall()
+		if args := c.Args(); c.FunctionName() == operators.Index && len(args) == 2 && args[1].Kind() == ast.LiteralKind {
+			switch key := args[1].AsLiteral().(type) {
+			case types.String, types.Int:
+				path, ok = pathOf(args[0])
+				path.keys = append(path.keys, key)
+				return path, ok
+			}
+		}
+	}
+	return selectionPath{}, false
+}
+
+// readValues returns the values that the program reads of a view, such as
+//
+//	parent.build.exitCode is 1, parent.build.output is {"n":"x"}
+//
+// Where a path leads to nothing, it shows the last value on the way. A task or the workflow as a whole is not shown.
+func (p *program) readValues(variables map[string]any) string {
+	var shown []string
+	add := func(path selectionPath, value ref.Val) {
+		text := path.String() + " is " + shownValue(value)
+		if !slices.Contains(shown, text) {
+			shown = append(shown, text)
+		}
+	}
+	for _, path := range selectionPaths(p.text.checked.NativeRep().Expr()) {
+		value, ok := variables[path.variable].(ref.Val)
+		if !ok {
+			continue
+		}
+		known := 0
+		for _, key := range path.keys {
+			indexer, ok := value.(traits.Indexer)
+			if !ok {
+				break
+			}
+			next := indexer.Get(key)
+			if types.IsUnknownOrError(next) {
+				break
+			}
+			value = next
+			known++
+		}
+		if _, whole := value.(*object); whole || known == 0 {
+			continue
+		}
+		add(selectionPath{path.variable, path.keys[:known]}, value)
+	}
+	if more := len(shown) - maxReadValues; more > 0 {
+		shown = append(shown[:maxReadValues], strconv.Itoa(more)+" more")
+	}
+	return cut(strings.Join(shown, ", "), maxReadBytes)
+}
+
+// shownValue returns a value for people.
+func shownValue(value ref.Val) string {
+	if text, ok := value.(types.String); ok {
+		return strconv.Quote(cut(string(text), maxShown))
+	}
+	w := jsonWriter{room: 64 << 10}
+	made, err := w.toJSON(value)
+	if err != nil {
+		return "a " + value.Type().TypeName() + " that is too large to show"
+	}
+	return Shown(made)
+}
+
+// shownExpression returns an expression for people, on one line.
+func shownExpression(expr string) string {
+	return "`" + cut(strings.Join(strings.Fields(expr), " "), maxShownExpression) + "`"
+}
