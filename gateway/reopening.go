@@ -109,7 +109,7 @@ func (g *Gateway) retryWhileChanging(ctx context.Context, id string,
 func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
 	req := &v1.RetryTaskRequest{Task: task, By: actor(ctx)}
 	err := g.updateOnce(ctx, id, names.RetryUpdate, req)
-	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok && said.Type() == names.UnknownTaskError {
+	if isRefusal(err, names.UnknownTaskError) {
 		if child := g.childWith(ctx, id, task); child != "" {
 			return g.updateOnce(ctx, child, names.RetryUpdate, req)
 		}

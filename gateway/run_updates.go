@@ -21,7 +21,7 @@ import (
 const (
 	// updateTimeout bounds an update of a run, which a control process has to carry out.
 	updateTimeout = 15 * time.Second
-	// crowdedPause is the wait before a run is asked again that has as many updates in flight as it may.
+	// crowdedPause is the wait before a run gets an update again that has as many in flight as it may, or is continuing as new.
 	crowdedPause = 50 * time.Millisecond
 )
 
@@ -60,7 +60,22 @@ func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
 	}
 }
 
+// updateOnce sends an update and returns the answer of the run. A run that is continuing as new gets it again.
 func (g *Gateway) updateOnce(ctx context.Context, id, name string, arg any) error {
+	for {
+		err := g.sendUpdate(ctx, id, name, arg)
+		if !isRefusal(err, names.RunContinuingError) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(crowdedPause):
+		}
+	}
+}
+
+func (g *Gateway) sendUpdate(ctx context.Context, id, name string, arg any) error {
 	handle, err := g.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
@@ -68,6 +83,12 @@ func (g *Gateway) updateOnce(ctx context.Context, id, name string, arg any) erro
 		return err
 	}
 	return handle.Get(ctx, nil)
+}
+
+// isRefusal reports whether a run has refused an update with an error of a type.
+func isRefusal(err error, kind string) bool {
+	said, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && said.Type() == kind
 }
 
 // refused gives the words with which a run refuses an update their code.
@@ -104,7 +125,7 @@ func (g *Gateway) closed(ctx context.Context, id string) error {
 	}
 	status := desc.GetWorkflowExecutionInfo().GetStatus()
 	if runview.IsOpen(status) {
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is just going on in another execution; ask again", id))
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", id))
 	}
 	ended := map[string]string{v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled"}[runview.StateOf(status)]
 	return rpcerror.WrongState("run %s has already %s", id, ended)

@@ -11,7 +11,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// handleCommands takes the updates of people, and the query for instances.
+// handleCommands takes the updates of people, and the query for instances. The first update of each task is refused as by a run
+// that is continuing as new.
 func (s *script) handleCommands(ctx workflow.Context) error {
 	for name, paused := range map[string]bool{names.PauseUpdate: true, names.ResumeUpdate: false} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(ctx workflow.Context, req *v1.RunCommand) error {
@@ -42,6 +43,10 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 		names.RejectUpdate:     func(t *v1.Task) { t.State = "rejected" },
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(_ workflow.Context, req *v1.TaskCommand) error {
+			if !s.commanded[req.GetTask()] {
+				s.commanded[req.GetTask()] = true
+				return temporal.NewNonRetryableApplicationError("the run is continuing as new; try again", names.RunContinuingError, nil)
+			}
 			task := proto.CloneOf(s.status.Run.Tasks[req.GetTask()])
 			f(task)
 			task.Error = req.GetReason()

@@ -122,6 +122,8 @@ type script struct {
 	status *v1.StatusResponse
 	at     map[string]int64 // revision that changed a task last
 	events v1.EventsResponse
+	// commanded are the tasks that have had an update.
+	commanded map[string]bool
 }
 
 func newScript(ctx workflow.Context, in *v1.RunInput) *script {
@@ -136,7 +138,7 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetCarry().GetRevision(),
 			TaskCount: int32(len(in.GetDefinition().GetTasks())),
 		},
-		at: map[string]int64{},
+		at: map[string]int64{}, commanded: map[string]bool{},
 	}
 	tasks := map[string]*v1.Task{}
 	for name, def := range in.GetDefinition().GetTasks() {

@@ -115,6 +115,8 @@ const (
 	TaskStateError = "TaskState"
 	// RunEndedError: the run has ended, and its workflow is about to close.
 	RunEndedError = "RunEnded"
+	// RunContinuingError: the run is about to continue as new, and takes the update there.
+	RunContinuingError = "RunContinuing"
 )
 
 // Updates of the workflow Node.

@@ -24,15 +24,25 @@ type command struct {
 // perform makes the loop execute a command and returns how that went. A command
 // that comes too late is refused.
 func (r *run) perform(ctx workflow.Context, do func() error) error {
+	if r.refusal != nil {
+		return r.refusal
+	}
 	c := &command{do: do}
 	r.commands = append(r.commands, c)
-	if err := workflow.Await(ctx, func() bool { return c.done || r.closing }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return c.done || r.refusal != nil }); err != nil {
 		return err
 	}
 	if !c.done {
-		return refuse(names.RunEndedError, errJustEnded)
+		return r.refusal
 	}
 	return c.err
+}
+
+// refuseCommands refuses the commands that wait for the loop, which is over, and all that come later. It returns when every
+// update has its answer.
+func (r *run) refuseCommands(kind string, why error) {
+	r.refusal = refuse(kind, why)
+	r.awaitHandlers()
 }
 
 // obey executes the commands that have come.
@@ -46,8 +56,9 @@ func (r *run) obey() {
 }
 
 var (
-	errNotBegun  = errors.New("the run has not begun; ask again")
-	errJustEnded = errors.New("the run has just ended; ask again")
+	errNotBegun   = errors.New("the run has not begun; try again")
+	errJustEnded  = errors.New("the run has just ended; try again")
+	errContinuing = errors.New("the run is continuing as new; try again")
 )
 
 // target is the task or instance that a command is for, unless the command makes

@@ -73,8 +73,11 @@ func (r *run) notBegun() (*v1.StatusResponse, error) {
 
 // retry puts a dead letter back with its attempts at 0.
 func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
-	if err := workflow.Await(ctx, func() bool { return r.core != nil }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
 		return err
+	}
+	if r.refusal != nil {
+		return r.refusal
 	}
 	if err := r.mayRetry(req); err != nil {
 		return err

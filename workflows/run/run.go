@@ -45,8 +45,8 @@ type run struct {
 	pending  pending.Set
 	events   []dag.Event
 	commands []*command
-	closing  bool // commands are refused
-	woken    bool // something has happened that is no event
+	refusal  error // of commands that the loop does not execute; nil while it does
+	woken    bool  // something has happened that is no event
 
 	questions   []question
 	openEnds    int          // attempts that have ended and were not reported to the core
@@ -127,6 +127,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 // unfit ends a run that cannot begin. It returns the error of the workflow.
 func (r *run) unfit(kind string, err error) error {
 	r.endAttributes(v1.RunFailed, err.Error())
+	r.refuseCommands(names.RunEndedError, errJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
@@ -277,8 +278,14 @@ func (r *run) cancelRequested() bool {
 	return r.root.Err() != nil || workflow.GetSignalChannel(r.root, names.CancelSignal).Len() > 0
 }
 
-// gather turns everything that has happened into events, in a fixed order.
+// gather turns everything that has happened into events, in a fixed order, and executes the commands that have come.
 func (r *run) gather() {
+	r.receive()
+	r.obey()
+}
+
+// receive turns everything that has happened into events, in a fixed order.
+func (r *run) receive() {
 	r.woken = false
 	if r.cancelRequested() {
 		r.cancel(r.cancelReason())
@@ -287,7 +294,6 @@ func (r *run) gather() {
 	r.takeOrders()
 	r.pending.Settle()
 	r.receiveGrants()
-	r.obey()
 }
 
 // cancel has the whole run cancelled, by someone if that is known. The first reason counts.
@@ -426,8 +432,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.lastReport()
 	r.releaseSlot()
 	r.charge(2 * maxResultBytes)
-	r.closing = true
-	r.awaitHandlers()
+	r.refuseCommands(names.RunEndedError, errJustEnded)
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

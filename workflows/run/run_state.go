@@ -54,11 +54,14 @@ func (r *run) continueAsNew() error {
 		}
 		carry = &stored
 	}
+	// What follows yields, and the saved state holds no command that comes meanwhile: handlers must not wait for the loop.
+	r.refusal = refuse(names.RunContinuingError, errContinuing)
 	r.setProblem("")
 	r.showAttributes()
 	r.charge(2 * maxStateBytes)
 	r.awaitHandlers()
 	if r.isOvertaken() {
+		r.refusal = nil
 		return nil
 	}
 	next.Carry = carry
@@ -124,13 +127,10 @@ func (r *run) usesRunSlot(i int) bool {
 }
 
 // isOvertaken reports whether something has happened that the state does not hold
-// which is about to be left.
+// which is about to be left. Commands are left to the loop: they change the state.
 func (r *run) isOvertaken() bool {
-	if len(r.commands) > 0 {
-		return true // they change the state
-	}
-	r.gather()
-	return r.woken || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
+	r.receive() // may yield
+	return len(r.commands) > 0 || r.woken || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
 }
 
 // runState is the run as the next execution needs it.

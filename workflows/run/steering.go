@@ -30,11 +30,11 @@ type steering struct {
 
 // awaitSteering returns what the node has answered, once it has. A suspended task is a running one for the core.
 func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
-	if err := workflow.Await(ctx, func() bool { return s.done || r.closing }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return s.done || r.refusal != nil }); err != nil {
 		return err
 	}
 	if !s.done {
-		return refuse(names.RunEndedError, errJustEnded)
+		return r.refusal
 	}
 	return s.err
 }

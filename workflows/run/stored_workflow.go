@@ -23,12 +23,13 @@ func (r *run) beginStored() error {
 		return r.unfit("bad_definition", errors.New(causeOf(err)))
 	}
 	r.charge(definition.MaxAnswerBytes) // the input of the next execution
+	r.setProblem("")
+	r.showAttributes()
+	r.refuseCommands(names.RunContinuingError, errContinuing)
 	if r.cancelRequested() {
 		r.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}
-	r.setProblem("")
-	r.showAttributes()
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)
 }
 

@@ -1,0 +1,76 @@
+package run
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// A command that comes at any moment at which a run yields on its way to another execution has its answer: the next
+// execution has carried it out, or it is refused because the run is continuing.
+func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
+	t.Parallel()
+	held, refused := 0, 0
+	for moment := 500 * time.Microsecond; ; moment += time.Millisecond {
+		answer, answered, next := holdAt(t, moment)
+		if !answered { // the run had continued before
+			break
+		}
+		carried := len(next.GetCarry().GetHeld()) == 1
+		switch app, ok := errors.AsType[*temporal.ApplicationError](answer); {
+		case answer == nil && carried:
+			held++
+		case ok && app.Type() == names.RunContinuingError && !carried:
+			refused++
+		default:
+			t.Errorf("after %v: the answer is %v, held is %v", moment, answer, next.GetCarry().GetHeld())
+		}
+	}
+	if held == 0 || refused == 0 {
+		t.Errorf("%d commands carried out, %d refused; want some of both", held, refused)
+	}
+}
+
+// holdAt sends a run that continues as new an update after a time, each charge of whose budget takes a millisecond. It returns
+// the answer, whether there was one, and the input of the next execution.
+func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, next *v1.RunInput) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetCurrentHistoryLength(2)
+	env.RegisterWorkflowWithOptions(Runner{Limits: limits.Run{HistoryEvents: 1, HardHistoryEvents: 1, ScheduleBytes: 1}}.Run,
+		workflow.RegisterOptions{Name: names.RunWorkflow})
+	env.RegisterActivityWithOptions(func(*v1.SaveEventsRequest) error { return nil }, activity.RegisterOptions{Name: names.SaveEventsActivity})
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(names.HoldUpdate, "hold", &testsuite.TestUpdateCallback{
+			OnAccept:   func() {},
+			OnReject:   func(err error) { answer, answered = err, true },
+			OnComplete: func(_ any, err error) { answer, answered = err, true },
+		}, &v1.TaskCommand{Task: "late"})
+	}, moment)
+	env.ExecuteWorkflow(names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{
+		Name: "new", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeApproval}},
+	}})
+	end, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
+	if !ok {
+		t.Fatalf("after %v: the run ends with %v; the answer of the update is %v", moment, env.GetWorkflowError(), answer)
+	}
+	next = &v1.RunInput{}
+	if err := converter.GetDefaultDataConverter().FromPayloads(end.Input, next); err != nil {
+		t.Fatal(err)
+	}
+	return answer, answered, next
+}
