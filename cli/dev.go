@@ -48,10 +48,14 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		if store == "" && db != "" {
 			store = db + ".store"
 		}
+		spool := "" // which ends with this process, as the runs do
+		if db != "" {
+			spool = db + ".spool"
+		}
 		log := logger(sys, level)
 		cfg := stack.Config{
 			Temporal: &embedded.Options{DBFile: db, Logger: log},
-			Store:    store, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
+			Store:    store, SpoolDir: spool, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
 			AllowedHosts: allowedHosts,
 		}
 		if err := fleet.into(&cfg); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"os"
@@ -19,7 +20,7 @@ import (
 const (
 	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one in your data directory)"
 	workerStoreUsage = "folder or URL (s3://, gs://) of logs and results, the same as the gateway's (default the gateway itself)"
-	spoolUsage       = "folder on this node for output while the gateway is away (default one in your cache directory, or in /var/lib/switchyard)"
+	spoolUsage       = "folder on this node for output and results while the store is away (default one in your cache directory, or in /var/lib/switchyard)"
 )
 
 // storeOr is the store of a gateway: the one that was named, or the one in the
@@ -53,9 +54,8 @@ func workerStore(named, gateway string) string {
 	return gateway
 }
 
-// spoolOr is the folder where a node keeps values while the gateway that is its
-// store is away: the one that was named, or one for this node of this fleet alone
-// that a restart finds again.
+// spoolOr returns the folder where a node keeps values while its store is away: the one
+// that was named, or one for this node and this store alone that a restart finds again.
 func spoolOr(named, store, node string) string {
 	if named != "" {
 		return named
@@ -67,14 +67,30 @@ func spoolOr(named, store, node string) string {
 			base = filepath.Join(os.TempDir(), strconv.Itoa(os.Getuid()))
 		}
 	}
-	_, host, _ := strings.Cut(store, "://")
-	fleet := strings.Map(func(r rune) rune {
+	return filepath.Join(base, "switchyard", "spool", node, "at-"+storeFolder(store))
+}
+
+// maxStoreFolder bounds how much of the name of a folder people can read, in bytes.
+const maxStoreFolder = 60
+
+// storeFolder returns a file name for a store: what people recognize of its location, and a hash, so that no other
+// store has the same one.
+func storeFolder(store string) string {
+	_, readable, isURL := strings.Cut(strings.TrimSuffix(store, "/"), "://")
+	if !isURL {
+		readable = store
+		if absolute, err := filepath.Abs(store); err == nil {
+			store, readable = absolute, filepath.Base(absolute)
+		}
+	}
+	readable = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789.-", r) {
 			return r
 		}
 		return '_'
-	}, strings.ToLower(strings.TrimSuffix(host, "/")))
-	return filepath.Join(base, "switchyard", "spool", node, "at-"+fleet)
+	}, strings.ToLower(readable))
+	sum := sha256.Sum256([]byte(strings.TrimSuffix(store, "/")))
+	return fmt.Sprintf("%s-%x", readable[:min(len(readable), maxStoreFolder)], sum[:4])
 }
 
 // retentionFlag adds --retention to a command that carries runs. checkRetention

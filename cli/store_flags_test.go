@@ -32,7 +32,7 @@ func TestSpoolIsTheNodesOwn(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, node := range []string{"a", "b"} {
-		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard"} {
+		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard", "/srv/store", "/mnt/store", "s3://bucket", "s3://bucket?prefix=a/", "s3://bucket?prefix=a_"} {
 			got := spoolOr("", store, node)
 			if got != spoolOr("", store, node) || seen[got] != "" || !strings.Contains(got, "/switchyard/spool/"+node+"/at-") || strings.Contains(got, "/../") {
 				t.Errorf("node %s with store %s spools in %q; %s does too", node, store, got, seen[got])

@@ -311,7 +311,7 @@ func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.store.LimitLogs(1)
-	spooled, err := store.OpenSpooled(t.Context(), f.server.URL(), store.SpoolOptions{Dir: t.TempDir()})
+	spooled, err := f.openRemote(t).WithSpool(t.Context(), store.SpoolOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,12 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	f := start(t)
 	front := startRelay(t)
 	front.point(f.server.Address())
-	s, err := store.OpenSpooled(t.Context(), "http://"+front.Addr().String(), store.SpoolOptions{Dir: t.TempDir()})
+	upstream, err := store.Open(t.Context(), "http://"+front.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	s, err := upstream.WithSpool(t.Context(), store.SpoolOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

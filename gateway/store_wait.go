@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"switchyard/gateway/rpcerror"
 	"time"
 
 	"connectrpc.com/connect"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/rpcerror"
 )
 
 const (
@@ -18,8 +20,6 @@ const (
 	storeProbeTimeout = 5 * time.Second
 	// storePause is the time between two tries of a call whose store is away.
 	storePause = 500 * time.Millisecond
-	// probeRun has the values with which a gateway finds out whether the store answers.
-	probeRun = "probe"
 )
 
 // awaitStore calls f, which does what the call says, until it succeeds or fails although the store answers. A second
@@ -59,5 +59,5 @@ func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Co
 func (g *Gateway) probeStore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeProbeTimeout)
 	defer cancel()
-	return g.store.Probe(ctx, probeRun)
+	return g.store.Probe(ctx, store.ProbeRun)
 }

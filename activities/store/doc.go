@@ -7,8 +7,8 @@
 //	                 └ files    everything else, and what is large; over a network, all of it by link(2)
 //	      ── bucket             S3, GCS, memory
 //	      ── remote             a gateway's BlobService, which has one of the above
-//	      ── spooler ── remote  the same, with a spool on the node's disk
-//	                 └─ spool   while the gateway is away
+//	      ── spooler ─┬ spool   any of them for a node, with a spool on its disk
+//	                  └ ...     while the store is away
 //
 // A store that is away gives errors, and never ErrNotFound: a folder has a marker by which
 // it differs from the empty one in its place while its file system is gone. Probe reports whether

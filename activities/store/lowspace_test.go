@@ -45,7 +45,12 @@ func TestGatewayWithoutSpaceForLogsSaysSo(t *testing.T) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	defer server.Close()
-	s, err := OpenSpooled(t.Context(), server.URL, SpoolOptions{Dir: t.TempDir()})
+	upstream, err := Open(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	s, err := upstream.WithSpool(t.Context(), SpoolOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

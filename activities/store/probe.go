@@ -6,23 +6,40 @@ import (
 	"fmt"
 
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
 )
 
+// ProbeRun is the run whose values show that a store answers, where no run is concerned.
+const ProbeRun = "probe"
+
 // Probe returns nil if the store takes a value of a run and gives it back. The error
-// of a Get that fails beside a successful Probe concerns its own key.
+// of a Get that fails beside a successful Probe concerns its own key. The spool of a node
+// counts for nothing.
 func (s *Store) Probe(ctx context.Context, run string) error {
+	if sp, ok := s.backend.(*spooler); ok {
+		return sp.probe(ctx, run)
+	}
+	return probe(ctx, s.backend, func(key string, value []byte) error { return s.backend.put(ctx, key, value) }, run)
+}
+
+// probe makes one try.
+func (s *spooler) probe(ctx context.Context, run string) error {
+	return probe(ctx, s.upstream, func(key string, value []byte) error {
+		_, err := s.storeOnce(ctx, key, value, false)
+		return err
+	}, run)
+}
+
+func probe(ctx context.Context, b backend, put func(key string, value []byte) error, run string) error {
 	key, want := storekey.Probe(run), []byte("probe")
-	if s, ok := s.backend.(*spooler); ok { // its spool takes and gives values while the gateway is away
-		_, err := s.storeOnce(ctx, &v1.PutBlobRequest{Key: key, Data: want})
-		return err
+	if err := put(key, want); err != nil {
+		return fmt.Errorf("store %s: %w", key, err)
 	}
-	if err := s.Put(ctx, key, want); err != nil {
-		return err
+	got, err := b.get(ctx, key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", key, err)
+	case !bytes.Equal(got, want):
+		return fmt.Errorf("read %s: the store returns %d other bytes", key, len(got))
 	}
-	got, err := s.Get(ctx, key)
-	if err == nil && !bytes.Equal(got, want) {
-		err = fmt.Errorf("read %s: the store returns %d other bytes", key, len(got))
-	}
-	return err
+	return nil
 }

@@ -26,7 +26,7 @@ const (
 
 // LimitLogs bounds the logs of each run to so many bytes, or to any number if it is 0. Several processes that write to
 // one bucket or folder may together exceed the bound by the share that each stores between two counts. A gateway applies
-// its own bound. LimitLogs is called before the first use of the Store.
+// its own bound. LimitLogs is called before the first use of the Store, and before WithSpool.
 func (s *Store) LimitLogs(bytes int64) {
 	if b, ok := s.backend.(sizer); ok && bytes > 0 {
 		s.backend = &quota{sizer: b, limit: bytes, byHome: map[string]*list.Element{}}

@@ -41,7 +41,7 @@ const (
 )
 
 // errTooLarge is the error of a value above MaxValueBytes.
-var errTooLarge = fmt.Errorf("a gateway takes values of at most %d MiB", MaxValueBytes>>20)
+var errTooLarge = fmt.Errorf("gateways and spools take values of at most %d MiB", MaxValueBytes>>20)
 
 func openRemote(location string) (*remote, error) {
 	u, err := url.Parse(location)
@@ -90,11 +90,11 @@ func (r *remote) store(ctx context.Context, req *v1.PutBlobRequest) (existed boo
 }
 
 // storeOnce makes one try.
-func (r *remote) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error) {
-	if len(req.GetData()) > MaxValueBytes {
+func (r *remote) storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
+	if len(value) > MaxValueBytes {
 		return false, errTooLarge
 	}
-	res, err := r.calls.PutBlob(ctx, connect.NewRequest(req))
+	res, err := r.calls.PutBlob(ctx, connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: value, IfAbsent: ifAbsent}))
 	if err != nil {
 		return false, putError(r.failed(err))
 	}
@@ -200,9 +200,12 @@ func (r *remote) failed(err error) error {
 	return fmt.Errorf("gateway %s: %w", r.url, err)
 }
 
-// isAway says that a gateway did not answer, or that it has no time for an
+// isAway reports whether an error says that a store did not answer, or had no time for an
 // answer, as opposed to one that has refused the call.
 func isAway(err error) bool {
+	if errors.Is(err, ErrLowSpace) || errors.Is(err, ErrLogQuota) || errors.Is(err, errTooLarge) {
+		return false
+	}
 	if !connect.IsWireError(err) {
 		return true
 	}

@@ -45,7 +45,7 @@ type spool struct {
 	groups map[string]int
 }
 
-// spooled is a value in a spool. It does not change.
+// spooled is a value in a spool. It does not change, but for failures.
 type spooled struct {
 	number   uint64
 	key      string
@@ -53,6 +53,8 @@ type spooled struct {
 	sum      uint32
 	header   int64 // of the file, in bytes
 	size     int64 // of the file, in bytes
+	// failures counts the uploads that failed although the store answered. The upload of the value owns it.
+	failures int
 }
 
 // line is what the file of the value starts with.
@@ -67,8 +69,8 @@ func (v *spooled) line() string {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ErrSpoolFull is in the chain of the error of a Put that found no room in the
-// spool while the gateway was away.
-var ErrSpoolFull = errors.New("the gateway is away, and the spool is full")
+// spool while the store was away.
+var ErrSpoolFull = errors.New("the store is away, and the spool is full")
 
 const (
 	// lockWait is how long a spool waits for the process before, which is ending,

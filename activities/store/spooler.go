@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SpoolOptions say where values are kept while the gateway is away.
+// SpoolOptions say where values are kept while a store is away.
 type SpoolOptions struct {
 	// Dir is a folder on the node for this process alone; it is made if need be.
 	// What a process that was killed has left there is stored first.
@@ -24,25 +22,24 @@ type SpoolOptions struct {
 
 const defaultSpoolBytes = 1 << 30
 
-// OpenSpooled is Open, for a worker: of a gateway it opens a store that does not
-// wait for it. While the gateway cannot be reached, Put keeps values in files on
-// the node, and a loop stores them in their order when it is back; Get and Keys
-// know them meanwhile. The Put that finds out that the gateway is away takes some
-// seconds at most, those after it only what a file takes.
-func OpenSpooled(ctx context.Context, location string, o SpoolOptions) (*Store, error) {
-	b, err := openBackend(ctx, location)
+// WithSpool returns the store as a node uses it, which does not wait for it. While the
+// store cannot be reached, Put keeps values in files on the node, and a loop stores them
+// in their order when it is back; Get and Keys know them meanwhile. The Put that
+// notices that the store is away takes some seconds at most, those after it only what a
+// file takes. Close of the result stores what it can, and leaves s open.
+func (s *Store) WithSpool(ctx context.Context, o SpoolOptions) (*Store, error) {
+	up, ok := s.backend.(upstream)
+	if !ok {
+		up = direct{s.backend}
+	}
+	spooling, err := newSpooler(ctx, up, o)
 	if err != nil {
 		return nil, err
 	}
-	if up, ok := b.(upstream); ok {
-		if b, err = newSpooler(ctx, up, o); err != nil {
-			return nil, errors.Join(err, up.close())
-		}
-	}
-	return newStore(b), nil
+	return newStore(spooling), nil
 }
 
-// Spooled returns how many values wait on this node for the gateway.
+// Spooled returns how many values wait on this node for the store.
 func (s *Store) Spooled() int {
 	if sp, ok := s.backend.(*spooler); ok {
 		n, _ := sp.spool.size()
@@ -54,12 +51,22 @@ func (s *Store) Spooled() int {
 // upstream is where a spooler stores values in the end.
 type upstream interface {
 	backend
-	// storeOnce stores a value with one try, and reports whether there was one
-	// already that was to stay.
-	storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error)
+	// storeOnce stores a value with one try, unless there is one already and ifAbsent
+	// is set, which existed reports.
+	storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error)
 }
 
 var _ upstream = (*remote)(nil)
+
+// direct is the upstream of a store that this process writes itself. Its puts are one try each.
+type direct struct{ backend }
+
+func (d direct) storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
+	if ifAbsent {
+		return d.putIfAbsent(ctx, key, value)
+	}
+	return false, d.put(ctx, key, value)
+}
 
 // spooler keeps values upstream, and those that cannot be stored there in a
 // spool. The values of a group go upstream in the order in which they came:
@@ -103,7 +110,7 @@ func newSpooler(ctx context.Context, up upstream, o SpoolOptions) (*spooler, err
 	return s, nil
 }
 
-// tryTimeout is how long a gateway may take for a value before it counts as
+// tryTimeout is how long a store may take for a value before it counts as
 // away: some seconds, and one for each MiB.
 func tryTimeout(bytes int) time.Duration {
 	return 3*time.Second + time.Duration(bytes>>20)*time.Second
@@ -118,7 +125,7 @@ func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 	}
 	if !s.away.Load() && !s.spool.waits(key) {
 		try, cancel := context.WithTimeout(ctx, tryTimeout(len(value)))
-		_, err := s.storeOnce(try, &v1.PutBlobRequest{Key: key, Data: value})
+		_, err := s.storeOnce(try, key, value, false)
 		cancel()
 		if err == nil || !isAway(err) {
 			return err
@@ -132,7 +139,7 @@ func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// putIfAbsent tries for as long as ctx allows, since only the gateway can say whether there is a value already. Meanwhile
+// putIfAbsent tries for as long as ctx allows, since only the store can say whether there is a value already. Meanwhile
 // the value is in the spool: what the process has put outlives it. A value that both this call and the upload of the
 // spool have stored counts as one that existed.
 func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
@@ -147,7 +154,7 @@ func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (ex
 	var kept *spooled
 	for pause := firstPause; (kept != nil || !s.spool.waits(key)) && ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		try, cancel := context.WithTimeout(ctx, tryTimeout(len(value)))
-		existed, err := s.storeOnce(try, &v1.PutBlobRequest{Key: key, Data: value, IfAbsent: true})
+		existed, err := s.storeOnce(try, key, value, true)
 		cancel()
 		if err == nil {
 			s.found()
@@ -189,14 +196,14 @@ func (s *spooler) keep(key string, value []byte, ifAbsent bool) (kept *spooled, 
 // lost notes that a try has not got through, found that one has.
 func (s *spooler) lost(err error) {
 	if !s.away.Swap(true) {
-		s.log.Warn("the gateway is away; values are kept on this node until it is back", "spool", s.spool.dir, "error", err)
+		s.log.Warn("the store is away; values are kept on this node until it is back", "store", s.location(), "spool", s.spool.dir, "error", err)
 	}
 }
 
 func (s *spooler) found() {
 	if s.away.Swap(false) {
 		values, bytes := s.spool.size()
-		s.log.Info("the gateway is back", "spooled", values, "bytes", bytes)
+		s.log.Info("the store is back", "store", s.location(), "spooled", values, "bytes", bytes)
 	}
 }
 
@@ -235,6 +242,7 @@ func (s *spooler) keys(ctx context.Context, prefix string) iter.Seq2[string, err
 // closeTimeout is what close takes at most to store what is in the spool.
 const closeTimeout = 5 * time.Second
 
+// close leaves the upstream open.
 func (s *spooler) close() error {
 	close(s.closing)
 	select {
@@ -247,8 +255,8 @@ func (s *spooler) close() error {
 		s.log.Warn("values stay on this node until a worker is started here with the same spool",
 			"spool", s.spool.dir, "values", values, "bytes", bytes)
 	}
-	if err := errors.Join(s.spool.close(), s.upstream.close()); err != nil {
-		return fmt.Errorf("close the store: %w", err)
+	if err := s.spool.close(); err != nil {
+		return fmt.Errorf("close the spool: %w", err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // gateway is an upstream in memory that can go away.
@@ -50,7 +50,7 @@ func (g *gateway) order() []string {
 	return slices.Clone(g.stored)
 }
 
-func (g *gateway) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existed bool, err error) {
+func (g *gateway) storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
 	g.mu.Lock()
 	g.tries++
 	if g.stuck {
@@ -62,16 +62,16 @@ func (g *gateway) storeOnce(ctx context.Context, req *v1.PutBlobRequest) (existe
 	switch {
 	case g.away:
 		return false, connect.NewError(connect.CodeUnavailable, errors.New("connection refused"))
-	case g.refuse[req.GetKey()] != 0:
-		return false, connect.NewError(g.refuse[req.GetKey()], errors.New("no"))
+	case g.refuse[key] != 0:
+		return false, connect.NewError(g.refuse[key], errors.New("no"))
 	}
-	if req.GetIfAbsent() {
-		existed, err = g.putIfAbsent(ctx, req.GetKey(), req.GetData())
+	if ifAbsent {
+		existed, err = g.putIfAbsent(ctx, key, value)
 	} else {
-		err = g.put(ctx, req.GetKey(), req.GetData())
+		err = g.put(ctx, key, value)
 	}
-	if err == nil && !existed {
-		g.stored = append(g.stored, req.GetKey())
+	if err == nil && !existed && key != storekey.Probe(ProbeRun) {
+		g.stored = append(g.stored, key)
 	}
 	return existed, err
 }
@@ -440,6 +440,89 @@ func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	g.set(func() { g.away = false })
 	if err := s.close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A store that fails one value again and again, and takes others, is not away.
+func TestValueThatAlwaysFailsHoldsUpNoOther(t *testing.T) {
+	g := newGateway()
+	g.away = true
+	g.refuse[chunk(0)] = connect.CodeInternal
+	s := spoolTo(t, g, t.TempDir())
+	mustPut(t, s, chunk(0), "bad")
+	mustPut(t, s, storekey.Status("ci-0k", 0), "good")
+	g.set(func() { g.away = false })
+	s.awaitEmpty(t)
+	if got := g.order(); !slices.Equal(got, []string{storekey.Status("ci-0k", 0)}) {
+		t.Errorf("stored: %q", got)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A node that writes to a folder or a bucket itself spools as one does whose store is a gateway.
+func TestSpoolKeepsValuesWhileAFolderIsAway(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	shared, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	s, err := shared.WithSpool(t.Context(), SpoolOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, record := chunk(0), storekey.Result("ci-0k", 0, "build", 0)
+	if err := s.Put(t.Context(), before, []byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := s.Put(t.Context(), chunk(n+1), []byte("meanwhile")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.PutIfAbsent(expired(t), record, []byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(t.Context(), record); err != nil || string(got) != "record" {
+		t.Errorf("the record is %q, %v", got, err)
+	}
+	if _, err := s.Get(t.Context(), before); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("what is only in the store: %v", err)
+	}
+	if err := s.Probe(t.Context(), ProbeRun); err == nil {
+		t.Error("it answers a probe")
+	}
+	if n := s.Spooled(); n != 4 {
+		t.Errorf("%d values are spooled, want 4", n)
+	}
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	s.backend.(*spooler).awaitEmpty(t)
+	for key, want := range map[string]string{before: "before", chunk(1): "meanwhile", chunk(3): "meanwhile", record: "record"} {
+		if got, err := shared.Get(t.Context(), key); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", key, got, err, want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store without space takes what it can when it has some, and drops nothing for that.
+func TestValueWithoutSpaceStaysInTheSpool(t *testing.T) {
+	s := &spooler{upstream: newGateway()}
+	v := &spooled{}
+	for range 2 * Tries {
+		if s.refuses(t.Context(), v, fmt.Errorf("write: %w", syscall.ENOSPC)) {
+			t.Fatal("a value is dropped for want of space")
+		}
 	}
 }
 

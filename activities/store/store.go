@@ -21,7 +21,7 @@ var ErrNotFound = errors.New("not found")
 // stored under the key, and never will be.
 var ErrUnreadable = errors.New("unreadable")
 
-// MaxValueBytes is the largest value that a gateway takes as a store.
+// MaxValueBytes is the largest value that a gateway takes as a store, and a spool from its node.
 const MaxValueBytes = 12 << 20
 
 // Store holds values under keys. A value is there whole or not at all: a reader

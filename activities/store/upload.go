@@ -3,12 +3,11 @@ package store
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -79,12 +78,12 @@ func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 	default:
 		ctx, cancel := context.WithTimeout(ctx, uploadPatience*tryTimeout(len(value)))
 		defer cancel()
-		_, err := s.storeOnce(ctx, &v1.PutBlobRequest{Key: v.key, Data: value, IfAbsent: v.ifAbsent})
+		_, err := s.storeOnce(ctx, v.key, value, v.ifAbsent)
 		switch {
 		case err == nil:
 			s.found()
-		case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists, errors.Is(err, ErrLowSpace), errors.Is(err, ErrLogQuota):
-			s.log.Error("the gateway refuses a value, which is dropped", "key", v.key, "error", err)
+		case s.refuses(ctx, v, err):
+			s.log.Error("the store refuses a value, which is dropped", "key", v.key, "error", err)
 		default:
 			s.lost(err)
 			return err
@@ -94,4 +93,20 @@ func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 		s.log.Error("a value that is stored stays in the spool", "error", err)
 	}
 	return nil
+}
+
+// refuses reports whether the error of an upload concerns that value for good: the store says so, or it has
+// failed the value Tries times and takes others meanwhile.
+func (s *spooler) refuses(ctx context.Context, v *spooled, err error) bool {
+	switch {
+	case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists,
+		errors.Is(err, ErrLowSpace), errors.Is(err, ErrLogQuota), errors.Is(err, errTooLarge):
+		return true
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // there may be room for a small value
+		return false
+	case s.probe(ctx, ProbeRun) != nil:
+		return false
+	}
+	v.failures++
+	return v.failures >= Tries
 }

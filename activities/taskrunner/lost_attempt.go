@@ -92,7 +92,7 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 		return d.comesBack(e, now)
 	case d.isNews(e.Snapshot):
 		d.silentSince = time.Time{}
-		return d.lists(e.Snapshot) || e.Snapshot.GetSpooled() > 0 // the record may be among the values that wait for the gateway
+		return d.lists(e.Snapshot) || e.Snapshot.GetSpooled() > 0 // the record may be among the values that wait for the store
 	case d.retried:
 		return d.comesBack(e, now)
 	}

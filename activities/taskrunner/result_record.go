@@ -29,7 +29,7 @@ func (n *Node) insist(ctx context.Context, f func() error) error {
 		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
 			return err
 		}
-		if n.Store.Probe(ctx, probeRun) == nil {
+		if n.Store.Probe(ctx, store.ProbeRun) == nil {
 			if try++; try > store.Tries {
 				return err
 			}
@@ -41,9 +41,6 @@ func (n *Node) insist(ctx context.Context, f func() error) error {
 		}
 	}
 }
-
-// probeRun has the values with which a node finds out whether the store answers.
-const probeRun = "probe"
 
 // putRecord stores the answer of an attempt, unless there is one that says completed:
 // the first one counts. It returns the one that does.

@@ -20,7 +20,7 @@ type Config struct {
 	Temporal *embedded.Options
 	// Store is the URL of the store, or "" for a private folder that ends with the stack.
 	Store string
-	// SpoolDir is where values are kept while a store that is a gateway is away.
+	// SpoolDir is where the nodes keep values while the store is away, or "" for a private folder that ends with the stack.
 	SpoolDir string
 	// Control starts a control process with the given Role, which is workers.RoleAuto if empty.
 	Control bool

@@ -23,6 +23,11 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if len(cfg.Nodes) == 0 {
 		return nil
 	}
+	kept, err := openNodeStore(ctx, s.store, cfg)
+	if err != nil {
+		return err
+	}
+	s.addCloser("spool", kept.Close)
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, Logger: cfg.Logger})
 	if err != nil {
 		return err
@@ -52,7 +57,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	for i, n := range cfg.Nodes {
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
-				Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Machine: machine,
+				Client: s.conn, Store: kept, Metrics: figures, Logger: cfg.Logger, Machine: machine,
 				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },

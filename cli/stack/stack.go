@@ -95,6 +95,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	if cfg.Store == "" {
 		cfg.Store = filepath.Join(private.dir, "store")
 	}
+	cfg.SpoolDir = cmp.Or(cfg.SpoolDir, filepath.Join(private.dir, "spool"))
 	if s.store, err = openStore(ctx, cfg); err != nil {
 		return nil, err
 	}

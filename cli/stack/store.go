@@ -15,13 +15,19 @@ func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 	if cfg.Control && store.IsGateway(cfg.Store) {
 		return nil, exit.Usagef("--store %s: the values of a gateway are in a folder or a bucket, not with a gateway", cfg.Store)
 	}
-	s, err := store.OpenSpooled(ctx, cfg.Store, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
-	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		return nil, fmt.Errorf("another worker of this name runs on this machine (process %d); choose another --name, or stop that one", held.PID)
-	}
+	s, err := store.Open(ctx, cfg.Store)
 	if err != nil {
 		return nil, err
 	}
 	s.LimitLogs(cfg.LogQuota)
 	return s, nil
+}
+
+// openNodeStore returns the store as the nodes of a stack use it: with a spool, which all of them share.
+func openNodeStore(ctx context.Context, s *store.Store, cfg Config) (*store.Store, error) {
+	spooling, err := s.WithSpool(ctx, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
+		return nil, fmt.Errorf("the spool %s is in use: another worker of this name runs on this machine (process %d); choose another --name, or stop that one", cfg.SpoolDir, held.PID)
+	}
+	return spooling, err
 }

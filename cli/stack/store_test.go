@@ -20,12 +20,17 @@ func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
 func TestSecondWorkerOfAName(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
-	s, err := openStore(t.Context(), cfg)
+	shared, err := openStore(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	s, err := openNodeStore(t.Context(), shared, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	_, err = openStore(t.Context(), cfg)
+	_, err = openNodeStore(t.Context(), shared, cfg)
 	if err == nil || !strings.Contains(err.Error(), "another worker of this name") {
 		t.Errorf("the error is %v", err)
 	}

@@ -127,3 +127,42 @@ tasks:
 		t.Errorf("the log has %d lines; the task printed %d", len(lines), n)
 	}
 }
+
+// A node whose store is a folder spools, too: what ends while the folder is away loses neither its log nor its result.
+func TestLogAndResultOutliveAnOutageOfTheStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := filepath.Join(dir, "db")
+	s := startDev(t, "--db", db)
+	id := s.submit(t, write(t, fmt.Sprintf(`
+name: outage
+tasks:
+  ends:
+    type: shell
+    spec: { command: 'touch %[1]s/started; while ! test -e %[1]s/gate; do sleep 0.05; done; echo the end' }
+`, dir)))
+	there := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	eventually(t, "the task runs", func() bool { return there("started") })
+	if err := os.Rename(db+".store", db+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log and the result are in the spool", func() bool {
+		files, _ := filepath.Glob(db + ".spool/[0-9a-f]*")
+		return len(files) >= 2
+	})
+	if err := os.Rename(db+".away", db+".store"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
+		t.Fatalf("watch exits with %d: %s", code, stderr)
+	}
+	if log := logOf(t, s.gateway, id, "ends"); !strings.Contains(log, "the end\n") {
+		t.Errorf("the log is %q", log)
+	}
+	if stderr := s.stderr.String(); strings.Contains(stderr, "was not recorded") || strings.Contains(stderr, "was not stored") {
+		t.Errorf("the node lost something:\n%s", tail(stderr))
+	}
+}

@@ -73,7 +73,7 @@ type NodeSnapshot struct {
 	Store string `protobuf:"bytes,22,opt,name=store,proto3" json:"store,omitempty"`
 	// Why the worker cannot use its store, for people; empty when it can. The node gets no tasks meanwhile.
 	StoreProblem string `protobuf:"bytes,23,opt,name=store_problem,json=storeProblem,proto3" json:"store_problem,omitempty"`
-	// Values that the worker keeps on the node until it reaches its gateway again.
+	// Values that the worker keeps on the node until it reaches its store again.
 	Spooled int64 `protobuf:"varint,24,opt,name=spooled,proto3" json:"spooled,omitempty"`
 	// Where the worker serves figures for Prometheus; empty: nowhere.
 	MetricsUrl    string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
