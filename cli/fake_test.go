@@ -33,7 +33,7 @@ type fakeGateway struct {
 	untilCancel bool
 	// onlyForced has a cancel without force change nothing.
 	onlyForced bool
-	deaf       bool // a cancel changes nothing
+	deaf       bool // a cancel gets no answer
 	cancel     chan struct{}
 	breaks     int // so many watches, or streams of logs, break after their first message
 	cuts       int // so many streams of logs lose their connection after their first message
@@ -130,16 +130,17 @@ func (f *fakeGateway) WatchRun(ctx context.Context, _ *connect.Request[v1.WatchR
 	return nil
 }
 
-func (f *fakeGateway) CancelRun(_ context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+	if f.deaf {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
 		return nil, f.fail
 	}
 	f.cancelled = append(f.cancelled, req.Msg)
-	if f.deaf {
-		return connect.NewResponse(&v1.CancelRunResponse{Id: fakeRun}), nil
-	}
 	if len(f.cancelled) == 1 && !f.onlyForced || f.onlyForced && req.Msg.GetForce() {
 		close(f.cancel)
 	}

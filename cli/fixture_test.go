@@ -68,6 +68,7 @@ func (b *buffer) await(t *testing.T, text string) {
 type command struct {
 	stdout, stderr *buffer
 	sys            *system
+	ctx            context.Context
 	interrupt      context.CancelCauseFunc
 	code           chan int
 }
@@ -81,8 +82,16 @@ func start(t *testing.T, env map[string]string, stdin string, args ...string) *c
 // startWith is start with a system that is changed first.
 func startWith(t *testing.T, change func(*system), env map[string]string, stdin string, args ...string) *command {
 	t.Helper()
+	c := newCommand(t, env, stdin)
+	change(c.sys)
+	go func() { c.code <- execute(c.ctx, c.sys, args) }()
+	return c
+}
+
+// newCommand returns a command that has not been started.
+func newCommand(t *testing.T, env map[string]string, stdin string) *command {
 	c := &command{stdout: newBuffer(), stderr: newBuffer(), code: make(chan int, 1)}
-	sys := &system{
+	c.sys = &system{
 		stdin:     strings.NewReader(stdin),
 		stdout:    c.stdout,
 		screen:    tui.NewScreen(c.stderr, func() (int, int) { return 80, 24 }),
@@ -91,13 +100,9 @@ func startWith(t *testing.T, change func(*system), env map[string]string, stdin 
 		now:    func() time.Time { return begin.Add(20 * time.Second) },
 		zone:   time.UTC,
 
-		forceAfter: time.Hour,
+		forceAfter: time.Hour, killedEndTimeout: time.Hour,
 	}
-	change(sys)
-	c.sys = sys
-	ctx, interrupt := context.WithCancelCause(t.Context())
-	c.interrupt = interrupt
-	go func() { c.code <- execute(ctx, sys, args) }()
+	c.ctx, c.interrupt = context.WithCancelCause(t.Context())
 	return c
 }
 

@@ -10,7 +10,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/cli/client"
 	"switchyard/cli/exit"
+	"switchyard/cli/follow"
 	"switchyard/cli/output"
 )
 
@@ -89,7 +91,7 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
 		t.Errorf("cancelled %v", f.cancelled)
 	}
-	if !strings.Contains(c.stderr.String(), "once more to end it by force") {
+	if !strings.Contains(c.stderr.String(), "once more to stop waiting for its end") {
 		t.Errorf("stderr:\n%s", c.stderr)
 	}
 	if !json.Valid([]byte(c.stdout.String())) {
@@ -97,33 +99,84 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptEndsTheRunByForce cancels a run that takes no notice of it, and
-// then, at the second signal or after a while, ends it by force.
-func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
-	for name, forceAfter := range map[string]time.Duration{"at the second signal": time.Hour, "after a while": time.Millisecond} {
+// fakeParts are the parts in the process of a run. EndGrace calls kill, which may be nil.
+type fakeParts struct {
+	kill   func()
+	bounds int // calls of StopWithin
+}
+
+func (p *fakeParts) EndGrace() {
+	if p.kill != nil {
+		p.kill()
+	}
+}
+
+func (p *fakeParts) StopWithin(time.Duration) { p.bounds++ }
+
+// TestSecondInterruptKillsALocalRun has programs that ignore SIGTERM: at the second signal,
+// or after a while, they are killed, and the run ends as a cancelled one does. A run that
+// does not end even then is ended by force.
+func TestSecondInterruptKillsALocalRun(t *testing.T) {
+	for name, test := range map[string]struct{ late, stuck bool }{
+		"at the second signal":         {},
+		"after a while":                {late: true},
+		"though its workflow is stuck": {stuck: true},
+		"stuck, and without a signal":  {late: true, stuck: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := fake(t)
 			nightly(f)
 			f.untilCancel, f.onlyForced = true, true
-			c := startWith(t, func(sys *system) { sys.forceAfter = forceAfter }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+			c := newCommand(t, nil, "")
+			c.sys.forceAfter, c.sys.killedEndTimeout = time.Hour, time.Hour
+			if test.late {
+				c.sys.forceAfter = time.Millisecond
+			}
+			parts := &fakeParts{}
+			if test.stuck {
+				c.sys.killedEndTimeout = time.Millisecond
+			} else {
+				parts.kill = func() { close(f.cancel) }
+			}
+			a, err := client.New(f.url)
+			must(t, err)
+			defer a.Close()
+			w := &follow.Watcher{Terminal: c.sys.terminal(), Client: a, Run: f.run.GetId(), OwnsRun: true, Local: parts}
+			go func() { c.code <- exit.CodeOf(c.ctx, w.Watch(c.ctx)) }()
 			c.stderr.await(t, "running")
 			c.interrupt(exit.ErrInterrupted)
-			if forceAfter == time.Hour {
-				c.stderr.await(t, "once more to end it by force")
-				if !c.sys.secondSignal.fire() {
-					t.Error("a second signal does nothing")
-				}
+			c.stderr.await(t, "once more to kill what still runs")
+			if !test.late && !c.sys.secondSignal.fire() {
+				t.Error("a second signal does nothing")
 			}
 			if code := c.wait(t); code != exit.CodeInterrupted {
 				t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 			}
-			if len(f.cancelled) != 2 || f.cancelled[0].GetForce() == f.cancelled[1].GetForce() {
-				t.Errorf("cancelled %v", f.cancelled)
-			}
-			if !strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts") {
-				t.Errorf("stderr:\n%s", c.stderr)
+			forced := strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts")
+			if forced != test.stuck || len(f.cancelled) > 1 != test.stuck || parts.bounds > 0 != test.stuck {
+				t.Errorf("cancelled %v, %d bounds of the stop; stderr:\n%s", f.cancelled, parts.bounds, c.stderr)
 			}
 		})
+	}
+}
+
+// TestSecondInterruptLeavesARunOnAGateway stops waiting for a run whose cancel takes long.
+func TestSecondInterruptLeavesARunOnAGateway(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel, f.onlyForced = true, true
+	c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+	c.stderr.await(t, "running")
+	c.interrupt(exit.ErrInterrupted)
+	c.stderr.await(t, "has not ended yet; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once")
+	if !c.sys.secondSignal.fire() {
+		t.Error("a second signal does nothing")
+	}
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
+	}
+	if len(f.cancelled) != 1 || f.cancelled[0].GetForce() || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm is being cancelled") {
+		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
 	}
 }
 
@@ -134,11 +187,16 @@ func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
 	nightly(f)
 	f.untilCancel = true
 	f.deaf = true
-	c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
+	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
 	c.stderr.await(t, "running")
 	c.interrupt(exit.ErrInterrupted)
+	c.stderr.await(t, "once more")
+	c.sys.secondSignal.fire()
 	if code := c.wait(t); code != exit.CodeInterrupted {
 		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
+	}
+	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm may continue, because it could not be cancelled") {
+		t.Errorf("stderr:\n%s", c.stderr)
 	}
 }
 

@@ -43,10 +43,12 @@ func newRun(sys *system) *cobra.Command {
 
 Without a gateway, everything that it takes runs in this process: a Temporal server
 (or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
-for standard input. The first Ctrl-C cancels the run, the second one ends it by force,
-the third one quits at once. A run that has not ended 11 s after the first one is ended
-by force, too. A run on a gateway goes on when its terminal goes away; with --detach it
-is only started, and its id is printed.
+for standard input. The first Ctrl-C cancels the run and waits for its end, the second
+one kills what still runs, as 11 s without an end do, and the third one quits at once.
+
+A run on a gateway is cancelled by the first Ctrl-C, too; the second one stops waiting
+for its end. Such a run continues when its terminal goes away; with --detach it is only
+started, and its id is printed.
 
 ` + follow.FanOutRule,
 		Args: arguments(1, 1, "FILE"),
@@ -111,7 +113,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if req.Input, err = given.parse(d.def); err != nil {
 		return err
 	}
-	url, stopWithin := *f.gateway, (func(time.Duration))(nil)
+	url, parts := *f.gateway, follow.LocalParts(nil)
 	if local {
 		log := logger(sys, f.logLevel)
 		cfg := stack.Config{
@@ -134,7 +136,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 				log.Warn("not everything has stopped as it should", "error", stopped)
 			}
 		}()
-		url, stopWithin = s.Gateway().URL(), s.StopWithin
+		url, parts = s.Gateway().URL(), s
 	}
 	a, err := client.New(url)
 	if err != nil {
@@ -156,7 +158,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if f.detach {
 		return startedRun(cmd.Context(), sys, a, res, f.format, false, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	}
-	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: local, StopWithin: stopWithin}
+	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: parts}
 	return w.Watch(cmd.Context())
 }
 

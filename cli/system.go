@@ -33,8 +33,9 @@ type system struct {
 	zone                     *time.Location // of the times in texts
 	// origins are those of the flags of the command, once they are set.
 	origins config.Origins
-	// forceAfter is how long an interrupted run may take to end.
-	forceAfter time.Duration
+	// forceAfter is how long an interrupted run may take to end, and killedEndTimeout how
+	// long it may take once its programs were killed.
+	forceAfter, killedEndTimeout time.Duration
 	// secondSignal is what the second signal does, if anything, before the third one ends the process.
 	secondSignal secondSignal
 	// exitFolders are removed when the process has to end at once.
@@ -54,7 +55,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 		now:    time.Now,
 		zone:   time.Local,
 
-		forceAfter: follow.ForceAfter,
+		forceAfter: follow.ForceAfter, killedEndTimeout: follow.KilledEndTimeout,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
@@ -89,7 +90,7 @@ func (s *system) dataStyle() tui.Style {
 func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
-		Now: s.now, ForceAfter: s.forceAfter, OnSecondSignal: s.secondSignal.set,
+		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout, OnSecondSignal: s.secondSignal.set,
 	}
 }
 

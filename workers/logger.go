@@ -3,22 +3,31 @@ package workers
 import (
 	"context"
 	"log/slog"
+	"strings"
 )
 
-// quietHandler lowers what the Temporal SDK says by one level: it reports as
-// information what users do not need, and as an error what it repairs itself.
+// quietHandler lowers what the Temporal SDK logs by two levels: it reports as
+// information what users do not need, and as an error what it retries, or what the
+// status of a run shows. A panic is lowered by one level.
 type quietHandler struct{ slog.Handler }
 
 func quiet(logger *slog.Logger) *slog.Logger { return slog.New(quietHandler{logger.Handler()}) }
 
-func lower(level slog.Level) slog.Level { return level - 4 }
+// levelStep lies between two levels of slog.
+const levelStep = slog.LevelWarn - slog.LevelInfo
 
 func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.Handler.Enabled(ctx, lower(level))
+	return h.Handler.Enabled(ctx, level-levelStep)
 }
 
 func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = lower(r.Level)
+	r.Level -= levelStep
+	if !strings.Contains(r.Message, "panic") {
+		r.Level -= levelStep
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
 	return h.Handler.Handle(ctx, r)
 }
 

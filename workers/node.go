@@ -67,6 +67,9 @@ type NodeConfig struct {
 	MetricsURL string
 	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
 	OfflineAfter time.Duration
+	// EndGrace, when it is closed, kills attempts that have been asked to end, now or later, without the usual grace
+	// period. It may be nil.
+	EndGrace <-chan struct{}
 
 	// Gaming are the rules by which the machine counts as one on which a user plays; nil: node.DefaultGamingRules.
 	Gaming *node.GamingRules
@@ -166,7 +169,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.attempts = &taskrunner.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e

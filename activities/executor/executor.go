@@ -165,6 +165,8 @@ type Attempt struct {
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
+	// EndGrace ends that time early when it is closed, or is nil.
+	EndGrace <-chan struct{}
 	// Lease bounds the attempt; nil: nothing does.
 	Lease *Lease
 	// GPUs are the indices of the GPUs that the attempt gets. Empty and not nil:

@@ -79,9 +79,9 @@ func (l *Lease) Lost() bool { return l != nil && Now() >= l.StopAt() }
 // Over reports whether KillAt has come.
 func (l *Lease) Over() bool { return l != nil && Now() >= l.KillAt() }
 
-// AwaitKill waits for the end of the grace period, which begins with the call,
-// or of the lease, which may be renewed meanwhile, whichever is first. It returns
-// false when done is closed before.
+// AwaitKill waits for the end of the grace period, which begins with the call and
+// may be ended early, or of the lease, which may be renewed meanwhile, whichever is
+// first. It returns false when done is closed before.
 func (a Attempt) AwaitKill(done <-chan struct{}) bool {
 	grace := time.NewTimer(a.Grace)
 	defer grace.Stop()
@@ -94,6 +94,8 @@ func (a Attempt) AwaitKill(done <-chan struct{}) bool {
 		case <-done:
 			return false
 		case <-grace.C:
+			return true
+		case <-a.EndGrace:
 			return true
 		case <-over:
 		}

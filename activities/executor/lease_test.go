@@ -88,6 +88,14 @@ func TestAwaitKill(t *testing.T) {
 			t.Error("it does not notice that all is done")
 		}
 	})
+	t.Run("grace ended early", func(t *testing.T) {
+		t.Parallel()
+		ended := make(chan struct{})
+		time.AfterFunc(20*time.Millisecond, func() { close(ended) })
+		if !(Attempt{Grace: long, EndGrace: ended}).AwaitKill(nil) {
+			t.Error("it says that all is done")
+		}
+	})
 	t.Run("renewed meanwhile", func(t *testing.T) {
 		t.Parallel()
 		l := lease(100 * time.Millisecond)

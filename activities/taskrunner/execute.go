@@ -83,6 +83,8 @@ type Node struct {
 	// BeatInterval is the longest time between the heartbeats of an attempt; there
 	// are at least five in its heartbeat time-out. 0: as many as that.
 	BeatInterval time.Duration
+	// EndGrace ends the time between SIGTERM and SIGKILL early when it is closed, or is nil.
+	EndGrace <-chan struct{}
 	// StartTimeout is how long an attempt may wait for its start; 0: 30 s.
 	StartTimeout time.Duration
 	// Metrics counts attempts; nil: they are not counted.

@@ -102,6 +102,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		Stdout:   w.log.Stream("stdout"),
 		Stderr:   w.log.Stream("stderr"),
 		Grace:    stopGrace,
+		EndGrace: w.node.EndGrace,
 		Lease:    a.lease,
 		GPUs:     w.gpus,
 		NUMANode: req.NumaNode,

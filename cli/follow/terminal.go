@@ -18,8 +18,9 @@ type Terminal struct {
 	Redraws, PlainScreen bool
 	// Now is the clock.
 	Now func() time.Time
-	// ForceAfter is how long an interrupted run may take to end.
-	ForceAfter time.Duration
+	// ForceAfter is how long an interrupted run may take to end, and KilledEndTimeout how
+	// long it may take once its programs were killed.
+	ForceAfter, KilledEndTimeout time.Duration
 	// OnSecondSignal sets what the second signal does.
 	OnSecondSignal func(do func())
 }

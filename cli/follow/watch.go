@@ -17,9 +17,11 @@ import (
 const (
 	// cancelTimeout bounds the request to cancel a run.
 	cancelTimeout = 10 * time.Second
-	// ForceAfter is how long an interrupted run may take to end before it is ended by
-	// force: a task gets 10 s between SIGTERM and SIGKILL.
+	// ForceAfter is how long an interrupted run may take to end before more is done about
+	// it: a task gets 10 s between SIGTERM and SIGKILL.
 	ForceAfter = 11 * time.Second
+	// KilledEndTimeout is how long a local run may take to end after its programs were killed.
+	KilledEndTimeout = 5 * time.Second
 	// forceTimeout bounds the request to end a run by force.
 	forceTimeout = 1500 * time.Millisecond
 	// forcedEndTimeout is how long the end of a run that was ended by force may take to be seen and shown.
@@ -43,11 +45,17 @@ type Watcher struct {
 	// OwnsRun makes an interrupt cancel the run. The end of the terminal cancels it only
 	// if the run is Local. Otherwise the run continues.
 	OwnsRun bool
-	// Local is set if the run's gateway and logs end with this process.
-	Local bool
-	// StopWithin bounds the stop of the other parts of this process, for a run that was
-	// ended by force. It is nil if there are none.
-	StopWithin func(time.Duration)
+	// Local holds the other parts of this process if the run's gateway and logs end with
+	// them, and is nil for a run on a gateway elsewhere.
+	Local LocalParts
+}
+
+// LocalParts are the parts of Switchyard that run in the process of a watcher.
+type LocalParts interface {
+	// EndGrace kills programs that have been asked to end.
+	EndGrace()
+	// StopWithin bounds the stop of all parts.
+	StopWithin(time.Duration)
 }
 
 // Watch returns nil if the run has completed, and otherwise an error with the exit
@@ -55,10 +63,11 @@ type Watcher struct {
 func (w *Watcher) Watch(ctx context.Context) error {
 	follower := &follower{terminal: w.Terminal, client: w.Client, run: w.Run, show: w.progress()}
 	following := ctx
+	var cancelled error // why the run could not be cancelled
 	if w.OwnsRun {
 		// The run is followed to the end of its cancellation.
-		var forcing sync.WaitGroup
-		defer forcing.Wait()
+		var ending sync.WaitGroup
+		defer ending.Wait()
 		var leave context.CancelFunc
 		following, leave = context.WithCancel(context.WithoutCancel(ctx))
 		defer leave()
@@ -68,18 +77,24 @@ func (w *Watcher) Watch(ctx context.Context) error {
 				leave()
 				return context.Cause(ctx)
 			}
-			forced := make(chan struct{})
-			w.Terminal.OnSecondSignal(func() { close(forced) })
-			forcing.Go(func() { w.forceUnlessEnded(following, leave, forced) })
-			return w.cancel(following)
+			again, answered := make(chan struct{}), make(chan struct{})
+			w.Terminal.OnSecondSignal(func() { close(again) })
+			if w.Local != nil {
+				ending.Go(func() { w.endLocal(following, leave, again) })
+			} else {
+				ending.Go(func() { w.awaitEnd(following, leave, again, answered) })
+			}
+			cancelled = w.cancel(following)
+			close(answered)
+			return cancelled
 		}
 	}
 	finishLogs := w.followLogs(following)
 	status, err := follower.follow(following)
 	finishLogs()
 	if err != nil {
-		if (!w.OwnsRun || w.isLeftRunning(ctx)) && ctx.Err() != nil && !status.Ended() {
-			fmt.Fprintf(w.Terminal.Screen, "run %s continues; `switchyard runs cancel %s` stops it\n", w.Run, w.Run)
+		if ctx.Err() != nil && !status.Ended() {
+			w.printLeft(ctx, cancelled)
 		}
 		return err
 	}
@@ -95,9 +110,25 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	return nil
 }
 
+// printLeft prints what becomes of a run that an interrupted command no longer follows.
+// cancelled is why the run could not be cancelled, or nil.
+func (w *Watcher) printLeft(ctx context.Context, cancelled error) {
+	text := "run %[1]s continues; `switchyard runs cancel %[1]s` stops it\n"
+	switch {
+	case !w.OwnsRun || w.isLeftRunning(ctx):
+	case w.Local != nil:
+		return // the run ends with this process
+	case cancelled != nil:
+		text = "run %[1]s may continue, because it could not be cancelled: %[2]s\n  `switchyard runs cancel %[1]s` stops it\n"
+	default:
+		text = "run %[1]s is being cancelled; `switchyard runs cancel --force %[1]s` ends it at once\n"
+	}
+	fmt.Fprintf(w.Terminal.Screen, text, w.Run, cancelled)
+}
+
 // isLeftRunning reports whether an owned run continues after the interruption.
 func (w *Watcher) isLeftRunning(ctx context.Context) bool {
-	return !w.Local && errors.Is(context.Cause(ctx), exit.ErrHungUp)
+	return w.Local == nil && errors.Is(context.Cause(ctx), exit.ErrHungUp)
 }
 
 func (w *Watcher) progress() progress {
@@ -110,32 +141,59 @@ func (w *Watcher) progress() progress {
 
 // cancel cancels the run after the first interrupt.
 func (w *Watcher) cancel(ctx context.Context) error {
-	fmt.Fprintln(w.Terminal.Screen, "cancelling the run; once more to end it by force")
+	again := "to stop waiting for its end"
+	if w.Local != nil {
+		again = "to kill what still runs"
+	}
+	fmt.Fprintf(w.Terminal.Screen, "cancelling the run; once more %s\n", again)
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone {
 		return nil // the run has ended by itself
 	}
-	if err != nil {
-		return fmt.Errorf("run %s could not be cancelled: %w", w.Run, err)
-	}
-	return nil
+	return err
 }
 
-// forceUnlessEnded ends the run by force when forced is closed, or after a while. ctx
-// is done when the run has ended. If its end is not seen soon, giveUp is called.
-func (w *Watcher) forceUnlessEnded(ctx context.Context, giveUp context.CancelFunc, forced <-chan struct{}) {
+// awaitEnd waits for the end of a run on a gateway, at which ctx is done. A second
+// signal, which closes again, makes the command leave the run. answered is closed when
+// the gateway has answered the request to cancel the run.
+func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again, answered <-chan struct{}) {
+	var late <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+			leave()
+			return
+		case <-answered:
+			answered, late = nil, time.After(w.Terminal.ForceAfter)
+		case <-late:
+			fmt.Fprintf(w.Terminal.Screen, "run %[1]s has not ended yet; `switchyard runs cancel --force %[1]s` ends it at once\n", w.Run)
+		}
+	}
+}
+
+// endLocal ends a cancelled run in this process at the second signal, which closes
+// again, or after a while: it has the programs killed, and if the run does not end then,
+// it ends the run by force. ctx is done when the run has ended. If that is not seen soon,
+// endLocal calls giveUp.
+func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-forced:
+	case <-again:
 	case <-time.After(w.Terminal.ForceAfter):
-		fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; it is ended by force")
 	}
-	if w.StopWithin != nil {
-		w.StopWithin(forcedStopTimeout)
+	w.Local.EndGrace()
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(w.Terminal.KilledEndTimeout):
 	}
+	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; it is ended by force")
+	w.Local.StopWithin(forcedStopTimeout)
 	// The run may end before the answer has come.
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
 	defer cancel()
@@ -219,7 +277,7 @@ func (w *Watcher) logHint(task string) string {
 	switch {
 	case w.Logs:
 		return ""
-	case w.Local:
+	case w.Local != nil:
 		return "run with --logs to see all of it"
 	}
 	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.Run, output.ShellWord(task))

@@ -63,7 +63,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
-				OfflineAfter: n.OfflineAfter, Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
+				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
 			})
 			return err
 		})

@@ -37,6 +37,9 @@ type Stack struct {
 	// drainSkipped is done when the nodes have to stop without waiting for their attempts.
 	drainSkipped context.Context
 	skipDrain    context.CancelFunc
+	// graceEnded is done when attempts that have been asked to end are to be killed.
+	graceEnded context.Context
+	endGrace   context.CancelFunc
 	// drain takes the nodes out of service. It is nil without nodes.
 	drain func() error
 	// deadline is when every part has to have stopped, or nil for stopTimeout after the stop begins.
@@ -59,6 +62,10 @@ func (s *Stack) Failed() <-chan error { return s.failed }
 // SkipDrain makes Stop, now or later, wait for no attempt.
 func (s *Stack) SkipDrain() { s.skipDrain() }
 
+// EndGrace kills attempts that have been asked to end, now or later, without the usual
+// time between SIGTERM and SIGKILL.
+func (s *Stack) EndGrace() { s.endGrace() }
+
 // releaseMemoryAfter is when the start of a worker no longer needs its part of the program.
 const releaseMemoryAfter = 3 * time.Second
 
@@ -68,6 +75,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	worker.SetBinaryChecksum(cfg.Version)
 	s := &Stack{logger: cfg.Logger, failed: make(chan error, 1)}
 	s.drainSkipped, s.skipDrain = context.WithCancel(context.Background())
+	s.graceEnded, s.endGrace = context.WithCancel(context.Background())
 	s.ignoreStart = context.AfterFunc(ctx, func() { s.StopWithin(stopTimeout) })
 	defer func() {
 		if err != nil {

@@ -83,10 +83,11 @@ func TestInterruptCancelsTheRun(t *testing.T) {
 	}
 }
 
-func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
+// TestSecondInterruptKillsWhatStillRuns ends a run whose task ignores SIGTERM as a cancelled one, without a warning.
+func TestSecondInterruptKillsWhatStillRuns(t *testing.T) {
 	t.Parallel()
 	definition, dir := stubborn(t)
-	p := start(t, "run", definition)
+	p := start(t, "run", definition, "-o", "json")
 	tree := pids(t, dir)
 	p.signal(syscall.SIGINT)
 	p.expect(&p.stderr, "once more")
@@ -94,10 +95,16 @@ func TestSecondInterruptEndsTheRunByForce(t *testing.T) {
 	if code := p.wait(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
-	if said := p.stderr.String(); !strings.Contains(said, "ended by force") {
-		t.Errorf("it ended in order:\n%s", said)
+	if !dead(tree) {
+		t.Error("a process of the task is still alive")
 	}
-	eventually(t, "the task's processes are dead", func() bool { return dead(tree) })
+	d := parse(t, p.stdout.String())
+	if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
+		t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
+	}
+	if said := p.stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
+		t.Errorf("it did not end in order:\n%s", said)
+	}
 }
 
 // TestForcedEndReachesTheNodes ends a run by force whose task ignores SIGTERM: the run has ended when the command returns,

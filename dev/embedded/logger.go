@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// serverLogger hands the Temporal server's errors and warnings to a slog.Logger, one level quieter: what the server calls
-// an error is mostly a call that it is going to repeat. It is safe for concurrent use.
+// serverLogger hands the Temporal server's errors and warnings to a slog.Logger, two levels quieter: what the server
+// calls an error is mostly a call that it is going to repeat. It is safe for concurrent use.
 type serverLogger struct {
 	out *slog.Logger
 	// building says that guard recovers what Fatal panics with.
@@ -47,7 +47,7 @@ func (serverLogger) Info(string, ...tag.Tag) {}
 
 func (l serverLogger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelDebug, msg, tags) }
 
-func (l serverLogger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelWarn, msg, tags) }
+func (l serverLogger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelInfo, msg, tags) }
 
 func (l serverLogger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelWarn, msg, tags) }
 

@@ -63,7 +63,7 @@ func TestLevels(t *testing.T) {
 	logger.Error("three", tag.NewInt("count", 3))
 	logger.stopping.Store(true)
 	logger.Error("four")
-	if lines := logs.all(); !slices.Equal(lines, []string{"WARN three count=3"}) {
+	if lines := logs.all(); !slices.Equal(lines, []string{"INFO three count=3"}) {
 		t.Errorf("logged %q", lines)
 	}
 }

@@ -54,6 +54,15 @@ func (h Harness) stop(t *testing.T) {
 			t.Errorf("took %v, less than the grace period of %v", took, a.Grace)
 		}
 	})
+	t.Run("by SIGKILL when the grace period ends early", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
+		ended := make(chan struct{})
+		close(ended)
+		a.Grace, a.EndGrace = time.Hour, ended
+		if r, _ := h.cancelled(t, e, a, c, "ready"); !r.Stopped || r.ExitCode != 137 || r.Signal != "SIGKILL" || r.OOMKilled {
+			t.Errorf("result %+v, want one stopped by SIGKILL", r)
+		}
+	})
 	t.Run("by deadline", func(t *testing.T) {
 		for limit := 200 * time.Millisecond; ; limit *= 2 {
 			a, c := h.attempt(t, Program{Sleep: true})
