@@ -32,6 +32,7 @@ func TestCompletion(t *testing.T) {
 		{"dlq list --node ", []string{"gpu-1\tactive"}},
 		{"nodes drain ", []string{"gpu-1\tactive"}},
 		{"nodes list --state ", []string{"active", "stale", "draining", "offline"}},
+		{"runs instances nightly build --state ", v1.TaskStates()},
 		{"workflows get ", []string{"elt"}},
 		{"submit --workflow ", []string{"elt"}},
 		{"runs list --workflow ", []string{"elt"}},

@@ -80,7 +80,9 @@ func (f *fakeGateway) GetRun(_ context.Context, req *connect.Request[v1.GetRunRe
 	}
 	var names []string
 	for name := range f.run.GetTasks() {
-		names = append(names, name)
+		if only := req.Msg.GetTasks(); len(only) == 0 || slices.Contains(only, name) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	page := proto.CloneOf(f.run)

@@ -71,6 +71,9 @@ func (f *fakeGateway) PlanRun(_ context.Context, req *connect.Request[v1.PlanRun
 // ListInstances tells the instances of a task three, or as many as are asked for, a page.
 func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	all := f.backend.instances[req.Msg.GetTask()]
+	if state := req.Msg.GetState(); state != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(i *v1.Instance) bool { return i.GetState() != state })
+	}
 	from, _ := strconv.Atoi(req.Msg.GetPageToken())
 	from = min(max(from, int(req.Msg.GetFirst())), len(all))
 	to := min(from+min(int(req.Msg.GetPageSize()), f.backend.page), len(all))

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -50,6 +51,8 @@ func TestRunsGetOfAFanOut(t *testing.T) {
 	fanned(f)
 	golden(t, "runs-get-fanout", run(t, "runs", "get", "last", "--gateway", f.url).stdout)
 	var d struct {
+		TaskCounts, InstanceCounts map[string]int
+
 		Tasks map[string]struct {
 			Count     *int           `json:"count"`
 			Counts    map[string]int `json:"counts"`
@@ -63,6 +66,7 @@ func TestRunsGetOfAFanOut(t *testing.T) {
 			}
 		}
 	}
+	f.run.TaskCounts, f.run.InstanceCounts = map[string]int32{"completed": 2, "failed": 1, "dead_letter": 1, "skipped": 1}, f.run.Tasks["each"].Counts
 	text := run(t, "runs", "get", "last", "-o", "json", "--gateway", f.url).stdout
 	must(t, json.Unmarshal([]byte(text), &d))
 	each := d.Tasks["each"]
@@ -73,6 +77,9 @@ func TestRunsGetOfAFanOut(t *testing.T) {
 		if instance.Index == nil || *instance.Index != i || instance.Attempt == nil || instance.State == nil || instance.Node == nil || instance.Error == nil || instance.Result == nil || instance.Result.Output == nil {
 			t.Errorf("instance %d lacks something in\n%s", i, text)
 		}
+	}
+	if d.TaskCounts["completed"] != 2 || d.InstanceCounts["completed"] != 4 {
+		t.Errorf("the counts are %v and %v", d.TaskCounts, d.InstanceCounts)
 	}
 	if each.Instances[4].Result.ExitCode != 3 || each.Instances[5].Result.ExitCode != -1 {
 		t.Errorf("results are %+v", each.Instances)
@@ -107,6 +114,16 @@ func TestRunsInstances(t *testing.T) {
 	if want := (&v1.ListInstancesRequest{Id: "nightly", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.backend.asked[0], want) {
 		t.Errorf("asked for %v", f.backend.asked[0])
 	}
+	if got := run(t, "runs", "instances", "nightly", "each", "--state", "dead_letter", "--gateway", f.url); strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\n4") || got.stderr != "" {
+		t.Errorf("those that spent their retries: %+v", got)
+	}
+	got := run(t, "runs", "instances", "nightly", "each", "--state", "failed", "--gateway", f.url)
+	if want := "no instance of task each is failed (4 completed, 1 dead_letter, 1 skipped)\n"; got.code != 0 || got.stderr != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	if got := run(t, "runs", "instances", "nightly", "each", "--state", "broken", "--gateway", f.url); got.code != exit.CodeUsage {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestFailedInstancesAreTold holds that the end of a run shows what a failed
@@ -114,6 +131,7 @@ func TestRunsInstances(t *testing.T) {
 func TestFailedInstancesAreTold(t *testing.T) {
 	f := fake(t)
 	fanned(f)
+	f.messages[len(f.messages)-1].Run.Tasks["each"] = f.run.Tasks["each"]
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
 	for _, want := range []string{
 		"task each failed: 1 of 6 instances failed: each[4]: exit code 3\n",

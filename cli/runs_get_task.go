@@ -77,7 +77,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {"ended", sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
 	r := t.GetResult()
 	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {
-		rows = append(rows, []string{"exit code", strings.TrimSpace(strconv.Itoa(int(r.GetExitCode())) + " " + r.GetSignal())})
+		rows = append(rows, []string{"exit code", exitText(t)})
 	}
 	if r.GetCpuSeconds() > 0 || r.GetPeakMemoryMb() > 0 {
 		rows = append(rows, []string{"used", fmt.Sprintf("%.1f s of CPU, %.0f MiB at most", r.GetCpuSeconds(), r.GetPeakMemoryMb())})
@@ -129,6 +129,18 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+// exitText returns the exit code of a task that has ended, and whose it is.
+func exitText(t *v1.Task) string {
+	code, signal := t.GetResult().GetExitCode(), t.GetResult().GetSignal()
+	switch {
+	case t.Count != nil && code != 0:
+		return fmt.Sprintf("%d, that of the first instance whose is not 0", code)
+	case signal != "":
+		return fmt.Sprintf("%d %s", code, signal)
+	}
+	return strconv.Itoa(int(code))
 }
 
 // describeAttempts lists attempts that have ended.

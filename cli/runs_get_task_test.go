@@ -32,12 +32,13 @@ func TestRunsGetTask(t *testing.T) {
 	build.Attempts[1].Gpus, build.Attempts[1].NumaNode, build.Attempts[1].Container = []int32{0, 2}, &numa, "3f2a9c0d1e4b"
 	build.CreatedAt, build.QueuedAt, build.DeadLetteredAt = after(0), after(5.5), after(8)
 	build.Result.ContextUpdate, _ = structpb.NewStruct(map[string]any{"tag": "v7"})
-	delete(f.run.Tasks, "deploy") // the fake tells two tasks a page
 	count := int32(2)
-	f.run.Tasks["each"] = &v1.Task{State: "completed", Type: "shell", Count: &count}
+	f.run.Tasks["each"] = &v1.Task{
+		State: "completed", Type: "shell", Count: &count, Counts: map[string]int32{"completed": 1, "failed": 1}, CompletedAt: after(8), Result: &v1.TaskResult{ExitCode: 7},
+	}
 	f.backend.page, f.backend.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
 	for name, args := range map[string][]string{
-		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-definition": {"--definition"},
+		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-fanned-task": {"each"}, "runs-get-definition": {"--definition"},
 	} {
 		got := run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, args...)...)
 		if got.code != exit.CodeDone || got.stderr != "" {

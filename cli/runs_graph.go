@@ -83,7 +83,7 @@ Graphviz.
 			return err
 		}
 		nodes := definedNodes(d.def)
-		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), output.Count(len(nodes), "task")), nodes)
+		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), tui.Count(len(nodes), "task")), nodes)
 	}
 	return cmd
 }

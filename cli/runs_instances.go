@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -15,7 +16,8 @@ import (
 )
 
 func newRunsInstances(sys *system) *cobra.Command {
-	return listCommand[*v1.Instance]{
+	state := &output.Choice{Allowed: v1.TaskStates()}
+	cmd := listCommand[*v1.Instance]{
 		use: "instances RUN TASK", short: "List the instances of a fanned-out task by number, page by page",
 		args: arguments(2, 2, "RUN TASK"),
 		what: "instances", limit: 1000, most: 10_000,
@@ -24,9 +26,12 @@ func newRunsInstances(sys *system) *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			page, err := a.Instances(ctx, &v1.ListInstancesRequest{Id: run, Task: args[1], PageSize: size, PageToken: token})
+			page, err := a.Instances(ctx, &v1.ListInstancesRequest{Id: run, Task: args[1], PageSize: size, PageToken: token, State: state.Value})
 			if err != nil {
 				return nil, withRemedy(err, func() string { return "`switchyard runs get " + run + "` shows which tasks have fanned out" })
+			}
+			if len(page.GetItems()) == 0 && state.Value != "" && token == "" {
+				return page, sys.printOtherStates(ctx, a, run, args[1], state.Value)
 			}
 			return page, nil
 		},
@@ -36,6 +41,23 @@ func newRunsInstances(sys *system) *cobra.Command {
 		},
 		rows: sys.instanceRows,
 	}.command(sys)
+	cmd.Flags().Var(state, "state", "only instances in this state")
+	return cmd
+}
+
+// printOtherStates prints the states of the instances of a task, none of which is in the state that was asked for: those
+// that spent their retries are dead_letter, for example, and not failed.
+func (s *system) printOtherStates(ctx context.Context, a *client.Client, run, task, state string) error {
+	res, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{task}, Brief: true})
+	if err != nil {
+		return err
+	}
+	text, total := tui.InstanceTally(res.GetRun().GetTasks(), s.progressStyle())
+	if total == 0 {
+		text = "it has none"
+	}
+	_, err = fmt.Fprintf(s.screen, "no instance of task %s is %s (%s)\n", task, state, text)
+	return err
 }
 
 // instanceRows returns the table of instances, with a column for their items if they have any.

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/cli/tui"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 )
@@ -36,7 +37,7 @@ func newValidate(sys *system) *cobra.Command {
 			if format.Value == output.JSON {
 				continue
 			}
-			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, output.Count(len(d.def.GetTasks()), "task")); err != nil {
+			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, tui.Count(len(d.def.GetTasks()), "task")); err != nil {
 				return err
 			}
 		}

@@ -116,7 +116,6 @@ type watching struct {
 	stream *connect.ServerStreamForClient[v1.WatchRunResponse]
 	cancel context.CancelFunc
 	run    *v1.Run // merged
-	counts map[string]int32
 	sent   int
 }
 
@@ -144,7 +143,6 @@ func (w *watching) next() bool {
 	}
 	m := w.stream.Msg()
 	w.sent++
-	w.counts = m.GetCounts()
 	tasks := w.run.GetTasks()
 	for name, task := range m.GetRun().GetTasks() {
 		tasks[name] = task

@@ -20,10 +20,12 @@ const (
 	defaultInstancePage = 1000
 	// instancesAtOnce is how many instances are read at once for a page that is cut by its size.
 	instancesAtOnce = 1000
+	// maxSearched is how many instances are read for a page of those in one state.
+	maxSearched = 10_000
 )
 
-// ListInstances lists the instances of a task that has fanned out, by number, with their whole results. Those of a
-// large one are with the children of the run that carry them.
+// ListInstances lists the instances of a task that has fanned out, or those in one state, by number, with their whole
+// results. The children of the run hold those of a large one.
 func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -52,10 +54,17 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 	if limit == 0 {
 		limit = defaultInstancePage
 	}
+	res, size, state := &v1.ListInstancesResponse{}, 0, req.Msg.GetState()
+	if state != "" && v.Tasks[task].Brief.GetCounts()[state] == 0 {
+		return connect.NewResponse(res), nil
+	}
 	items := g.itemsOf(ctx, v, task)
-	res, size := &v1.ListInstancesResponse{}, 0
-	for len(res.Items) < limit {
-		some, err := g.reader.Instances(ctx, v, task, at, min(limit-len(res.Items), instancesAtOnce))
+	for last := at + maxSearched; len(res.Items) < limit && at < last; {
+		atOnce := instancesAtOnce
+		if state == "" {
+			atOnce = min(limit-len(res.Items), instancesAtOnce)
+		}
+		some, err := g.reader.Instances(ctx, v, task, at, atOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +72,13 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 			return connect.NewResponse(res), nil
 		}
 		for _, i := range some {
+			if len(res.Items) == limit {
+				break
+			}
+			at = int(i.Instance.GetIndex()) + 1
+			if state != "" && i.Brief.GetState() != state {
+				continue
+			}
 			whole := g.fillInstance(ctx, id, task, i)
 			if index := int(whole.GetIndex()); index < len(items) {
 				whole.Item = shortItem(items[index])
@@ -72,7 +88,6 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 				return connect.NewResponse(res), nil
 			}
 			res.Items = append(res.Items, whole)
-			at = int(i.Instance.GetIndex()) + 1
 		}
 	}
 	if at < int(v.Tasks[task].Task.GetCount()) {

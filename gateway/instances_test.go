@@ -60,29 +60,46 @@ func TestInstances(t *testing.T) {
 	if i := task.GetInstances()[0]; i.GetResult().GetStdout() != "all of it" || i.GetResult().GetOutput().AsMap()["n"] != 1.0 || i.GetNode() != "a" {
 		t.Errorf("the first instance is %v", i)
 	}
-	for _, size := range []int32{0, 1, 3} {
-		var got []string
-		token := ""
-		for {
-			page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: size, PageToken: token}))
-			if err != nil {
-				t.Fatal(err)
+	for state, want := range map[string][]string{
+		"":            {"0 completed a", "1 dead_letter b", "2 assigned n2", "3 assigned n3", "4 assigned n4", "5 assigned n5", "6 assigned n6"},
+		"assigned":    {"2 assigned n2", "3 assigned n3", "4 assigned n4", "5 assigned n5", "6 assigned n6"},
+		"dead_letter": {"1 dead_letter b"},
+		"failed":      nil,
+	} {
+		for _, size := range []int32{0, 1, 3} {
+			var got []string
+			token := ""
+			for {
+				page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{
+					Id: id, Task: "each", PageSize: size, PageToken: token, State: state,
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := len(page.Msg.GetItems()); size > 0 && n > int(size) {
+					t.Errorf("a page has %d", n)
+				}
+				for _, i := range page.Msg.GetItems() {
+					got = append(got, fmt.Sprintf("%d %s %s", i.GetIndex(), i.GetState(), i.GetNode()))
+				}
+				if token = page.Msg.GetNextPageToken(); token == "" {
+					break
+				}
 			}
-			if n := len(page.Msg.GetItems()); size > 0 && n > int(size) {
-				t.Errorf("a page has %d", n)
+			if !slices.Equal(got, want) {
+				t.Errorf("%q in pages of %d: %q", state, size, got)
 			}
-			for _, i := range page.Msg.GetItems() {
-				got = append(got, fmt.Sprintf("%d %s %s", i.GetIndex(), i.GetState(), i.GetNode()))
-			}
-			if token = page.Msg.GetNextPageToken(); token == "" {
-				break
-			}
-		}
-		want := []string{"0 completed a", "1 dead_letter b", "2 assigned n2", "3 assigned n3", "4 assigned n4", "5 assigned n5", "6 assigned n6"}
-		if !slices.Equal(got, want) {
-			t.Errorf("in pages of %d: %q", size, got)
 		}
 	}
+	run := f.get(t, id)
+	if n := run.GetTaskCounts(); n["running"] != 1 || n["pending"] != 1 || len(n) != 2 {
+		t.Errorf("the tasks are %v", n)
+	}
+	if n := run.GetInstanceCounts(); n["assigned"] != 5 || n["completed"] != 1 || n["dead_letter"] != 1 || len(n) != 3 {
+		t.Errorf("the instances are %v", n)
+	}
+	_, err = f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", State: "broken"}))
+	wantCode(t, "a state that is none", err, connect.CodeInvalidArgument)
 	if page, err := f.client.ListInstances(t.Context(), connect.NewRequest(&v1.ListInstancesRequest{Id: id, Task: "each", PageSize: 1, First: 5})); err != nil || page.Msg.GetItems()[0].GetIndex() != 5 {
 		t.Errorf("from the sixth on: %v, %v", page, err)
 	}

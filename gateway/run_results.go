@@ -48,8 +48,8 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	if limit == 0 {
 		limit = defaultTaskPage
 	}
-	res := &v1.GetRunResponse{Run: proto.CloneOf(v.Run)}
-	res.Run.Tasks = map[string]*v1.Task{}
+	res := &v1.GetRunResponse{Run: v.Header()}
+	res.Run.Context, res.Run.Input, res.Run.Tasks = v.Run.GetContext(), v.Run.GetInput(), map[string]*v1.Task{}
 	all := v.KnownTasks(req.Msg.GetTasks())
 	start, _ := slices.BinarySearch(all, first)
 	size := 0

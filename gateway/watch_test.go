@@ -32,8 +32,8 @@ func TestWatchers(t *testing.T) {
 	set(t, id, "a", 1, &v1.Task{State: "assigned", Node: "n"})
 	for _, w := range watchings {
 		w.until(t, "a is assigned", func() bool { return w.run.GetTasks()["a"].GetState() == "assigned" })
-		if w.counts["pending"] != 6 || w.counts["assigned"] != 1 {
-			t.Errorf("the counts are %v", w.counts)
+		if w.run.GetTaskCounts()["pending"] != 6 || w.run.GetTaskCounts()["assigned"] != 1 {
+			t.Errorf("the counts are %v", w.run.GetTaskCounts())
 		}
 	}
 	set(t, id, "a", 1, &v1.Task{State: "failed", Reason: "exit_code", Node: "n", Result: &v1.TaskResult{ExitCode: 3, Stdout: "text"}})
@@ -93,7 +93,7 @@ func TestRunning(t *testing.T) {
 	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
 	set(t, id, "test", 5, &v1.Task{State: "assigned", Node: "n"})
 	w := f.watch(t, id)
-	w.until(t, "both are assigned", func() bool { return w.counts["assigned"] == 2 })
+	w.until(t, "both are assigned", func() bool { return w.run.GetTaskCounts()["assigned"] == 2 })
 	started := timestamppb.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -110,7 +110,7 @@ func TestRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.until(t, "build runs", func() bool { return w.counts["running"] == 1 })
+	w.until(t, "build runs", func() bool { return w.run.GetTaskCounts()["running"] == 1 })
 	build := w.run.GetTasks()["build"]
 	if build.GetState() != "running" || build.GetStartedAt().AsTime() != started.AsTime() {
 		t.Errorf("build is %v", build)

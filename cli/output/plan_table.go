@@ -17,7 +17,7 @@ const maxPlanned = 5
 // WritePlan writes a plan for people: a table of the tasks, and below it why
 // nodes could not take them now.
 func WritePlan(w io.Writer, plan *v1.PlanRunResponse) error {
-	if _, err := fmt.Fprintf(w, "%s, %s; nothing has been started\n", plan.GetName(), Count(len(plan.GetTasks()), "task")); err != nil {
+	if _, err := fmt.Fprintf(w, "%s, %s; nothing has been started\n", plan.GetName(), tui.Count(len(plan.GetTasks()), "task")); err != nil {
 		return err
 	}
 	if len(plan.GetInput().GetFields()) > 0 {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -149,6 +150,29 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// tallies counts the tasks by state, and the instances beside them if tasks have fanned out: "3 completed", or
+// "3 tasks: 3 completed; 302 instances: 299 completed, 3 failed".
+func (b *Status) tallies(style Style) string {
+	tasks := style.tally(b.counts())
+	instances, total := InstanceTally(b.tasks, style)
+	if total == 0 {
+		return tasks
+	}
+	return fmt.Sprintf("%s: %s; %s: %s", Count(b.total, "task"), tasks, Count(total, "instance"), instances)
+}
+
+// InstanceTally returns how many instances tasks have, by state in words and in all.
+func InstanceTally(tasks map[string]*v1.Task, style Style) (text string, total int) {
+	counts := map[string]int{}
+	for _, t := range tasks {
+		for state, n := range t.GetCounts() {
+			counts[state] += int(n)
+			total += int(n)
+		}
+	}
+	return style.tally(counts), total
 }
 
 // counts returns the number of tasks by state; tasks that no message has named yet are pending.

@@ -34,7 +34,7 @@ func Summary(b *Status, now time.Time, style Style) string {
 		line += fmt.Sprintf(" %s %s", word, Duration(end.Sub(b.run.GetCreatedAt().AsTime())))
 	}
 	if b.total > 0 {
-		line += fmt.Sprintf(" (%s)", style.tally(b.counts()))
+		line += fmt.Sprintf(" (%s)", b.tallies(style))
 	}
 	return line
 }

@@ -10,7 +10,6 @@ type Delta struct {
 	Run     *v1.Run // without tasks; context and input only when they have changed
 	Home    string  // where it keeps what it stores
 	Tasks   []TaskDelta
-	counts  map[string]int32
 	total   int32
 	Version int64           // ask for what is newer than this next time
 	Done    bool            // there will be no more
@@ -36,11 +35,10 @@ const ShownInstances = 1000
 
 // Since returns what is newer than a version, or everything if the version is 0.
 func (v *View) Since(version int64) Delta {
-	n := Delta{Version: v.newest, total: v.total, Run: headerOf(v.Run), Home: v.Home()}
+	n := Delta{Version: v.newest, total: v.total, Run: v.Header(), Home: v.Home()}
 	if n.Version <= version {
 		return n
 	}
-	n.counts = v.counts()
 	if v.contextVersion > version {
 		n.Run.Context, n.Run.Input = v.Run.Context, v.Run.Input
 	}

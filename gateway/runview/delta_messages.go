@@ -17,7 +17,7 @@ func Messages(n Delta) []*v1.WatchRunResponse {
 	run, size := n.Run, 0
 	run.Tasks = map[string]*v1.Task{}
 	flush := func() {
-		messages = append(messages, &v1.WatchRunResponse{Run: run, TaskCount: n.total, Counts: n.counts})
+		messages = append(messages, &v1.WatchRunResponse{Run: run, TaskCount: n.total})
 		run, size = headerOf(run), 0
 		run.Tasks = map[string]*v1.Task{}
 	}

@@ -20,8 +20,8 @@ type View struct {
 	Tasks map[string]*TaskView
 	Names []string // of the tasks, sorted
 	total int32    // tasks that the run has
-	// states are the tasks by state.
-	states map[string]int32
+	// states are the tasks by state, and instanceStates the instances of those that have fanned out.
+	states, instanceStates map[string]int32
 
 	version int64 // of the newest look
 	// Versions of the newest change, and of that of context and input.
@@ -46,7 +46,7 @@ type TaskView struct {
 
 // NewView returns the view of a run of which nothing is known yet.
 func NewView(id string) *View {
-	return &View{Run: &v1.Run{Id: id}, Tasks: map[string]*TaskView{}, states: map[string]int32{}}
+	return &View{Run: &v1.Run{Id: id}, Tasks: map[string]*TaskView{}, states: map[string]int32{}, instanceStates: map[string]int32{}}
 }
 
 // Home returns where the run keeps what it stores.
@@ -147,6 +147,7 @@ func (v *View) apply(a *v1.StatusResponse, touched changes) {
 		// Another execution under the same id: nothing of the old one holds.
 		clear(v.Tasks)
 		clear(v.states)
+		clear(v.instanceStates)
 		v.Names = nil
 	}
 	v.chain = a.GetChain()
@@ -197,7 +198,7 @@ func headerOf(run *v1.Run) *v1.Run {
 		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
 		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(),
-		Trigger: run.GetTrigger(), Parent: run.GetParent(),
+		Trigger: run.GetTrigger(), Parent: run.GetParent(), TaskCounts: run.GetTaskCounts(), InstanceCounts: run.GetInstanceCounts(),
 	}
 }
 
@@ -242,18 +243,34 @@ func briefResult(res *v1.TaskResult) *v1.TaskResult {
 	}
 }
 
-// recount counts a task by its state, and takes it off the state in which it was shown, or off none if was is nil.
+// recount counts a task and its instances by their states, and takes them off the states in which they were shown. was is
+// nil if the task was not shown before.
 func (v *View) recount(was, is *v1.Task) {
 	if was != nil {
-		if v.states[was.GetState()]--; v.states[was.GetState()] == 0 {
-			delete(v.states, was.GetState())
-		}
+		addCount(v.states, was.GetState(), -1)
 	}
-	v.states[is.GetState()]++
+	addCount(v.states, is.GetState(), 1)
+	for state, n := range was.GetCounts() {
+		addCount(v.instanceStates, state, -n)
+	}
+	for state, n := range is.GetCounts() {
+		addCount(v.instanceStates, state, n)
+	}
 }
 
-// counts returns how many tasks are in each state.
-func (v *View) counts() map[string]int32 { return maps.Clone(v.states) }
+// addCount adds n to the count of a state, and removes a count of 0.
+func addCount(counts map[string]int32, state string, n int32) {
+	if counts[state] += n; counts[state] == 0 {
+		delete(counts, state)
+	}
+}
+
+// Header returns a copy of the run without tasks, context and input, with its counts.
+func (v *View) Header() *v1.Run {
+	run := headerOf(v.Run)
+	run.TaskCounts, run.InstanceCounts = maps.Clone(v.states), maps.Clone(v.instanceStates)
+	return run
+}
 
 // DeadLetteredAt returns when the retries of a task or an instance were spent, or nil if it is no dead letter.
 func DeadLetteredAt(of interface {

@@ -34,12 +34,15 @@ func TestViewNews(t *testing.T) {
 				return
 			}
 			seen = n.Version
-			counts := map[string]int32{}
+			counts, instances := map[string]int32{}, map[string]int32{}
 			for _, task := range v.Tasks {
 				counts[task.Brief.GetState()]++
+				for state, n := range task.Brief.GetCounts() {
+					instances[state] += n
+				}
 			}
-			if !maps.Equal(n.counts, counts) {
-				t.Fatalf("the counts are %v, want %v", n.counts, counts)
+			if !maps.Equal(n.Run.GetTaskCounts(), counts) || !maps.Equal(n.Run.GetInstanceCounts(), instances) {
+				t.Fatalf("the counts are %v and %v, want %v and %v", n.Run.GetTaskCounts(), n.Run.GetInstanceCounts(), counts, instances)
 			}
 			for _, m := range Messages(n) {
 				tasks, context := shown.Tasks, shown.Context
@@ -129,7 +132,7 @@ func TestViewGenerations(t *testing.T) {
 		t.Errorf("the tasks are %v", v.Names)
 	}
 	v.Update([]*v1.StatusResponse{answer(1, 2, "newer")}, nil)
-	if len(v.Tasks) != 1 || v.Names[0] != "newer" || v.revision != 2 || v.counts()["failed"] != 1 {
+	if len(v.Tasks) != 1 || v.Names[0] != "newer" || v.revision != 2 || v.Header().GetTaskCounts()["failed"] != 1 {
 		t.Errorf("the tasks are %v", v.Names)
 	}
 }

@@ -59,9 +59,13 @@ type Run struct {
 	// What started its newest generation: submit, rerun, retry, child, schedule or manual (in Temporal). Empty: not known.
 	Trigger string `protobuf:"bytes,15,opt,name=trigger,proto3" json:"trigger,omitempty"`
 	// Run whose task has started it; empty: none.
-	Parent        string `protobuf:"bytes,16,opt,name=parent,proto3" json:"parent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Parent string `protobuf:"bytes,16,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Number of tasks by state; empty in lists of runs.
+	TaskCounts map[string]int32 `protobuf:"bytes,17,rep,name=task_counts,json=taskCounts,proto3" json:"task_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Number of instances by state, of all tasks that have fanned out; empty in lists of runs.
+	InstanceCounts map[string]int32 `protobuf:"bytes,18,rep,name=instance_counts,json=instanceCounts,proto3" json:"instance_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -204,6 +208,20 @@ func (x *Run) GetParent() string {
 		return x.Parent
 	}
 	return ""
+}
+
+func (x *Run) GetTaskCounts() map[string]int32 {
+	if x != nil {
+		return x.TaskCounts
+	}
+	return nil
+}
+
+func (x *Run) GetInstanceCounts() map[string]int32 {
+	if x != nil {
+		return x.InstanceCounts
+	}
+	return nil
 }
 
 // Task is one task of a run and what is known of it.
@@ -1473,7 +1491,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x06\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1494,11 +1512,20 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\fsubmitted_by\x18\r \x01(\tR\vsubmittedBy\x12\x14\n" +
 	"\x05batch\x18\x0e \x01(\tR\x05batch\x12P\n" +
 	"\atrigger\x18\x0f \x01(\tB6\xbaH3r1R\x00R\x06submitR\x05rerunR\x05retryR\x05childR\bscheduleR\x06manualR\atrigger\x12\x16\n" +
-	"\x06parent\x18\x10 \x01(\tR\x06parent\x1aM\n" +
+	"\x06parent\x18\x10 \x01(\tR\x06parent\x12C\n" +
+	"\vtask_counts\x18\x11 \x03(\v2\".switchyard.v1.Run.TaskCountsEntryR\n" +
+	"taskCounts\x12O\n" +
+	"\x0finstance_counts\x18\x12 \x03(\v2&.switchyard.v1.Run.InstanceCountsEntryR\x0einstanceCounts\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
-	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\"\xa2\t\n" +
+	"\x05value\x18\x02 \x01(\v2\x13.switchyard.v1.TaskR\x05value:\x028\x01\x1a=\n" +
+	"\x0fTaskCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aA\n" +
+	"\x13InstanceCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xa2\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1656,7 +1683,7 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*Task)(nil),                  // 1: switchyard.v1.Task
@@ -1669,53 +1696,57 @@ var file_switchyard_v1_run_proto_goTypes = []any{
 	(*TaskResult)(nil),            // 8: switchyard.v1.TaskResult
 	(*LogEntry)(nil),              // 9: switchyard.v1.LogEntry
 	nil,                           // 10: switchyard.v1.Run.TasksEntry
-	nil,                           // 11: switchyard.v1.Task.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 13: google.protobuf.Struct
+	nil,                           // 11: switchyard.v1.Run.TaskCountsEntry
+	nil,                           // 12: switchyard.v1.Run.InstanceCountsEntry
+	nil,                           // 13: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	12, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	12, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	14, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	14, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
 	10, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	13, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	13, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	8,  // 5: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	12, // 6: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	12, // 7: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	12, // 8: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	12, // 9: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	3,  // 10: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	11, // 11: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
-	2,  // 12: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	12, // 13: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	12, // 14: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	12, // 15: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	8,  // 16: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	12, // 17: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	12, // 18: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	12, // 19: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	12, // 20: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	3,  // 21: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	12, // 22: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	12, // 23: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	12, // 24: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	12, // 25: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	12, // 26: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	12, // 27: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	12, // 28: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	13, // 29: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
-	6,  // 30: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	3,  // 31: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	12, // 32: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	13, // 33: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	13, // 34: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	12, // 35: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 36: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	15, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	15, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	11, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
+	12, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
+	8,  // 7: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	14, // 8: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	14, // 9: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	14, // 10: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	14, // 11: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	3,  // 12: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	13, // 13: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	2,  // 14: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	14, // 15: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	14, // 16: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	14, // 17: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	8,  // 18: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	14, // 19: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	14, // 20: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	14, // 21: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	14, // 22: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	3,  // 23: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	14, // 24: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	14, // 25: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	14, // 26: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	14, // 27: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	14, // 28: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	14, // 29: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	14, // 30: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	15, // 31: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	6,  // 32: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	3,  // 33: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	14, // 34: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	15, // 35: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	15, // 36: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	14, // 37: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	1,  // 38: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -1732,7 +1763,7 @@ func file_switchyard_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

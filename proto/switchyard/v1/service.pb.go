@@ -3260,7 +3260,9 @@ type ListInstancesRequest struct {
 	// Where to continue: `next_page_token` of the page before.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Number of the instance that the first page begins with.
-	First         int32 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
+	First int32 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
+	// Only instances in this state; empty: all. A page with fewer of them than it may hold, or with none, can have a next one.
+	State         string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3328,6 +3330,13 @@ func (x *ListInstancesRequest) GetFirst() int32 {
 		return x.First
 	}
 	return 0
+}
+
+func (x *ListInstancesRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
 }
 
 // ListInstancesResponse is a page of the instances of a task.
@@ -4403,9 +4412,7 @@ type WatchRunResponse struct {
 	// The run with the tasks that have changed, without streams and outputs.
 	Run *Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Number of tasks that the run has.
-	TaskCount int32 `protobuf:"varint,2,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
-	// Tasks of the run by state.
-	Counts        map[string]int32 `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	TaskCount     int32 `protobuf:"varint,2,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4452,13 +4459,6 @@ func (x *WatchRunResponse) GetTaskCount() int32 {
 		return x.TaskCount
 	}
 	return 0
-}
-
-func (x *WatchRunResponse) GetCounts() map[string]int32 {
-	if x != nil {
-		return x.Counts
-	}
-	return nil
 }
 
 // CancelRunRequest asks for the end of a run.
@@ -5244,7 +5244,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"$\n" +
 	"\x12RejectTaskResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xb3\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xe3\x02\n" +
 	"\x14ListInstancesRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12'\n" +
@@ -5252,7 +5252,9 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x1d\n" +
-	"\x05first\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05first\"n\n" +
+	"\x05first\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05first\x12\xad\x01\n" +
+	"\x05state\x18\x06 \x01(\tB\x96\x01\xbaH\x92\x01r\x8f\x01R\x00R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
+	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\"n\n" +
 	"\x15ListInstancesResponse\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xae\x01\n" +
@@ -5330,15 +5332,11 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
 	"\x0fWatchRunRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"\xd7\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"W\n" +
 	"\x10WatchRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
-	"task_count\x18\x02 \x01(\x05R\ttaskCount\x12C\n" +
-	"\x06counts\x18\x03 \x03(\v2+.switchyard.v1.WatchRunResponse.CountsEntryR\x06counts\x1a9\n" +
-	"\vCountsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"Y\n" +
+	"task_count\x18\x02 \x01(\x05R\ttaskCount\"Y\n" +
 	"\x10CancelRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -5441,7 +5439,7 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
 var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ListRunEventsRequest)(nil),     // 0: switchyard.v1.ListRunEventsRequest
 	(*ListRunEventsResponse)(nil),    // 1: switchyard.v1.ListRunEventsResponse
@@ -5525,138 +5523,136 @@ var file_switchyard_v1_service_proto_goTypes = []any{
 	(*MissingLog)(nil),               // 79: switchyard.v1.MissingLog
 	(*ValidationFailure)(nil),        // 80: switchyard.v1.ValidationFailure
 	(*Problem)(nil),                  // 81: switchyard.v1.Problem
-	nil,                              // 82: switchyard.v1.WatchRunResponse.CountsEntry
-	(*timestamppb.Timestamp)(nil),    // 83: google.protobuf.Timestamp
-	(*Event)(nil),                    // 84: switchyard.v1.Event
-	(*NodeVerdict)(nil),              // 85: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),               // 86: switchyard.v1.DeadLetter
-	(*Node)(nil),                     // 87: switchyard.v1.Node
-	(*durationpb.Duration)(nil),      // 88: google.protobuf.Duration
-	(*Definition)(nil),               // 89: switchyard.v1.Definition
-	(*structpb.Struct)(nil),          // 90: google.protobuf.Struct
-	(*RunOptions)(nil),               // 91: switchyard.v1.RunOptions
-	(*Instance)(nil),                 // 92: switchyard.v1.Instance
-	(*Run)(nil),                      // 93: switchyard.v1.Run
-	(*LogEntry)(nil),                 // 94: switchyard.v1.LogEntry
+	(*timestamppb.Timestamp)(nil),    // 82: google.protobuf.Timestamp
+	(*Event)(nil),                    // 83: switchyard.v1.Event
+	(*NodeVerdict)(nil),              // 84: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),               // 85: switchyard.v1.DeadLetter
+	(*Node)(nil),                     // 86: switchyard.v1.Node
+	(*durationpb.Duration)(nil),      // 87: google.protobuf.Duration
+	(*Definition)(nil),               // 88: switchyard.v1.Definition
+	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
+	(*RunOptions)(nil),               // 90: switchyard.v1.RunOptions
+	(*Instance)(nil),                 // 91: switchyard.v1.Instance
+	(*Run)(nil),                      // 92: switchyard.v1.Run
+	(*LogEntry)(nil),                 // 93: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	83, // 0: switchyard.v1.ListRunEventsRequest.since:type_name -> google.protobuf.Timestamp
-	83, // 1: switchyard.v1.ListRunEventsRequest.until:type_name -> google.protobuf.Timestamp
-	84, // 2: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	85, // 3: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	86, // 4: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	87, // 5: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	87, // 6: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	88, // 7: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	87, // 8: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	87, // 9: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	89, // 10: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	90, // 11: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	91, // 12: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	82, // 0: switchyard.v1.ListRunEventsRequest.since:type_name -> google.protobuf.Timestamp
+	82, // 1: switchyard.v1.ListRunEventsRequest.until:type_name -> google.protobuf.Timestamp
+	83, // 2: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	84, // 3: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	85, // 4: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	86, // 5: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	86, // 6: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	87, // 7: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	86, // 8: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	86, // 9: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	88, // 10: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	89, // 11: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	90, // 12: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
 	81, // 13: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
 	26, // 14: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	90, // 15: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	89, // 15: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
 	30, // 16: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
 	81, // 17: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
-	85, // 18: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	90, // 19: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	92, // 20: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	89, // 21: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	89, // 22: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	84, // 18: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	89, // 19: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	91, // 20: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	88, // 21: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	88, // 22: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
 	63, // 23: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	93, // 24: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	89, // 25: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	83, // 26: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	93, // 27: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	93, // 28: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 29: switchyard.v1.WatchRunResponse.counts:type_name -> switchyard.v1.WatchRunResponse.CountsEntry
-	83, // 30: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
-	78, // 31: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	94, // 32: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	78, // 33: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
-	79, // 34: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	81, // 35: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 36: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 37: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 38: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	70, // 39: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	72, // 40: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	74, // 41: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	76, // 42: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 43: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 44: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 45: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 46: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 47: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 48: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 49: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 50: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 51: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 52: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 53: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 54: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 55: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 56: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 57: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 58: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 59: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 60: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 61: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 62: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 63: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 64: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 65: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 66: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 67: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 68: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 69: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 70: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 71: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 72: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 73: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 74: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 75: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 76: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	71, // 77: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	73, // 78: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	75, // 79: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	77, // 80: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 81: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 82: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 83: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 84: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 85: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 86: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 87: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 88: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 89: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 90: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 91: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 92: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 93: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 94: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 95: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 96: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 97: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 98: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 99: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 100: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 101: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 102: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 103: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 104: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 105: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 106: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 107: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 108: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 109: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 110: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 111: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	74, // [74:112] is the sub-list for method output_type
-	36, // [36:74] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	92, // 24: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	88, // 25: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	82, // 26: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	92, // 27: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	92, // 28: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 29: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	78, // 30: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	93, // 31: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	78, // 32: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	79, // 33: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	81, // 34: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 35: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	66, // 36: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 37: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	70, // 38: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	72, // 39: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	74, // 40: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	76, // 41: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 42: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 43: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 44: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 45: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 46: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 47: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 48: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 49: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 50: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 51: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 52: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 53: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 54: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 55: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 56: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 57: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 58: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 59: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 60: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 61: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 62: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 63: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 64: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 65: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 66: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 67: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 68: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 69: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 70: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 71: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 72: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 73: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 74: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 75: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	71, // 76: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	73, // 77: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	75, // 78: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	77, // 79: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 80: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 81: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 82: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 83: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 84: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 85: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 86: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 87: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 88: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 89: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 90: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 91: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 92: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 93: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 94: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 95: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 96: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 97: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 98: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 99: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 100: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 101: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 102: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 103: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 104: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 105: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 106: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 107: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 108: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 109: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 110: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	73, // [73:111] is the sub-list for method output_type
+	35, // [35:73] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }
@@ -5684,7 +5680,7 @@ func file_switchyard_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   83,
+			NumMessages:   82,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
