@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	logQuota := logQuotaFlag(flags)
 	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
-	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one")
+	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one, which it also takes if you name none and the default is taken")
 	allowedHostFlag(flags, &allowedHosts)
 	fleet.add(flags)
 	nodes.addSome(flags)
@@ -54,7 +55,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		}
 		log := logger(sys, level)
 		cfg := stack.Config{
-			Temporal: &embedded.Options{DBFile: db, Logger: log},
+			Temporal: &embedded.Options{DBFile: db, UIFallback: sys.origins["ui-port"] == "", Logger: log},
 			Store:    store, SpoolDir: spool, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
 			AllowedHosts: allowedHosts,
 		}
@@ -83,8 +84,12 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		}
 		sys.origins.Log(log, cmd, sys.getenv, false)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
+			ui := s.Temporal().UIURL()
+			if uiPort != 0 && !strings.HasSuffix(ui, ":"+strconv.Itoa(uiPort)) {
+				ui += fmt.Sprintf(" (port %d is taken)", uiPort)
+			}
 			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n\nsubmit a run:  switchyard submit FILE%s\n",
-				s.Temporal().Address(), s.Temporal().UIURL(), s.Gateway().URL(), s.Store().Location(), gatewayHint(s.Gateway().URL()))
+				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), gatewayHint(s.Gateway().URL()))
 			return err
 		})
 	}

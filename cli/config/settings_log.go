@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -10,26 +11,27 @@ import (
 // temporalVariables are Temporal's own variables for its address.
 var temporalVariables = []string{"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"}
 
-// Log logs the settings of a command with their origins. outside is whether the
-// command uses a Temporal that runs elsewhere.
+// Log logs the settings of a command that a user has made, with their origins, and at
+// debug level the defaults of the others. outside is whether the command uses a Temporal
+// that runs elsewhere.
 func (o Origins) Log(log *slog.Logger, cmd *cobra.Command, getenv func(string) string, outside bool) {
-	var attrs []any
-	add := func(name, value, origin string) {
-		attrs = append(attrs, slog.String(name, masked(name, value)+" ("+origin+")"))
-	}
+	var made, defaults []slog.Attr
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		origin := o[f.Name]
-		if origin == "" {
-			origin = "default"
-		}
-		if f.Name != "help" {
-			add(f.Name, f.Value.String(), origin)
+		switch origin := o[f.Name]; {
+		case f.Name == "help":
+		case origin == "":
+			defaults = append(defaults, slog.String(f.Name, masked(f.Name, f.Value.String())))
+		default:
+			made = append(made, slog.String(f.Name, masked(f.Name, f.Value.String())+" ("+origin+")"))
 		}
 	})
 	for _, name := range temporalVariables {
 		if value := getenv(name); outside && value != "" {
-			add(name, value, "environment")
+			made = append(made, slog.String(name, masked(name, value)+" (environment)"))
 		}
 	}
-	log.Info("settings of "+cmd.Name(), attrs...)
+	if len(made) > 0 {
+		log.LogAttrs(context.Background(), slog.LevelInfo, "settings of "+cmd.Name(), made...)
+	}
+	log.LogAttrs(context.Background(), slog.LevelDebug, "defaults of "+cmd.Name(), defaults...)
 }

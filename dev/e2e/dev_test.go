@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -116,6 +117,24 @@ func TestDevServes(t *testing.T) {
 		code, _, stderr := run(t, "dev", "--port", port, "--gateway-port", "0", "--ui-port", "0")
 		if code != 3 || !strings.Contains(stderr, port) {
 			t.Errorf("exit code %d, %q", code, stderr)
+		}
+		_, port, _ = strings.Cut(strings.TrimPrefix(s.ui, "http://"), ":")
+		code, _, stderr = run(t, "dev", "--port", "0", "--gateway-port", "0", "--ui-port", port)
+		if code != 3 || !strings.Contains(stderr, "port "+port+" is taken; choose another with --ui-port") {
+			t.Errorf("exit code %d, %q", code, stderr)
+		}
+	})
+	t.Run("taken default port of the web UI", func(t *testing.T) {
+		if taken, err := net.Listen("tcp", "127.0.0.1:8233"); err == nil { // else another process has it
+			defer taken.Close()
+		}
+		p := start(t, "dev", "--port", "0", "--gateway-port", "0")
+		if line := p.expect(&p.stdout, "Web UI"); !strings.HasSuffix(strings.TrimSpace(line), "(port 8233 is taken)") {
+			t.Errorf("it prints %q", line)
+		}
+		p.signal(syscall.SIGTERM)
+		if code := p.wait(); code != 0 {
+			t.Errorf("dev exits with %d after SIGTERM, want 0", code)
 		}
 	})
 

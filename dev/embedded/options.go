@@ -28,9 +28,11 @@ type Options struct {
 	Address string
 	// UIAddress is the host:port of the Web UI, read as Address is. Empty: no Web UI.
 	UIAddress string
+	// UIFallback has the Web UI take a free port if that of UIAddress is taken.
+	UIFallback bool
 	// UIHosts are the names, besides localhost, the machine's own and IP addresses, under which the Web UI answers.
 	UIHosts []string
-	// Logger gets the server's errors as warnings and its warnings at debug level, and nothing else of it.
+	// Logger gets the server's errors as information and its warnings at debug level, and nothing else of it.
 	// Nil: they are dropped.
 	Logger *slog.Logger
 	// Namespace is made on the first start. Empty: "default".

@@ -55,7 +55,7 @@ func start(ctx context.Context, opts Options, set settings) (_ *Server, err erro
 
 	var uiListener net.Listener
 	if opts.UIAddress != "" {
-		if uiListener, err = listen(opts.UIAddress, "--ui-port"); err != nil {
+		if uiListener, err = listenUI(opts); err != nil {
 			return nil, err
 		}
 		defer func() {

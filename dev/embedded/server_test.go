@@ -144,6 +144,24 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
+// TestWebUIFallsBackToAFreePort has another listener on the Web UI's port.
+func TestWebUIFallsBackToAFreePort(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	listener, err := listenUI(Options{UIAddress: taken.Addr().String(), UIFallback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if at := listener.Addr().(*net.TCPAddr); at.Port == taken.Addr().(*net.TCPAddr).Port || !at.IP.IsLoopback() {
+		t.Errorf("it listens at %s", at)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancel(t.Context())

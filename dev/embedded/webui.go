@@ -39,6 +39,17 @@ type webUI struct {
 	served   chan error
 }
 
+// listenUI opens the listener of the Web UI.
+func listenUI(opts Options) (net.Listener, error) {
+	listener, err := listen(opts.UIAddress, "--ui-port")
+	if _, taken := errors.AsType[*PortTakenError](err); !taken || !opts.UIFallback {
+		return listener, err
+	}
+	// The address has been parsed.
+	host, _, _ := net.SplitHostPort(opts.UIAddress)
+	return listen(net.JoinHostPort(host, "0"), "--ui-port")
+}
+
 // startWebUI serves on the listener, which it owns from now on, against the frontend at the given address.
 func startWebUI(listener net.Listener, frontend string, opts Options) (*webUI, error) {
 	conn, err := dial(frontend)

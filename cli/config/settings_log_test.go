@@ -1,0 +1,46 @@
+package config
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestLogOfSettings has one setting of the command line and one that is a default.
+func TestLogOfSettings(t *testing.T) {
+	for level, want := range map[slog.Level]string{
+		slog.LevelInfo:  "level=INFO msg=\"settings of dev\" port=\"0 (--port)\"\n",
+		slog.LevelDebug: "level=INFO msg=\"settings of dev\" port=\"0 (--port)\"\nlevel=DEBUG msg=\"defaults of dev\" store=here token=***\n",
+	} {
+		cmd := &cobra.Command{Use: "dev"}
+		cmd.Flags().Int("port", 7233, "")
+		cmd.Flags().String("store", "here", "")
+		cmd.Flags().String("token", "s3cret", "")
+		if err := cmd.ParseFlags([]string{"--port", "0"}); err != nil {
+			t.Fatal(err)
+		}
+		none := func(string) string { return "" }
+		origins, err := Apply(cmd, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		origins.Log(log, cmd, none, true)
+		if got := out.String(); got != want {
+			t.Errorf("at %v it logs\n%swant\n%s", level, got, want)
+		}
+		out.Reset()
+		Origins{}.Log(log, cmd, none, true)
+		if level == slog.LevelInfo && out.Len() > 0 {
+			t.Errorf("it logs defaults: %s", out.String())
+		}
+	}
+}
