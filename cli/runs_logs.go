@@ -19,7 +19,7 @@ import (
 // logFlags are the flags of `runs logs`.
 type logFlags struct {
 	follow, stdout, stderr, raw, timestamps bool
-	attempt                                 int32
+	attempt, generation                     int32
 	tail                                    int
 	since                                   string
 	gateway                                 *string
@@ -42,6 +42,7 @@ or worse.`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run, or the task, has ended")
 	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, from 0 (default the newest)")
+	flags.Int32Var(&f.generation, "generation", -1, "only this generation of the run, from 0; runs retry adds one (default of each task the newest)")
 	flags.BoolVar(&f.stdout, "stdout", false, "only standard output")
 	flags.BoolVar(&f.stderr, "stderr", false, "only standard error")
 	flags.BoolVar(&f.raw, "raw", false, "write every byte to a terminal, escape sequences too")
@@ -70,6 +71,9 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	}
 	if f.attempt >= 0 {
 		req.Attempt = &f.attempt
+	}
+	if f.generation >= 0 {
+		req.Generation = &f.generation
 	}
 	if f.since == "" {
 		return req, nil

@@ -97,10 +97,10 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	s := f.openRemote(t)
 	var want []string
 	for n := range int64(2500) {
-		want = append(want, storekey.LogChunk("ci-0k/c", "build", 0, 0, n))
+		want = append(want, storekey.LogChunk("ci-0k/c", 0, "build", 0, 0, n))
 	}
-	want = append(want, storekey.LogChunk("ci-0k/c", "build-2", 0, 0, 0))
-	other := storekey.LogChunk("ci-0k1/c", "build", 0, 0, 0)
+	want = append(want, storekey.LogChunk("ci-0k/c", 0, "build-2", 0, 0, 0))
+	other := storekey.LogChunk("ci-0k1/c", 0, "build", 0, 0, 0)
 	for _, key := range append(want, other) {
 		if err := f.store.Put(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	for _, key := range []string{storekey.Result("ci-0k/c", 0, "build", 0), storekey.Batch("ci-0k/c", 0, "each[0-3]", 0, 1), storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)} {
+	for _, key := range []string{storekey.Result("ci-0k/c", 0, "build", 0), storekey.Batch("ci-0k/c", 0, "each[0-3]", 0, 1), storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)} {
 		for _, ifAbsent := range []bool{false, true} {
 			_, err := client.PutBlob(t.Context(), connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: []byte("fff garbage"), IfAbsent: ifAbsent}))
 			if connect.CodeOf(err) != connect.CodeInvalidArgument {
@@ -187,7 +187,7 @@ func TestChunkOfALogNeverChanges(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
-	key := storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)
+	key := storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)
 	for i, text := range []string{"printed", "printed", "forged"} {
 		err := s.Put(t.Context(), key, logChunk(t, text))
 		if i < 2 && err != nil || i == 2 && connect.CodeOf(err) != connect.CodeAlreadyExists {
@@ -222,7 +222,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 func TestBlobsOfNoValueAreNotFound(t *testing.T) {
 	t.Parallel()
 	f := startIn(t, filepath.Join(t.TempDir(), "store"))
-	key := storekey.LogChunk("ci-0k/c", "build", 0, 1, 0)
+	key := storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)
 	if err := f.store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	}
 	defer spooled.Close()
 	for name, s := range map[string]*store.Store{"waiting": f.openRemote(t), "spooling": spooled} {
-		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
+		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
 			t.Errorf("%s: a chunk: %v", name, err)
 		}
 		if err := s.PutMessage(t.Context(), storekey.Result("ci-0k/c", 0, name, 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
@@ -368,7 +368,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 					reached <- struct{}{}
 					<-resume
 				}
-				if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n), value(w, n)); err != nil {
+				if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, fmt.Sprint("task-", w), 0, 0, n), value(w, n)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -385,7 +385,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 		<-reached
 	}
 	// The gateway has gone; what was written last is to be read all the same.
-	last := storekey.LogChunk("ci-0k/c", "task-0", 0, 0, 2*values/3-1)
+	last := storekey.LogChunk("ci-0k/c", 0, "task-0", 0, 0, 2*values/3-1)
 	if err := s.Put(t.Context(), last, value(0, 2*values/3-1)); err != nil {
 		t.Error(err)
 	}
@@ -411,7 +411,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	all.Wait()
 	for w := range writers {
 		for n := range int64(values) {
-			key := storekey.LogChunk("ci-0k/c", fmt.Sprint("task-", w), 0, 0, n)
+			key := storekey.LogChunk("ci-0k/c", 0, fmt.Sprint("task-", w), 0, 0, n)
 			for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 				got, err := f.store.Get(t.Context(), key)
 				if err == nil && bytes.Equal(got, value(w, n)) {

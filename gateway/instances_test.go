@@ -275,7 +275,7 @@ func TestInstanceLogs(t *testing.T) {
 	writeLog(t, f.store, id, "other", 0, 1, "other\n")
 	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: storekey.BatchName("each", 1, 3), Attempt: 0, Claim: 3}, logs.Options{})
 	for _, name := range []string{"each[1]", "each[3]"} {
-		w.Begin(name, 0)
+		w.Begin(name, 0, 3)
 		print(t, w, logs.Stdout, name+"\n")
 	}
 	if err := w.Close(t.Context()); err != nil {

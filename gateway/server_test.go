@@ -93,7 +93,7 @@ func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)
 	if err := kept.Put(t.Context(), key, []byte("password")); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 // keep stores some values of a run that are so old.
 func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
 	t.Helper()
-	for _, key := range []string{storekey.Status(run, 0), storekey.LogChunk(run, "a", 0, 0, 0)} {
+	for _, key := range []string{storekey.Status(run, 0), storekey.LogChunk(run, 0, "a", 0, 0, 0)} {
 		if err := c.store.Put(t.Context(), key, []byte("x")); err != nil {
 			t.Fatal(err)
 		}

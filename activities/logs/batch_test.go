@@ -36,7 +36,7 @@ func TestBatch(t *testing.T) {
 		batch := func(name string, claim int32, more ...string) {
 			w := NewWriter(s, dispatch(name, 5, claim), Options{TailBytes: 8})
 			for i, text := range more {
-				w.Begin(fmt.Sprintf("each[%d]", 2+i), int32(i))
+				w.Begin(fmt.Sprintf("each[%d]", 2+i), int32(i), claim)
 				if tail, _ := w.Tail(Stdout); tail != "" {
 					t.Errorf("the tail of %d begins with %q", i, tail)
 				}
@@ -64,7 +64,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("the batch: %q, want %q", got, want)
 		}
 		for instance, want := range map[string][]string{
-			"each[2]": {"each[2].0 again", "each[2].0 two"},
+			"each[2]": {"each[2].0 two", "each[2].0 again"},
 			"each[3]": {"each[3].1 three", "each[3].2 alone"},
 			"each[4]": {"each[4].2 four"},
 			"each[5]": nil,

@@ -42,8 +42,8 @@ type entry struct {
 // printer is the instance of a batch that prints; none is named where the key of
 // the chunk says who does.
 type printer struct {
-	task    string
-	attempt int32
+	task           string
+	attempt, claim int32
 	// notice says that it is the system.
 	notice bool
 }
@@ -96,7 +96,7 @@ func (c *chunk) encode(out []byte) []byte {
 	var m v1.LogEntry
 	for i, e := range c.entries {
 		m.Stream, m.Time, m.Data = e.stream, timestamppb.New(e.at), c.data[c.start(i):e.end]
-		m.Task, m.Attempt, m.Notice = e.by.task, e.by.attempt, e.by.notice
+		m.Task, m.Attempt, m.Claim, m.Notice = e.by.task, e.by.attempt, e.by.claim, e.by.notice
 		out = appendRecord(out, &m)
 	}
 	return out

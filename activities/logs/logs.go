@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -28,14 +29,22 @@ type Store interface {
 type Attempt struct {
 	// Run is the home of a run, as keys of package store have it.
 	Run, Task string
+	// Generation of the run. Its attempts begin at 0 again.
+	Generation int32
 	// Attempt counts from 0. Claim is the number of the dispatch: an attempt
 	// that was moved or whose node was silent is dispatched again.
 	Attempt, Claim int32
-	// Of names the one instance of a batch that is wanted, and Attempt is the
+	// Of names the one instance of a batch that is wanted, and Attempt and Claim are the
 	// instance's then; empty: all are. Attempts sets it.
 	Of string
-	// lead is the attempt of the first instance, with Of.
-	lead int32
+	// lead is the attempt of the first instance, and leadClaim its claim, with Of.
+	lead, leadClaim int32
+}
+
+// Compare orders the dispatches of one task or instance by when they were made. Attempts begin at 0 again when a task
+// is put back, and claims never do within a generation.
+func (a Attempt) Compare(b Attempt) int {
+	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Claim, b.Claim))
 }
 
 // Batch reports whether the log is that of a batch.
@@ -46,7 +55,7 @@ func (a Attempt) Batch() bool {
 
 func (a Attempt) chunkKey(n int64) string {
 	if a.Of != "" {
-		return storekey.LogChunk(a.Run, a.Task, a.lead, a.Claim, n)
+		return storekey.LogChunk(a.Run, a.Generation, a.Task, a.lead, a.leadClaim, n)
 	}
-	return storekey.LogChunk(a.Run, a.Task, a.Attempt, a.Claim, n)
+	return storekey.LogChunk(a.Run, a.Generation, a.Task, a.Attempt, a.Claim, n)
 }

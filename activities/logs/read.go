@@ -18,7 +18,7 @@ const readBytes = 128 << 10
 
 // Read returns what there is of a log from chunk number from on, at most about
 // readBytes and one chunk (2 MiB) of it; next is where to continue. The entries
-// have their task and attempt: those of a batch that of the instance that printed
+// have their task, attempt, generation and claim: those of a batch that of the instance that printed
 // them, and of one only those of Attempt.Of if that is set. ended is true in the call that reads the end: no more
 // will come. While nothing new is there, Read costs one look for one key and
 // returns next == from; a log that does not exist is the same.
@@ -38,8 +38,9 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 		}
 		for _, e := range chunk {
 			if e.Task == "" {
-				e.Task, e.Attempt = a.Task, a.Attempt
+				e.Task, e.Attempt, e.Claim = a.Task, a.Attempt, a.Claim
 			}
+			e.Generation = a.Generation
 			if a.Of == "" || a.Of == e.Task {
 				entries = append(entries, e)
 			}
@@ -49,8 +50,8 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 	return entries, next, ended, nil
 }
 
-// Attempts lists the attempts of a task or an instance that have printed something,
-// the newest last. Of an attempt that was dispatched more than once it has the dispatch
+// Attempts lists the attempts of a task or an instance that have printed something, in all
+// generations, the newest last. Of an attempt that was dispatched more than once in a generation it has the dispatch
 // with the highest claim. For an instance it also reads the logs of the batches that it
 // may have been in: those in which it has printed are listed with Attempt.Of set.
 func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
@@ -79,21 +80,21 @@ func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error)
 			found = append(found, *part)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortStableFunc(found, Attempt.Compare)
 	return found, nil
 }
 
 // within is the part of an instance in the log of a batch, nil when it has printed nothing.
 func within(ctx context.Context, s Store, batch Attempt, instance string) (*Attempt, error) {
 	part := batch
-	part.Of, part.lead = instance, batch.Attempt
+	part.Of, part.lead, part.leadClaim = instance, batch.Attempt, batch.Claim
 	for next := int64(0); ; {
 		entries, after, ended, err := Read(ctx, s, part, next)
 		if err != nil {
 			return nil, err
 		}
 		if len(entries) > 0 {
-			part.Attempt = entries[0].GetAttempt()
+			part.Attempt, part.Claim = entries[0].GetAttempt(), entries[0].GetClaim()
 			return &part, nil
 		}
 		if ended || after == next {
@@ -103,7 +104,25 @@ func within(ctx context.Context, s Store, batch Attempt, instance string) (*Atte
 	}
 }
 
-// Instances lists the logs of all instances of a task, by their numbers and attempts,
+// Printers returns the instances that have printed into the log of a batch, each as the Attempt that did.
+func Printers(ctx context.Context, s Store, batch Attempt) (map[string]Attempt, error) {
+	found := map[string]Attempt{}
+	for next := int64(0); ; {
+		entries, after, ended, err := Read(ctx, s, batch, next)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			found[e.GetTask()] = Attempt{Run: batch.Run, Generation: e.GetGeneration(), Task: e.GetTask(), Attempt: e.GetAttempt(), Claim: e.GetClaim()}
+		}
+		if ended || after == next {
+			return found, nil
+		}
+		next = after
+	}
+}
+
+// Instances lists the logs of all instances of a task, by their numbers and when they were made,
 // and those of all batches of it.
 func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
 	all, err := list(ctx, s, run, storekey.InstanceLogsPrefix(run, task))
@@ -124,7 +143,7 @@ func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error
 		found = append(found, newest(attempts)...)
 	}
 	slices.SortFunc(found, func(a, b Attempt) int {
-		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Task, b.Task))
+		return cmp.Or(cmp.Compare(first(a), first(b)), a.Compare(b), cmp.Compare(a.Task, b.Task))
 	})
 	return found, nil
 }
@@ -145,8 +164,8 @@ func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, task, attempt, claim, _, ok := storekey.ParseLogChunk(key)
-		a := Attempt{Run: run, Task: task, Attempt: attempt, Claim: claim}
+		of, _, ok := storekey.ParseLogChunk(key)
+		a := Attempt{Run: run, Generation: of.Generation, Task: of.Task, Attempt: of.Attempt, Claim: of.Claim}
 		if ok && (len(all) == 0 || all[len(all)-1] != a) { // the chunks of a log follow each other
 			all = append(all, a)
 		}
@@ -156,11 +175,13 @@ func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
 
 // newest are the attempts of one task or instance in order, each by its newest dispatch.
 func newest(all []Attempt) []Attempt {
-	found := map[int32]Attempt{}
+	type number struct{ generation, attempt int32 }
+	found := map[number]Attempt{}
 	for _, a := range all {
-		if have, seen := found[a.Attempt]; !seen || a.Claim > have.Claim {
-			found[a.Attempt] = a
+		key := number{a.Generation, a.Attempt}
+		if have, seen := found[key]; !seen || a.Claim > have.Claim {
+			found[key] = a
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b Attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return slices.SortedFunc(maps.Values(found), Attempt.Compare)
 }

@@ -78,12 +78,12 @@ func NewWriter(s Store, a Attempt, o Options) *Writer {
 func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
 
 // Begin says that from now on an instance of a batch prints, by its name and the
-// number of its attempt: its output is found under its name, and the tails are its
+// numbers of its attempt and its claim: its output is found under its name, and the tails are its
 // own. No goroutine is writing to a stream.
-func (w *Writer) Begin(instance string, attempt int32) {
+func (w *Writer) Begin(instance string, attempt, claim int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.by = printer{task: instance, attempt: attempt}
+	w.by = printer{task: instance, attempt: attempt, claim: claim}
 	w.stdout.tail.clear()
 	w.stderr.tail.clear()
 }

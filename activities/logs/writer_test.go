@@ -326,7 +326,7 @@ func TestNothingNewCostsOneLook(t *testing.T) {
 		if len(entries) != 0 || next != from || ended || err != nil {
 			t.Errorf("Read from %d: %v, %d, %t, %v", from, entries, next, ended, err)
 		}
-		if want := []string{storekey.LogChunk("ci-0k", "build", 1, 4, from)}; !slices.Equal(s.asked, want) {
+		if want := []string{storekey.LogChunk("ci-0k", 0, "build", 1, 4, from)}; !slices.Equal(s.asked, want) {
 			t.Errorf("asked for %q, want %q", s.asked, want)
 		}
 	}

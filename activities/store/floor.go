@@ -51,7 +51,7 @@ func (f floored) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 
 // checkSpace returns ErrLowSpace for a chunk of a log that is not to be stored, and nil for any other value.
 func (f floored) checkSpace(ctx context.Context, key string, size int) error {
-	if _, _, _, _, _, isLog := storekey.ParseLogChunk(key); !isLog {
+	if _, _, isLog := storekey.ParseLogChunk(key); !isLog {
 		return nil
 	}
 	usage, err := disk.UsageWithContext(ctx, f.dir)

@@ -52,7 +52,7 @@ func TestLogsLeaveSpaceToTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	key, chunk, notice := storekey.LogChunk("r-1", "t", 0, 1, 0), make([]byte, 64<<10), make([]byte, 100)
+	key, chunk, notice := storekey.LogChunk("r-1", 0, "t", 0, 1, 0), make([]byte, 64<<10), make([]byte, 100)
 	put := func(key string, value []byte) error { return s.Put(context.Background(), key, value) }
 	for _, test := range []struct {
 		free          int64

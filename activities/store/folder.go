@@ -251,7 +251,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 		return existed, err
 	}
 	// A log has many chunks, and a journal is read as a whole.
-	if _, _, _, _, _, isLog := storekey.ParseLogChunk(key); isLog || !f.appends {
+	if _, _, isLog := storekey.ParseLogChunk(key); isLog || !f.appends {
 		return f.link(path, value)
 	}
 	if err := f.makeDir(filepath.Dir(j.path)); err != nil {

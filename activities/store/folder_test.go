@@ -20,7 +20,7 @@ func TestFolderIsItsUsersAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state.db.store")
 			s := openIn(t, dir)
-			for _, key := range []string{storekey.LogChunk("ci-0k", "build", 0, 0, 0), storekey.Cached("ci", "build", "deps")} {
+			for _, key := range []string{storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0), storekey.Cached("ci", "build", "deps")} {
 				if err := s.Put(t.Context(), key, []byte("password")); err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +56,7 @@ func TestFolderIsItsUsersAlone(t *testing.T) {
 
 func TestFolderHasNoValueForADirectory(t *testing.T) {
 	s := open(t, t.TempDir())
-	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)
 	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestFolderHasNoValueForADirectory(t *testing.T) {
 func TestFolderKeepsItsPlaceToItself(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)
 	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 		t.Fatal(err)
 	}

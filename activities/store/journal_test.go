@@ -158,7 +158,7 @@ func folderBehavesAsAMap(t *testing.T, cases int) {
 		}
 		keys := rapid.SampledFrom([]string{
 			storekey.Result(journalRun, 0, "a", 0), storekey.Result(journalRun, 0, "a-b", 0),
-			storekey.Status(journalRun, 0), storekey.LogChunk(journalRun, "a", 0, 1, 0), storekey.Result("ci-1k", 0, "a", 0),
+			storekey.Status(journalRun, 0), storekey.LogChunk(journalRun, 0, "a", 0, 1, 0), storekey.Result("ci-1k", 0, "a", 0),
 		})
 		model := map[string]string{}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {

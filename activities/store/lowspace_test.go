@@ -27,7 +27,7 @@ func (g *nearlyFull) PutBlob(_ context.Context, req *connect.Request[v1.PutBlobR
 	if g.away.Load() {
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("away"))
 	}
-	if _, _, _, _, _, ok := storekey.ParseLogChunk(req.Msg.GetKey()); ok {
+	if _, _, ok := storekey.ParseLogChunk(req.Msg.GetKey()); ok {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, ErrLowSpace)
 	}
 	g.results.Add(1)
@@ -55,11 +55,11 @@ func TestGatewayWithoutSpaceForLogsSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Put(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, 0), []byte("x")); !errors.Is(err, ErrLowSpace) {
+	if err := s.Put(t.Context(), storekey.LogChunk("r-1", 0, "t", 0, 1, 0), []byte("x")); !errors.Is(err, ErrLowSpace) {
 		t.Errorf("error %v", err)
 	}
 	g.away.Store(true)
-	for _, key := range []string{storekey.LogChunk("r-1", "t", 0, 1, 1), storekey.Result("r-1", 0, "t", 0)} {
+	for _, key := range []string{storekey.LogChunk("r-1", 0, "t", 0, 1, 1), storekey.Result("r-1", 0, "t", 0)} {
 		if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 			t.Fatal(err)
 		}

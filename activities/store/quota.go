@@ -95,16 +95,16 @@ func (q *quota) deleteRun(ctx context.Context, run string) error {
 // reserve adds a value to what its run has used, or returns ErrLogQuota. The caller calls settle when the value was
 // stored, or was not, which takes it back. What is no chunk of a log needs no room.
 func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(stored bool), err error) {
-	home, _, _, _, _, isLog := storekey.ParseLogChunk(key)
+	of, _, isLog := storekey.ParseLogChunk(key)
 	if !isLog {
 		return func(bool) {}, nil
 	}
-	u := q.usage(home)
+	u := q.usage(of.Home)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.counted || u.added >= q.limit/recountShare {
 		// A count that fails, because a bucket takes too long for one, stops no log.
-		if bytes, err := q.size(ctx, storekey.RunPrefix(home)+"logs/"); err == nil {
+		if bytes, err := q.size(ctx, storekey.RunPrefix(of.Home)+"logs/"); err == nil {
 			if u.pending > 0 { // of which the list may lack any part
 				bytes = max(bytes, u.bytes)
 			}

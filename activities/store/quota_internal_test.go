@@ -18,7 +18,7 @@ func TestQuotaCountsWhatIsBeingStored(t *testing.T) {
 	}
 	defer q.close()
 	reserve := func(n int64) (func(bool), error) {
-		return q.reserve(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, n), 15<<10)
+		return q.reserve(t.Context(), storekey.LogChunk("r-1", 0, "t", 0, 1, n), 15<<10)
 	}
 	var settle func(stored bool)
 	for n := range int64(4) {

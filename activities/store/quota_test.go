@@ -38,7 +38,7 @@ func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
 			chunk, notice, n := make([]byte, 16<<10), make([]byte, store.MaxNoticeBytes), int64(0)
 			key := func(home string) string {
 				n++
-				return storekey.LogChunk(home, "t", 0, 1, n)
+				return storekey.LogChunk(home, 0, "t", 0, 1, n)
 			}
 			put := func(key string, value []byte) error { return s.Put(t.Context(), key, value) }
 			fails := func(what string, err error, fails bool) {
@@ -78,7 +78,7 @@ func TestQuotaCountsWhatTheStoreHolds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	first, second := openLimited(t, dir), openLimited(t, dir)
 	put := func(s *store.Store, n int64) error {
-		return s.Put(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, n), make([]byte, 10<<10))
+		return s.Put(t.Context(), storekey.LogChunk("r-1", 0, "t", 0, 1, n), make([]byte, 10<<10))
 	}
 	for n := range int64(6) {
 		if err := put([]*store.Store{first, second}[n%2], n); err != nil {
@@ -99,7 +99,7 @@ func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
 	var stored atomic.Int32
 	for n := range int64(40) {
 		all.Go(func() {
-			err := s.Put(t.Context(), storekey.LogChunk("r-1", "t", 0, 1, n), make([]byte, 15<<10))
+			err := s.Put(t.Context(), storekey.LogChunk("r-1", 0, "t", 0, 1, n), make([]byte, 15<<10))
 			switch {
 			case err == nil:
 				stored.Add(1)
@@ -122,7 +122,7 @@ func TestLongQuotaHoldsForManyRuns(t *testing.T) {
 	chunk := make([]byte, 33<<10)
 	for n := range int64(2) {
 		for run := range 1100 {
-			err := s.Put(t.Context(), storekey.LogChunk(fmt.Sprintf("r-%d", run), "t", 0, 1, n), chunk)
+			err := s.Put(t.Context(), storekey.LogChunk(fmt.Sprintf("r-%d", run), 0, "t", 0, 1, n), chunk)
 			if full := n == 1; full != errors.Is(err, store.ErrLogQuota) || !full && err != nil {
 				t.Fatalf("chunk %d of run %d: %v", n, run, err)
 			}

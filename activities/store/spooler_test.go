@@ -134,7 +134,7 @@ func checkValue(t testing.TB, b backend, key, want string) {
 	}
 }
 
-func chunk(n int) string { return storekey.LogChunk("ci-0k", "build", 0, 1, int64(n)) }
+func chunk(n int) string { return storekey.LogChunk("ci-0k", 0, "build", 0, 1, int64(n)) }
 
 func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
 	g := newGateway()
@@ -219,7 +219,7 @@ func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
 				s = spoolTo(t, g, dir)
 			default:
 				task := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "task")
-				key := storekey.LogChunk("ci-0k", task, 0, 0, next[task])
+				key := storekey.LogChunk("ci-0k", 0, task, 0, 0, next[task])
 				next[task]++
 				want[task] = append(want[task], key)
 				mustPut(rt, s, key, key)

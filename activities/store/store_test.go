@@ -190,9 +190,9 @@ func keysListsWhatWasStored(t *testing.T, cases int) {
 			task := tasks.Draw(rt, "task")
 			var want []string
 			for n := range rapid.Int64Range(1, 5).Draw(rt, "chunks") {
-				want = append(want, storekey.LogChunk(id, task, 0, 1, n))
+				want = append(want, storekey.LogChunk(id, 0, task, 0, 1, n))
 			}
-			other := storekey.LogChunk(id, task+"x", 0, 1, 0)
+			other := storekey.LogChunk(id, 0, task+"x", 0, 1, 0)
 			for _, key := range append(want, other) {
 				if err := s.Put(t.Context(), key, []byte(key)); err != nil {
 					rt.Fatal(err)
@@ -216,7 +216,7 @@ func TestLongKeysGoesOverPages(t *testing.T) {
 func keysOfManyPages(t *testing.T, s *store.Store) {
 	const n = 2100
 	for i := range int64(n) {
-		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k", "build", 0, 0, i), nil); err != nil {
+		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k", 0, "build", 0, 0, i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestKeysAreInTheirOrder(t *testing.T) {
 		var want []string
 		for _, task := range []string{"a-b", "a", "a_b", "B"} {
 			for n := range int64(300) {
-				want = append(want, storekey.LogChunk("ci-0k", task, 0, 0, n))
+				want = append(want, storekey.LogChunk("ci-0k", 0, task, 0, 0, n))
 			}
 		}
 		want = append(want, storekey.Status("ci-0k", 0), storekey.Events("ci-0k", 0, 0))
@@ -271,7 +271,7 @@ func TestRunsAndTheirNewestValue(t *testing.T) {
 		before := time.Now().Add(-time.Second) // files have coarse times
 		for _, id := range []string{"ci-0k", "ci", "ci-0k.a"} {
 			for n := range int64(3) {
-				if err := s.Put(t.Context(), storekey.LogChunk(id, "build", 0, 0, n), nil); err != nil {
+				if err := s.Put(t.Context(), storekey.LogChunk(id, 0, "build", 0, 0, n), nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -290,7 +290,7 @@ func TestNewestIsTheNewest(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for i, key := range []string{storekey.Status("ci-0k", 0), storekey.LogChunk("ci-0k", "build", 0, 0, 0), storekey.Result("ci-0k", 0, "build", 0)} {
+	for i, key := range []string{storekey.Status("ci-0k", 0), storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0), storekey.Result("ci-0k", 0, "build", 0)} {
 		if err := s.Put(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestNewestIsTheNewest(t *testing.T) {
 func TestKeysLeavesOutUnfinishedFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	key := storekey.LogChunk("ci-0k", "build", 0, 0, 0)
+	key := storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)
 	if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestKeysLeavesOutUnfinishedFiles(t *testing.T) {
 func TestDeleteRunDeletesThatRun(t *testing.T) {
 	onEach(t, func(t *testing.T, s *store.Store) {
 		kept := []string{storekey.Status("ci-0k1", 0), storekey.Status("ci-1k", 0)}
-		gone := []string{storekey.Status("ci-0k", 0), storekey.LogChunk("ci-0k", "build", 0, 0, 0)}
+		gone := []string{storekey.Status("ci-0k", 0), storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)}
 		for _, key := range slices.Concat(kept, gone) {
 			if err := s.Put(t.Context(), key, []byte("x")); err != nil {
 				t.Fatal(err)
@@ -347,7 +347,7 @@ func TestDeleteRunDeletesThatRun(t *testing.T) {
 func TestDeleteRunLeavesNoDirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if err := s.Put(t.Context(), storekey.LogChunk("ci-0k", "build", 0, 0, 0), nil); err != nil {
+	if err := s.Put(t.Context(), storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.DeleteRun(t.Context(), "ci-0k"); err != nil {
@@ -436,7 +436,7 @@ func BenchmarkPutMessage(b *testing.B) {
 func BenchmarkGetMissing(b *testing.B) {
 	s := open(b, b.TempDir())
 	for b.Loop() {
-		if _, err := s.Get(b.Context(), storekey.LogChunk("ci-0k", "build", 0, 0, 0)); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Get(b.Context(), storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)); !errors.Is(err, store.ErrNotFound) {
 			b.Fatal(err)
 		}
 	}

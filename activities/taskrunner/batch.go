@@ -86,7 +86,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	b := n.newBatch(a)
 	w := &work{
 		node: n, attempt: a, inputs: s, gpus: n.gpus(a),
-		log: logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
+		log: logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Generation: a.req.GetGeneration(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
 	}
 	defer w.close()
 	s.writeNotices(w.log)
@@ -139,7 +139,7 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 		if b.full() {
 			return done, nil
 		}
-		w.log.Begin(m.name, m.attempt)
+		w.log.Begin(m.name, m.attempt, m.claim)
 		res, err := w.prepare(ctx, m)
 		if err == nil && res == nil {
 			res, err = w.do(ctx, m)

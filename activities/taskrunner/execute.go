@@ -216,7 +216,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	case err != nil || res != nil:
 		return res, err
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Generation: req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
 	s.writeNotices(w.log)
 	if n.survivor(req.GetType()) != nil {
 		if err := a.writeRecoveryFile(w.id(m), w.spec, w.ws); err != nil {

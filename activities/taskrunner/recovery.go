@@ -337,7 +337,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		var err error
-		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
+		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Generation: w.attempt.req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
 		if err == nil {
 			return nil
 		}

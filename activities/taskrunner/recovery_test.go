@@ -129,7 +129,7 @@ var attemptLog = logs.Attempt{Run: "r-1", Task: "a", Claim: 1}
 // copyLog copies the first chunk of the log.
 func copyLog(t *testing.T, from, to *store.Store) {
 	t.Helper()
-	key := storekey.LogChunk("r-1", "a", 0, 1, 0)
+	key := storekey.LogChunk("r-1", 0, "a", 0, 1, 0)
 	chunk, err := from.Get(t.Context(), key)
 	if err == nil {
 		err = to.Put(t.Context(), key, chunk)

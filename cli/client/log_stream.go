@@ -28,8 +28,8 @@ type LogStream struct {
 
 // logKey names the log of one dispatch.
 type logKey struct {
-	task           string
-	attempt, claim int32
+	task                       string
+	generation, attempt, claim int32
 }
 
 // Read prints the logs until the stream ends.
@@ -42,7 +42,7 @@ func (s *LogStream) Read(ctx context.Context, p *output.LogPrinter) error {
 	err := s.Client.reconnect(ctx, s.OnLost, func(received func()) error {
 		s.Request.Resume = nil
 		for key, next := range s.positions {
-			s.Request.Resume = append(s.Request.Resume, &v1.LogPosition{Task: key.task, Attempt: key.attempt, Claim: key.claim, Next: next})
+			s.Request.Resume = append(s.Request.Resume, &v1.LogPosition{Task: key.task, Generation: key.generation, Attempt: key.attempt, Claim: key.claim, Next: next})
 		}
 		var err error
 		err, broken = s.readOnce(ctx, p, received)
@@ -73,7 +73,7 @@ func (s *LogStream) readOnce(ctx context.Context, p *output.LogPrinter, received
 			return nil, err
 		}
 		if at := m.GetPosition(); at != nil {
-			s.positions[logKey{at.GetTask(), at.GetAttempt(), at.GetClaim()}] = at.GetNext()
+			s.positions[logKey{at.GetTask(), at.GetGeneration(), at.GetAttempt(), at.GetClaim()}] = at.GetNext()
 		}
 	}
 	return stream.Err(), nil

@@ -38,9 +38,9 @@ type LogPrinter struct {
 
 // source is where a line comes from.
 type source struct {
-	task    string
-	attempt int32
-	stream  string
+	task                string
+	generation, attempt int32
+	stream              string
 }
 
 // logLine is a line of a task.
@@ -54,7 +54,7 @@ type logLine struct {
 // Print prints entries.
 func (p *LogPrinter) Print(entries []*v1.LogEntry) error {
 	for _, e := range entries {
-		from := source{e.GetTask(), e.GetAttempt(), e.GetStream()}
+		from := source{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetStream()}
 		if p.isVerbatim(from) && p.Zone == nil && p.Document == nil && !p.Gathering {
 			if held := p.partial[from]; held != nil {
 				if _, err := p.to(from.stream).Write(held.text); err != nil {
@@ -202,15 +202,16 @@ type LogDocument struct {
 
 // logItem is a line in JSON.
 type logItem struct {
-	Time    string `json:"time"`
-	Task    string `json:"task"`
-	Attempt int32  `json:"attempt"`
-	Stream  string `json:"stream"`
-	Text    string `json:"text"`
+	Time       string `json:"time"`
+	Task       string `json:"task"`
+	Generation int32  `json:"generation"`
+	Attempt    int32  `json:"attempt"`
+	Stream     string `json:"stream"`
+	Text       string `json:"text"`
 }
 
 func (d *LogDocument) add(l logLine) error {
-	item := logItem{l.at.UTC().Format(time.RFC3339Nano), l.task, l.attempt, l.stream, string(l.text)}
+	item := logItem{l.at.UTC().Format(time.RFC3339Nano), l.task, l.generation, l.attempt, l.stream, string(l.text)}
 	if d.Lines {
 		return WriteLine(d.Out, item)
 	}

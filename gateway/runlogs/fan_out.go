@@ -28,6 +28,10 @@ type fanOut struct {
 	// printers are the attempts of the instances that have ended and printed something, if the run reports them,
 	// by number.
 	printers map[int]runview.Printer
+	// open are the instances that have not ended, if the run reports them alone, and newest the newest attempts of those
+	// that have printed into several logs, by number.
+	open   map[int]bool
+	newest map[int]logs.Attempt
 	// ended: the one instance that is wanted has ended, if the run reports it alone.
 	ended bool
 	// final: there will be no more. changed: there may be more since the last list, which was made at.
@@ -41,12 +45,13 @@ type fanOut struct {
 func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 	of := f.fanOuts[changed.Name]
 	if of == nil {
-		of = &fanOut{task: changed.Name, seen: map[logs.Attempt]bool{}, printers: map[int]runview.Printer{}}
+		of = &fanOut{task: changed.Name, seen: map[logs.Attempt]bool{}, printers: map[int]runview.Printer{}, open: map[int]bool{}}
 		f.fanOuts[changed.Name] = of
 		delete(f.tails, changed.Name) // from before it fanned out
 	}
 	for _, i := range changed.Instances {
 		delete(of.printers, int(i.GetIndex()))
+		of.open[int(i.GetIndex())] = !v1.IsTaskTerminal(i.GetState())
 		if p, ok := changed.Printers[i.GetIndex()]; ok {
 			of.printers[int(i.GetIndex())] = p
 		}
@@ -58,7 +63,8 @@ func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 			}
 		}
 	}
-	of.info, of.final, of.changed = changed.Task, of.ended || v1.IsTaskTerminal(changed.Task.GetState()), true
+	of.info, of.changed = changed.Task, true
+	of.final = of.ended || v1.IsTaskTerminal(changed.Task.GetState()) || f.isOfOlderGeneration()
 }
 
 // listFanOuts looks for new logs of tasks that have fanned out.
@@ -78,26 +84,38 @@ func (f *Follower) listFanOuts(ctx context.Context) error {
 }
 
 // list adds a tail for each new log. Of the attempts of an instance that lie before the first list only the newest is
-// wanted, unless the client has named one; a batch is sent whole.
+// wanted, unless the client has named one.
 func (f *Follower) list(ctx context.Context, of *fanOut) error {
 	var found []logs.Attempt
 	var err error
 	if f.req.GetTask() == "" || f.req.GetTask() == of.task {
 		found, err = logs.Instances(ctx, f.store, f.home, of.task)
+		if err == nil && f.isOfOlderGeneration() { // it may not have fanned out then
+			var own []logs.Attempt
+			own, err = logs.Attempts(ctx, f.store, f.home, of.task)
+			found = append(own, found...)
+		}
 	} else {
 		found, err = logs.Attempts(ctx, f.store, f.home, f.req.GetTask())
 	}
 	if err != nil {
 		return fmt.Errorf("list the logs of task %s: %w", of.task, err)
 	}
+	found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return !f.isOfGeneration(of, a) })
 	first := map[logs.Attempt]bool{}
 	if !of.listed {
+		if of.newest, err = f.newestPrinters(ctx, found); err != nil {
+			return fmt.Errorf("read the logs of the batches of task %s: %w", of.task, err)
+		}
 		own := map[string][]logs.Attempt{}
 		for _, a := range found {
 			own[nameOf(a)] = append(own[nameOf(a)], a)
 		}
 		for name, attempts := range own {
-			wanted := f.wanted(name, attempts)
+			wanted := attempts
+			if !attempts[0].Batch() || attempts[0].Of != "" {
+				wanted = f.wanted(name, attempts)
+			}
 			for _, a := range wanted {
 				first[a] = true
 			}
@@ -113,7 +131,7 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 		switch {
 		case of.seen[a]:
 			continue
-		case a.Batch() && a.Of == "":
+		case a.Batch() && a.Of == "": // isSuperseded leaves out what is not wanted of it
 		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
 			continue
 		case f.req.Attempt == nil && !of.listed && !first[a]:

@@ -16,11 +16,13 @@ import (
 // Follower sends the logs of the tasks of one run to one client. It reads only the logs of tasks that have been given to a
 // node. It is not safe for concurrent use.
 type Follower struct {
-	Run   string
-	home  string // where it keeps its logs
-	store *store.Store
-	req   *v1.StreamRunLogsRequest
-	send  func(*v1.StreamRunLogsResponse) error
+	Run  string
+	home string // where it keeps its logs
+	// generation is the newest of the run.
+	generation int32
+	store      *store.Store
+	req        *v1.StreamRunLogsRequest
+	send       func(*v1.StreamRunLogsResponse) error
 
 	// resume is how far earlier streams of the request came, and resumed the tasks, instances and batches that they sent
 	// something of, by the newest attempt of which they did.
@@ -35,11 +37,11 @@ type Follower struct {
 
 // logKey names the log of one dispatch.
 type logKey struct {
-	task           string
-	attempt, claim int32
+	task                       string
+	generation, attempt, claim int32
 }
 
-func keyOf(a logs.Attempt) logKey { return logKey{a.Task, a.Attempt, a.Claim} }
+func keyOf(a logs.Attempt) logKey { return logKey{a.Task, a.Generation, a.Attempt, a.Claim} }
 
 // New returns a follower that answers a request about a run with send, from the logs in a store.
 func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) *Follower {
@@ -48,10 +50,14 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 		resume: map[logKey]int64{}, resumed: map[string]logs.Attempt{},
 	}
 	for _, p := range req.GetResume() {
-		a := logs.Attempt{Run: run, Task: p.GetTask(), Attempt: p.GetAttempt(), Claim: p.GetClaim()}
+		a := logs.Attempt{Run: run, Task: p.GetTask(), Generation: p.GetGeneration(), Attempt: p.GetAttempt(), Claim: p.GetClaim()}
 		f.resume[keyOf(a)] = p.GetNext()
-		if newest, known := f.resumed[a.Task]; !known || order(newest, a) < 0 {
-			f.resumed[a.Task] = a
+		name := a.Task
+		if _, _, ok := names.ParseInstanceName(req.GetTask()); ok {
+			name = req.GetTask() // the logs of batches are read for it
+		}
+		if newest, known := f.resumed[name]; !known || newest.Compare(a) < 0 {
+			f.resumed[name] = a
 		}
 	}
 	return f
@@ -67,7 +73,7 @@ func (f *Follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
 	if !known {
 		return found
 	}
-	return slices.DeleteFunc(found, func(a logs.Attempt) bool { return order(a, newest) < 0 })
+	return slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Compare(newest) < 0 })
 }
 
 // SendAll takes over the last changes of a run and sends everything that is left, task by task.
@@ -119,7 +125,7 @@ func (f *Follower) active() []*tail {
 
 // Update takes over what has changed in the run.
 func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
-	f.Seen, f.home = n.Version, n.Home
+	f.Seen, f.home, f.generation = n.Version, n.Home, n.Run.GetGeneration()
 	for _, changed := range n.Tasks {
 		only, _, instance := names.ParseInstanceName(f.req.GetTask())
 		if !instance {
@@ -128,7 +134,7 @@ func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 		if only != "" && only != changed.Name {
 			continue
 		}
-		if changed.Task.Count != nil {
+		if changed.Task.Count != nil || f.isOfOlderGeneration() {
 			f.updateFanOut(changed)
 			continue
 		}
@@ -159,11 +165,11 @@ func (f *Follower) isPastAttempt(task *v1.Task) bool {
 // enqueue adds the attempts of a task that are new. Of those that lie before the
 // first look only the newest is wanted, unless the client has named one.
 func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDelta) error {
-	own := logs.Attempt{Run: f.home, Task: t.task, Attempt: changed.Task.GetAttempt(), Claim: changed.Claim}
+	own := logs.Attempt{Run: f.home, Task: t.task, Generation: f.generation, Attempt: changed.Task.GetAttempt(), Claim: changed.Claim}
 	if t.printer != nil {
 		own.Attempt = t.printer.Attempt
 	}
-	if t.known != nil && order(*t.known, own) >= 0 {
+	if t.known != nil && t.known.Claim >= own.Claim {
 		return nil
 	}
 	found, err := logs.Attempts(ctx, f.store, f.home, t.task)
@@ -171,14 +177,25 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 		return fmt.Errorf("read the logs of task %s: %w", t.task, err)
 	}
 	state := changed.Task.GetState()
-	// In any other state the newest attempt has not been made yet.
-	made := v1.IsTaskTerminal(state) || v1.IsTaskDispatched(state) || state == v1.TaskPaused
+	// In any other state the newest attempt has not been made yet, or never will be.
+	made := v1.IsTaskTerminal(state) && state != v1.TaskSkipped || v1.IsTaskDispatched(state) || state == v1.TaskPaused
+	// What ended in an earlier generation may have been kept.
+	k := slices.IndexFunc(found, func(a logs.Attempt) bool { return a.Claim == own.Claim })
+	switch {
+	case made && k >= 0:
+		own.Generation = found[k].Generation
+	case made && t.printer != nil && t.printer.Recorded:
+		own.Generation = t.printer.Generation
+	}
 	// A dispatch that was answered by the record of an earlier one has printed nothing itself.
-	answered := v1.IsTaskTerminal(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool { return a.Attempt == own.Attempt })
+	answered := v1.IsTaskTerminal(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool {
+		return a.Generation == own.Generation && a.Attempt == own.Attempt
+	})
 	if made && !answered && !slices.Contains(found, own) {
 		found = append(found, own)
-		slices.SortFunc(found, order)
+		slices.SortFunc(found, logs.Attempt.Compare)
 	}
+	found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Generation != f.wantedGeneration(own.Generation) })
 	if f.req.Attempt != nil {
 		found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Attempt != f.req.GetAttempt() })
 	}
@@ -192,7 +209,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 		found = f.wanted(t.task, found)
 	}
 	for _, a := range found {
-		if t.known == nil || order(a, *t.known) > 0 {
+		if t.known == nil || a.Compare(*t.known) > 0 {
 			if len(t.queue) == 0 {
 				t.next = f.resume[keyOf(a)]
 			}
@@ -203,9 +220,17 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	return nil
 }
 
-// order compares attempts by when they were made.
-func order(a, b logs.Attempt) int {
-	return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Claim, b.Claim))
+// wantedGeneration returns the generation of the logs of a task that are wanted, given the newest in which it was started.
+func (f *Follower) wantedGeneration(newest int32) int32 {
+	if f.req.Generation != nil {
+		return f.req.GetGeneration()
+	}
+	return newest
+}
+
+// isOfOlderGeneration reports whether the one generation that is wanted has been followed by another.
+func (f *Follower) isOfOlderGeneration() bool {
+	return f.req.Generation != nil && f.req.GetGeneration() < f.generation
 }
 
 // SendNew sends the new entries of every task, a piece of each in turn.
@@ -253,7 +278,7 @@ func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 	more = next > t.next
 	t.next = next
 	if more {
-		if err := f.emit(a, entries, next); err != nil {
+		if err := f.emit(t, a, entries, next); err != nil {
 			return false, err
 		}
 	}
@@ -279,11 +304,11 @@ func (f *Follower) sendMissing(task string, p runview.Printer) error {
 
 // sendPosition sends that a log is about to be sent.
 func (f *Follower) sendPosition(a logs.Attempt) error {
-	return f.send(&v1.StreamRunLogsResponse{Position: &v1.LogPosition{Task: a.Task, Attempt: a.Attempt, Claim: a.Claim}})
+	return f.send(&v1.StreamRunLogsResponse{Position: &v1.LogPosition{Task: a.Task, Generation: a.Generation, Attempt: a.Attempt, Claim: a.Claim}})
 }
 
 // emit sends those entries of a log that are wanted, and where it continues.
-func (f *Follower) emit(a logs.Attempt, entries []*v1.LogEntry, next int64) error {
+func (f *Follower) emit(t *tail, a logs.Attempt, entries []*v1.LogEntry, next int64) error {
 	since := f.req.GetSince()
 	wanted := make([]*v1.LogEntry, 0, len(entries))
 	for _, e := range entries {
@@ -292,6 +317,9 @@ func (f *Follower) emit(a logs.Attempt, entries []*v1.LogEntry, next int64) erro
 		}
 		if f.req.Attempt != nil && e.GetAttempt() != f.req.GetAttempt() {
 			continue // of another instance of the batch
+		}
+		if t.of != nil && f.isSuperseded(t.of, e) {
+			continue
 		}
 		if since != nil && e.GetTime().AsTime().Before(since.AsTime()) {
 			continue
@@ -303,6 +331,6 @@ func (f *Follower) emit(a logs.Attempt, entries []*v1.LogEntry, next int64) erro
 	}
 	return f.send(&v1.StreamRunLogsResponse{
 		Entries:  wanted,
-		Position: &v1.LogPosition{Task: a.Task, Attempt: a.Attempt, Claim: a.Claim, Next: next},
+		Position: &v1.LogPosition{Task: a.Task, Generation: a.Generation, Attempt: a.Attempt, Claim: a.Claim, Next: next},
 	})
 }

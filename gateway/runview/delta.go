@@ -66,6 +66,9 @@ func (v *View) Since(version int64) Delta {
 type Printer struct {
 	Attempt int32
 	Node    string
+	// Recorded reports whether the result is recorded, and Generation is then that of the record.
+	Recorded   bool
+	Generation int32
 }
 
 // printerOf returns the attempt that printed what the result of a task or an instance holds, or nil if it has not ended
@@ -82,9 +85,9 @@ func printerOf(t interface {
 		r.GetStdout() == "" && r.GetStderr() == "" && !r.GetStdoutTruncated() && !r.GetStderrTruncated() {
 		return nil
 	}
-	p := &Printer{t.GetAttempt(), t.GetNode()}
-	if attempt, ok := storekey.ParseResult(record); ok {
-		p.Attempt = attempt
+	p := &Printer{Attempt: t.GetAttempt(), Node: t.GetNode()}
+	if generation, attempt, ok := storekey.ParseResult(record); ok {
+		p.Attempt, p.Recorded, p.Generation = attempt, true, generation
 	}
 	return p
 }

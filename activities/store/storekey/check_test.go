@@ -17,7 +17,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 		n := numbers.Draw(t, "number")
 		for _, key := range []string{
 			storekey.Status(run, n), storekey.Carry(run, n, "e-1", n), storekey.Result(run, n, task, n),
-			storekey.LogChunk(run, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
+			storekey.LogChunk(run, 0, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
 			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n), storekey.Checkpoint(run, n, task, n),
 		} {
 			if err := storekey.Check(key); err != nil {
@@ -58,7 +58,7 @@ func TestCheckKeyRefusesTheRest(t *testing.T) {
 }
 
 func FuzzCheckKey(f *testing.F) {
-	f.Add(storekey.LogChunk("ci-0k", "build", 1, 4, 17))
+	f.Add(storekey.LogChunk("ci-0k", 0, "build", 1, 4, 17))
 	for _, key := range badKeys {
 		f.Add(key)
 	}

@@ -18,8 +18,9 @@ import (
 //	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
 //	                                             results of the instances of a batch
 //	checkpoints/<task>.<generation>.<claim>      what a dispatch left for the next
-//	logs/<task>/<attempt>.<claim>.<chunk>        a chunk of what a dispatch printed
-//	logs/<task>.batches/<first>-<last>.<attempt>.<claim>.<chunk>
+//	logs/<task>/<generation>.<attempt>.<claim>.<chunk>
+//	                                             a chunk of what a dispatch printed
+//	logs/<task>.batches/<first>-<last>.<generation>.<attempt>.<claim>.<chunk>
 //	                                             likewise, of a batch
 //	events/<generation>.<n>                      n-th stored part of its events
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
@@ -69,15 +70,14 @@ func Result(home string, generation int32, task string, attempt int32) string {
 	return RunPrefix(home) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
-// ParseResult returns the attempt whose result record lies under a key.
-func ParseResult(key string) (attempt int32, ok bool) {
+// ParseResult returns the attempt whose result record lies under a key, and its generation.
+func ParseResult(key string) (generation, attempt int32, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 4 || parts[len(parts)-2] != "results" {
-		return 0, false
+		return 0, 0, false
 	}
-	_, number, _ := cutLast(key, ".")
-	n, err := strconv.ParseUint(number, 10, 31)
-	return int32(n), err == nil
+	_, generation, attempt, ok = parseAttempt(parts[len(parts)-1])
+	return generation, attempt, ok
 }
 
 // Batch is the key of a v1.ExecuteResponse with the results of the instances of a
@@ -134,14 +134,14 @@ func InstanceLogsPrefix(home, task string) string {
 }
 
 // LogPrefix is how the keys of the log of one dispatch of a task start.
-func LogPrefix(home, task string, attempt, claim int32) string {
-	return LogsPrefix(home, task) + itoa(attempt) + "." + itoa(claim) + "."
+func LogPrefix(home string, generation int32, task string, attempt, claim int32) string {
+	return LogsPrefix(home, task) + itoa(generation) + "." + itoa(attempt) + "." + itoa(claim) + "."
 }
 
 // LogChunk is the key of a chunk, numbered from 0, of the log of a dispatch.
-func LogChunk(home, task string, attempt, claim int32, chunk int64) string {
+func LogChunk(home string, generation int32, task string, attempt, claim int32, chunk int64) string {
 	// Eight digits keep the chunks in order for whoever looks at a folder.
-	return LogPrefix(home, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
+	return LogPrefix(home, generation, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
 // Events is the key of a v1.EventPart: the n-th part, from 0, of the events
@@ -199,30 +199,39 @@ func Digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// LogOf names the dispatch of a log.
+type LogOf struct {
+	Home           string
+	Generation     int32
+	Task           string // or instance, or batch
+	Attempt, Claim int32
+}
+
 // ParseLogChunk is the inverse of LogChunk.
-func ParseLogChunk(key string) (home, task string, attempt, claim int32, chunk int64, ok bool) {
+func ParseLogChunk(key string) (of LogOf, chunk int64, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 5 {
-		return "", "", 0, 0, 0, false
+		return LogOf{}, 0, false
 	}
-	home, parts = strings.Join(parts[1:len(parts)-3], "/"), parts[len(parts)-2:]
+	of.Home, parts = strings.Join(parts[1:len(parts)-3], "/"), parts[len(parts)-2:]
 	numbers := strings.Split(parts[1], ".")
-	task = unsegment(parts[0])
+	of.Task = unsegment(parts[0])
 	if name, found := strings.CutSuffix(parts[0], batchesSuffix); found {
 		first, last, _ := parseExtent(numbers[0])
-		task, numbers = BatchName(unsegment(name), first, last), numbers[1:]
+		of.Task, numbers = BatchName(unsegment(name), first, last), numbers[1:]
 	}
-	if len(numbers) != 3 {
-		return "", "", 0, 0, 0, false
+	if len(numbers) != 4 {
+		return LogOf{}, 0, false
 	}
-	a, errA := strconv.ParseUint(numbers[0], 10, 31)
-	c, errC := strconv.ParseUint(numbers[1], 10, 31)
-	n, errN := strconv.ParseUint(numbers[2], 10, 63)
-	attempt, claim, chunk = int32(a), int32(c), int64(n)
-	if errA != nil || errC != nil || errN != nil || key != LogChunk(home, task, attempt, claim, chunk) {
-		return "", "", 0, 0, 0, false
+	g, errG := strconv.ParseUint(numbers[0], 10, 31)
+	a, errA := strconv.ParseUint(numbers[1], 10, 31)
+	c, errC := strconv.ParseUint(numbers[2], 10, 31)
+	n, errN := strconv.ParseUint(numbers[3], 10, 63)
+	of.Generation, of.Attempt, of.Claim, chunk = int32(g), int32(a), int32(c), int64(n)
+	if errG != nil || errA != nil || errC != nil || errN != nil || key != LogChunk(of.Home, of.Generation, of.Task, of.Attempt, of.Claim, chunk) {
+		return LogOf{}, 0, false
 	}
-	return home, task, attempt, claim, chunk, true
+	return of, chunk, true
 }
 
 // A bucket takes "__0x" in a key for an escape sequence of its own,

@@ -46,16 +46,16 @@ func TestKeysAreLaidOutAsDocumented(t *testing.T) {
 		storekey.LogsPrefix("ci-0k", "each[3-40]"):   "runs/ci-0k/logs/each.batches/3-40.",
 		storekey.InstanceLogsPrefix("ci-0k", "each"): "runs/ci-0k/logs/each.",
 
-		storekey.LogChunk("ci-0k", "each[12]", 1, 4, 17):   "runs/ci-0k/logs/each.12/1.4.00000017",
-		storekey.LogChunk("ci-0k", "each[3-40]", 1, 4, 17): "runs/ci-0k/logs/each.batches/3-40.1.4.00000017",
-		storekey.Batch("ci-0k", 2, "each[3-40]", 1, 4):     "runs/ci-0k/batches/each/2.3-40.1.4",
-		storekey.Checkpoint("ci-0k", 2, "each[3]", 4):      "runs/ci-0k/checkpoints/each.3.2.4",
-		storekey.Purged("ci-0k", 1, "each[3]"):             "runs/ci-0k/purged/1.each.3",
-		storekey.LogPrefix("ci-0k", "build", 1, 4):         "runs/ci-0k/logs/build/1.4.",
-		storekey.LogChunk("ci-0k", "build", 1, 4, 17):      "runs/ci-0k/logs/build/1.4.00000017",
-		storekey.Events("ci-0k", 1, 17):                    "runs/ci-0k/events/1.000017",
-		storekey.EventsPrefix("ci-0k", 1):                  "runs/ci-0k/events/1.",
-		storekey.Purged("ci-0k", 1, "build"):               "runs/ci-0k/purged/1.build",
+		storekey.LogChunk("ci-0k", 2, "each[12]", 1, 4, 17):   "runs/ci-0k/logs/each.12/2.1.4.00000017",
+		storekey.LogChunk("ci-0k", 2, "each[3-40]", 1, 4, 17): "runs/ci-0k/logs/each.batches/3-40.2.1.4.00000017",
+		storekey.Batch("ci-0k", 2, "each[3-40]", 1, 4):        "runs/ci-0k/batches/each/2.3-40.1.4",
+		storekey.Checkpoint("ci-0k", 2, "each[3]", 4):         "runs/ci-0k/checkpoints/each.3.2.4",
+		storekey.Purged("ci-0k", 1, "each[3]"):                "runs/ci-0k/purged/1.each.3",
+		storekey.LogPrefix("ci-0k", 0, "build", 1, 4):         "runs/ci-0k/logs/build/0.1.4.",
+		storekey.LogChunk("ci-0k", 0, "build", 1, 4, 17):      "runs/ci-0k/logs/build/0.1.4.00000017",
+		storekey.Events("ci-0k", 1, 17):                       "runs/ci-0k/events/1.000017",
+		storekey.EventsPrefix("ci-0k", 1):                     "runs/ci-0k/events/1.",
+		storekey.Purged("ci-0k", 1, "build"):                  "runs/ci-0k/purged/1.build",
 	} {
 		if got != want {
 			t.Errorf("key %q, want %q", got, want)
@@ -64,27 +64,25 @@ func TestKeysAreLaidOutAsDocumented(t *testing.T) {
 }
 
 func TestLogChunkKeyParsesBack(t *testing.T) {
-	type parts struct {
-		run, task      string
-		attempt, claim int32
-		chunk          int64
-	}
 	rapid.Check(t, func(t *rapid.T) {
-		want := parts{
-			runs.Draw(t, "run"), printers.Draw(t, "task"),
-			numbers.Draw(t, "attempt"), numbers.Draw(t, "claim"), rapid.Int64Min(0).Draw(t, "chunk"),
+		want := storekey.LogOf{
+			Home: runs.Draw(t, "run"), Generation: numbers.Draw(t, "generation"), Task: printers.Draw(t, "task"),
+			Attempt: numbers.Draw(t, "attempt"), Claim: numbers.Draw(t, "claim"),
 		}
-		key := storekey.LogChunk(want.run, want.task, want.attempt, want.claim, want.chunk)
-		var got parts
-		var ok bool
-		got.run, got.task, got.attempt, got.claim, got.chunk, ok = storekey.ParseLogChunk(key)
-		if !ok || got != want {
-			t.Fatalf("%s is read as %+v, %t; want %+v", key, got, ok, want)
+		n := rapid.Int64Min(0).Draw(t, "chunk")
+		key := chunkKey(want, n)
+		got, chunk, ok := storekey.ParseLogChunk(key)
+		if !ok || got != want || chunk != n {
+			t.Fatalf("%s is read as %+v %d, %t; want %+v %d", key, got, chunk, ok, want, n)
 		}
-		if !strings.HasPrefix(key, storekey.LogPrefix(want.run, want.task, want.attempt, want.claim)) {
+		if !strings.HasPrefix(key, storekey.LogPrefix(want.Home, want.Generation, want.Task, want.Attempt, want.Claim)) {
 			t.Fatalf("%s does not start with its LogPrefix", key)
 		}
 	})
+}
+
+func chunkKey(of storekey.LogOf, chunk int64) string {
+	return storekey.LogChunk(of.Home, of.Generation, of.Task, of.Attempt, of.Claim, chunk)
 }
 
 func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
@@ -113,7 +111,7 @@ func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
 func TestInstancesAreListedTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := printers.Draw(t, "name")
-		key := storekey.LogChunk("ci-0k", name, 1, 4, 17)
+		key := storekey.LogChunk("ci-0k", 0, name, 1, 4, 17)
 		if !strings.HasPrefix(key, storekey.LogsPrefix("ci-0k", name)) {
 			t.Fatalf("%s does not start with its LogsPrefix", key)
 		}
@@ -136,18 +134,18 @@ func TestInstancesAreListedTogether(t *testing.T) {
 }
 
 func FuzzParseLogChunkKey(f *testing.F) {
-	f.Add(storekey.LogChunk("ci-0k", "build", 1, 4, 17))
-	f.Add("runs/ci-0k/logs/build/1.4.00000017.18a3f.tmp")
-	f.Add("runs/ci-0k/logs/build/01.4.0")
-	f.Add(storekey.LogChunk("ci-0k", "each[3]", 1, 4, 17))
-	f.Add(storekey.LogChunk("ci-0k", "each[3-40]", 1, 4, 17))
-	f.Add("runs/ci-0k/logs/each.batches/40-3.1.4.00000017")
-	f.Add("runs/ci-0k/logs/each.b.batches/3-40.1.4.00000017")
+	f.Add(storekey.LogChunk("ci-0k", 0, "build", 1, 4, 17))
+	f.Add("runs/ci-0k/logs/build/0.1.4.00000017.18a3f.tmp")
+	f.Add("runs/ci-0k/logs/build/0.01.4.0")
+	f.Add(storekey.LogChunk("ci-0k", 0, "each[3]", 1, 4, 17))
+	f.Add(storekey.LogChunk("ci-0k", 0, "each[3-40]", 1, 4, 17))
+	f.Add("runs/ci-0k/logs/each.batches/40-3.0.1.4.00000017")
+	f.Add("runs/ci-0k/logs/each.b.batches/3-40.0.1.4.00000017")
 	f.Add("runs/////")
 	f.Fuzz(func(t *testing.T, key string) {
-		run, task, attempt, claim, chunk, ok := storekey.ParseLogChunk(key)
-		if ok && storekey.LogChunk(run, task, attempt, claim, chunk) != key {
-			t.Errorf("%q is taken for %q", key, storekey.LogChunk(run, task, attempt, claim, chunk))
+		of, chunk, ok := storekey.ParseLogChunk(key)
+		if ok && chunkKey(of, chunk) != key {
+			t.Errorf("%q is taken for %q", key, chunkKey(of, chunk))
 		}
 	})
 }

@@ -53,7 +53,7 @@ func ParseNode(key string) (NodeValue, error) {
 				return BatchValue, nil
 			}
 		case "logs":
-			if at, task, _, _, _, ok := ParseLogChunk(key); ok && at == home && isPrinter(task) {
+			if of, _, ok := ParseLogChunk(key); ok && of.Home == home && isPrinter(of.Task) {
 				return LogChunkValue, nil
 			}
 		}

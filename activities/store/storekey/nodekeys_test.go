@@ -14,11 +14,11 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 		task, _, _, _ := storekey.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
 		for key, want := range map[string]storekey.NodeValue{
-			storekey.Result(run, n, task, n):                                            storekey.ResultValue,
-			storekey.Checkpoint(run, n, task, n):                                        storekey.CheckpointValue,
-			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):        storekey.BatchValue,
-			storekey.LogChunk(run, printer, n, n, int64(n)):                             storekey.LogChunkValue,
-			storekey.LogChunk(run, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): storekey.LogChunkValue,
+			storekey.Result(run, n, task, n):                                               storekey.ResultValue,
+			storekey.Checkpoint(run, n, task, n):                                           storekey.CheckpointValue,
+			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):           storekey.BatchValue,
+			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                             storekey.LogChunkValue,
+			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): storekey.LogChunkValue,
 		} {
 			if got, err := storekey.ParseNode(key); got != want || err != nil {
 				t.Errorf("%s: %d, %v, want %d", key, got, err, want)
@@ -42,8 +42,8 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 		"runs/ci-0k/c/results/build.0", "runs/ci-0k/c/results/build.0.0.attrs", "runs/ci-0k/c/results/build.00.0", "runs/ci-0k/c/results/build.0.-1",
 		"runs/ci-0k/c/results/build.0.0/x", "runs/ci-0k/c/results/build.0.2147483648", "runs/ci-0k/c/results/.0.0", "runs/ci-0k/c/results/-x.0.0",
 		"runs/ci-0k/c/results/build.x.0.0", "runs/ci-0k/c/batches/each/0.3-1.0.1", "runs/ci-0k/c/batches/each/0.1-3.0", "runs/ci-0k/c/batches/each",
-		"runs/ci-0k/c/logs/build/0.1.1", "runs/ci-0k/c/logs/build/0.1.00000001.x", "runs/ci-0k/c/logs/build", "runs/ci-0k/c/logs/.batches/0-1.0.1.00000000",
-		"runs/ci-0k/c/logs/build.x/0.1.00000001",
+		"runs/ci-0k/c/logs/build/0.1.1", "runs/ci-0k/c/logs/build/0.0.1.00000001.x", "runs/ci-0k/c/logs/build/0.1.00000001", "runs/ci-0k/c/logs/build", "runs/ci-0k/c/logs/.batches/0-1.0.0.1.00000000",
+		"runs/ci-0k/c/logs/build.x/0.0.1.00000001",
 	) {
 		if got, err := storekey.ParseNode(key); err == nil {
 			t.Errorf("%q is taken for a node's: %d", key, got)
@@ -52,7 +52,7 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 }
 
 func FuzzParseNodeKey(f *testing.F) {
-	f.Add(storekey.LogChunk("ci-0k/c", "each[3-40]", 1, 4, 17))
+	f.Add(storekey.LogChunk("ci-0k/c", 0, "each[3-40]", 1, 4, 17))
 	f.Add(storekey.Batch("ci-0k/c", 0, "each[3-40]", 1, 4))
 	f.Add(storekey.Result("ci-0k/c", 0, "each[3]", 1))
 	f.Fuzz(func(t *testing.T, key string) {

@@ -1410,7 +1410,11 @@ type LogEntry struct {
 	// The bytes as they were printed; may end within a line.
 	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
 	// Not the task has printed it, but the system tells of it.
-	Notice        bool `protobuf:"varint,6,opt,name=notice,proto3" json:"notice,omitempty"`
+	Notice bool `protobuf:"varint,6,opt,name=notice,proto3" json:"notice,omitempty"`
+	// Generation of the run in which it was printed.
+	Generation int32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Number of the dispatch of the attempt that printed it.
+	Claim         int32 `protobuf:"varint,8,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1485,6 +1489,20 @@ func (x *LogEntry) GetNotice() bool {
 		return x.Notice
 	}
 	return false
+}
+
+func (x *LogEntry) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *LogEntry) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
 }
 
 var File_switchyard_v1_run_proto protoreflect.FileDescriptor
@@ -1662,14 +1680,18 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\fimage_digest\x18\n" +
 	" \x01(\tR\vimageDigest\x12\x1c\n" +
 	"\tcontainer\x18\v \x01(\tR\tcontainer\x12>\n" +
-	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\"\xc3\x01\n" +
+	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\"\xf9\x01\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
 	"\x06stream\x18\x03 \x01(\tB\x15\xbaH\x12r\x10R\x06stdoutR\x06stderrR\x06stream\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
-	"\x06notice\x18\x06 \x01(\bR\x06noticeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x06notice\x18\x06 \x01(\bR\x06notice\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x05R\n" +
+	"generation\x12\x14\n" +
+	"\x05claim\x18\b \x01(\x05R\x05claimB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_proto_rawDescOnce sync.Once

@@ -4606,7 +4606,9 @@ type StreamRunLogsRequest struct {
 	// Only what was printed at this time or later; absent: all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
 	// How far an earlier stream of the same request came: this one continues from there. Empty: it is the first.
-	Resume        []*LogPosition `protobuf:"bytes,7,rep,name=resume,proto3" json:"resume,omitempty"`
+	Resume []*LogPosition `protobuf:"bytes,7,rep,name=resume,proto3" json:"resume,omitempty"`
+	// Only this generation of the run; absent: of each task the newest in which it was started.
+	Generation    *int32 `protobuf:"varint,8,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4690,6 +4692,13 @@ func (x *StreamRunLogsRequest) GetResume() []*LogPosition {
 	return nil
 }
 
+func (x *StreamRunLogsRequest) GetGeneration() int32 {
+	if x != nil && x.Generation != nil {
+		return *x.Generation
+	}
+	return 0
+}
+
 // StreamRunLogsResponse is a piece of what the tasks of a run printed.
 type StreamRunLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4764,7 +4773,9 @@ type LogPosition struct {
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Number of the next chunk to read.
-	Next          int64 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	Next int64 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	// Generation of the run.
+	Generation    int32 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4823,6 +4834,13 @@ func (x *LogPosition) GetClaim() int32 {
 func (x *LogPosition) GetNext() int64 {
 	if x != nil {
 		return x.Next
+	}
+	return 0
+}
+
+func (x *LogPosition) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -5344,7 +5362,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts\"\xa6\x02\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts\"\xe3\x02\n" +
 	"\x14StreamRunLogsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -5352,18 +5370,25 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\aattempt\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x00R\aattempt\x88\x01\x01\x12/\n" +
 	"\x06stream\x18\x05 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x06stdoutR\x06stderrR\x06stream\x120\n" +
 	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x122\n" +
-	"\x06resume\x18\a \x03(\v2\x1a.switchyard.v1.LogPositionR\x06resumeB\n" +
+	"\x06resume\x18\a \x03(\v2\x1a.switchyard.v1.LogPositionR\x06resume\x12,\n" +
 	"\n" +
-	"\b_attempt\"\xb7\x01\n" +
+	"generation\x18\b \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\n" +
+	"generation\x88\x01\x01B\n" +
+	"\n" +
+	"\b_attemptB\r\n" +
+	"\v_generation\"\xb7\x01\n" +
 	"\x15StreamRunLogsResponse\x121\n" +
 	"\aentries\x18\x01 \x03(\v2\x17.switchyard.v1.LogEntryR\aentries\x126\n" +
 	"\bposition\x18\x02 \x01(\v2\x1a.switchyard.v1.LogPositionR\bposition\x123\n" +
-	"\amissing\x18\x03 \x01(\v2\x19.switchyard.v1.MissingLogR\amissing\"e\n" +
+	"\amissing\x18\x03 \x01(\v2\x19.switchyard.v1.MissingLogR\amissing\"\x85\x01\n" +
 	"\vLogPosition\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
 	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x12\n" +
-	"\x04next\x18\x04 \x01(\x03R\x04next\"N\n" +
+	"\x04next\x18\x04 \x01(\x03R\x04next\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x05R\n" +
+	"generation\"N\n" +
 	"\n" +
 	"MissingLog\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
