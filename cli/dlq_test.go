@@ -66,7 +66,7 @@ func TestDLQRetryAndPurge(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+	f.fail = connect.NewError(connect.CodeAborted, errStopping)
 	if got := run(t, "dlq", "retry", "night", "build", "--gateway", f.url); got.code != exit.CodeNotDone {
 		t.Errorf("%+v", got)
 	}

@@ -109,7 +109,7 @@ func TestNodesChange(t *testing.T) {
 	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"name\": \"a\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
-	for code, want := range map[connect.Code]int{connect.CodeFailedPrecondition: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {
+	for code, want := range map[connect.Code]int{connect.CodeAborted: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {
 		f.fleet.fail = connect.NewError(code, errors.New("no"))
 		if got := run(t, "nodes", "drain", "a", "--gateway", f.url); got.code != want {
 			t.Errorf("%v gives %+v", code, got)

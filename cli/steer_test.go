@@ -81,7 +81,7 @@ func TestSteering(t *testing.T) {
 			if got := run(t, append(args, "-o", "json")...); got.code != 0 || !strings.Contains(got.stdout, `"id": "nightly-4g5h6jkm"`) || got.stderr != "" {
 				t.Errorf("%+v", got)
 			}
-			f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+			f.fail = connect.NewError(connect.CodeAborted, errStopping)
 			if got := run(t, args...); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, test.remedy) {
 				t.Errorf("%+v", got)
 			}
@@ -94,7 +94,7 @@ func TestSteering(t *testing.T) {
 func TestRemedyOfARunThatHasEnded(t *testing.T) {
 	f := fake(t)
 	nightly(f)
-	f.fail = connect.NewError(connect.CodeFailedPrecondition, errStopping)
+	f.fail = connect.NewError(connect.CodeAborted, errStopping)
 	for command, want := range map[string]string{"hold": "switchyard runs retry r", "retry": "switchyard runs rerun r"} {
 		args := []string{"runs", command, "r", "build", "--gateway", f.url}
 		if command == "retry" {

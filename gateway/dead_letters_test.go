@@ -126,7 +126,7 @@ func TestPurge(t *testing.T) {
 		return res.Msg.GetTasks(), nil
 	}
 	_, err := purge("c")
-	wantCode(t, "purge a task that is no dead letter", err, connect.CodeFailedPrecondition)
+	wantCode(t, "purge a task that is no dead letter", err, connect.CodeAborted)
 	_, err = purge("d")
 	wantCode(t, "purge a task that is not there", err, connect.CodeNotFound)
 	if got, err := purge("a"); err != nil || !slices.Equal(got, []string{"a"}) {
@@ -136,12 +136,12 @@ func TestPurge(t *testing.T) {
 		t.Errorf("left are %v", got)
 	}
 	_, err = f.retry(t, id, "a")
-	wantCode(t, "retry what was purged", err, connect.CodeFailedPrecondition)
+	wantCode(t, "retry what was purged", err, connect.CodeAborted)
 	if got, err := purge(""); err != nil || !slices.Equal(got, []string{"b"}) {
 		t.Errorf("purged %v, %v", got, err)
 	}
 	_, err = purge("")
-	wantCode(t, "purge all of none", err, connect.CodeFailedPrecondition)
+	wantCode(t, "purge all of none", err, connect.CodeAborted)
 	deadLetter(t, id, "a", 7, "n")
 	if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); !slices.Equal(got, []string{id + " a"}) {
 		t.Errorf("dead again are %v", got)
@@ -164,7 +164,7 @@ func TestRetryOpen(t *testing.T) {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	_, err = f.retry(t, id, "a")
-	wantCode(t, "retry what is no dead letter any more", err, connect.CodeFailedPrecondition)
+	wantCode(t, "retry what is no dead letter any more", err, connect.CodeAborted)
 	if refused, _ := errors.AsType[*connect.Error](err); refused == nil || refused.Message() != "task a of run "+id+" is no dead letter; it is queued" {
 		t.Errorf("the error is %v", err)
 	}
@@ -174,7 +174,7 @@ func TestRetryOpen(t *testing.T) {
 		t.Errorf("got %v, %v", res, err)
 	}
 	_, err = f.retry(t, id, "")
-	wantCode(t, "retry all of none", err, connect.CodeFailedPrecondition)
+	wantCode(t, "retry all of none", err, connect.CodeAborted)
 }
 
 // TestRetryClosed starts a run that has ended again, once however many ask, and
@@ -203,7 +203,7 @@ func TestRetryClosed(t *testing.T) {
 		if err == nil {
 			done++
 		} else {
-			wantCode(t, "the others", err, connect.CodeFailedPrecondition)
+			wantCode(t, "the others", err, connect.CodeAborted)
 		}
 	}
 	if done == 0 {
@@ -267,7 +267,7 @@ func TestRetryCancelled(t *testing.T) {
 	deadLetter(t, id, "a", 1, "n")
 	end(t, id, "cancelled")
 	_, err := f.retry(t, id, "a")
-	wantCode(t, "retry of a cancelled run", err, connect.CodeFailedPrecondition)
+	wantCode(t, "retry of a cancelled run", err, connect.CodeAborted)
 	if run := f.get(t, id); run.GetGeneration() != 0 || run.GetState() != "cancelled" {
 		t.Errorf("the run is %v", run)
 	}

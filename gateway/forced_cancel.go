@@ -29,7 +29,7 @@ const (
 
 // cancelByForce terminates a run with all that it has started, in whatever state they
 // are. The end of a workflow is pushed to the nodes that run its attempts, or reaches
-// them with the answer to a beat. The error is FailedPrecondition when nothing was open.
+// them with the answer to a beat. The error is Aborted when nothing was open.
 func (g *Gateway) cancelByForce(ctx context.Context, id, reason string) (*v1.CancelRunResponse, error) {
 	cause := "ended by force"
 	if who := actor(ctx); who != "" {

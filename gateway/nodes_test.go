@@ -147,7 +147,7 @@ func TestNodes(t *testing.T) {
 		t.Errorf("got %v, %v", undrained, err)
 	}
 	_, err = c.RemoveNode(t.Context(), connect.NewRequest(&v1.RemoveNodeRequest{Name: "n0"}))
-	wantCode(t, "remove a node that is up", err, connect.CodeFailedPrecondition)
+	wantCode(t, "remove a node that is up", err, connect.CodeAborted)
 	if _, err := c.RemoveNode(t.Context(), connect.NewRequest(&v1.RemoveNodeRequest{Name: "n3"})); err != nil || nodes.nodes["n3"] != nil {
 		t.Errorf("removed: %v", err)
 	}

@@ -19,7 +19,7 @@ func TestObserver(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := c.DrainNode(t.Context(), connect.NewRequest(&v1.DrainNodeRequest{Name: "a"}))
-	wantCode(t, "drain through an observer", err, connect.CodeFailedPrecondition)
+	wantCode(t, "drain through an observer", err, connect.CodeAborted)
 	if nodes.drain != nil {
 		t.Error("the node drains")
 	}
@@ -27,7 +27,7 @@ func TestObserver(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	runs := switchyardv1connect.NewRunServiceClient(&http.Client{Transport: transport}, server.URL())
 	_, err = runs.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("observed", "a")}}))
-	wantCode(t, "submit to an observer", err, connect.CodeFailedPrecondition)
+	wantCode(t, "submit to an observer", err, connect.CodeAborted)
 	if _, err := runs.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{})); err != nil {
 		t.Error(err)
 	}

@@ -72,7 +72,7 @@ func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
 		t.Errorf("the run has ended as %v", run)
 	}
 	_, err = f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true}))
-	wantCode(t, "force twice", err, connect.CodeFailedPrecondition)
+	wantCode(t, "force twice", err, connect.CodeAborted)
 }
 
 // TestForceKeepsWhatAHealthyRunHasSaid ends a run that answers: what it has done stays known, though its workflow

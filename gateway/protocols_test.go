@@ -65,7 +65,7 @@ func TestProtocols(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = client.PauseRun(t.Context(), connect.NewRequest(&v1.PauseRunRequest{Id: id}))
-			wantCode(t, "pause twice", err, connect.CodeFailedPrecondition)
+			wantCode(t, "pause twice", err, connect.CodeAborted)
 			if _, err := client.ResumeRun(t.Context(), connect.NewRequest(&v1.ResumeRunRequest{Id: id})); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestProtocols(t *testing.T) {
 				t.Fatalf("the watched run ended %q, %v", state, err)
 			}
 			_, err = client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
-			if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			if connect.CodeOf(err) != connect.CodeAborted {
 				t.Errorf("cancel a run that has ended: %v", err)
 			}
 			entries, err := client.StreamRunLogs(t.Context(), connect.NewRequest(&v1.StreamRunLogsRequest{Id: id, Follow: true}))

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
@@ -130,13 +131,32 @@ func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelR
 		}
 		return connect.NewResponse(res), nil
 	}
-	command := &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)}
-	signalErr := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, command)
-	if signalErr == nil {
-		return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
+	if err := g.signalCancel(ctx, id, &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)}); err != nil {
+		return nil, err
 	}
-	if !rpcerror.Is[*serviceerror.NotFound](signalErr) {
-		return nil, fmt.Errorf("cancel run %s: %w", id, signalErr)
+	return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
+}
+
+// signalCancel signals an open run to end. A run that is continuing as new gets the signal again.
+func (g *Gateway) signalCancel(ctx context.Context, id string, command *v1.RunCommand) error {
+	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
+	defer cancel()
+	for {
+		err := g.client.SignalWorkflow(ctx, id, "", names.CancelSignal, command)
+		if err == nil {
+			return nil
+		}
+		if !rpcerror.Is[*serviceerror.NotFound](err) {
+			return fmt.Errorf("cancel run %s: %w", id, err)
+		}
+		// Temporal returns NotFound for a closed workflow, too.
+		if err = g.closed(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(crowdedPause):
+		}
 	}
-	return nil, g.closed(ctx, id) // Temporal says NotFound of a closed workflow, too
 }

@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // TestControl pauses and resumes a run, and has its tasks held, released, cancelled, approved and rejected.
@@ -27,7 +33,14 @@ func TestControl(t *testing.T) {
 		t.Errorf("the run is %v", run)
 	}
 	_, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: id}))
-	wantCode(t, "pause twice", err, connect.CodeFailedPrecondition)
+	wantCode(t, "pause twice", err, connect.CodeAborted)
+	res, err := http.Post(f.server.URL()+switchyardv1connect.RunServicePauseRunProcedure, "application/json", strings.NewReader(`{"id":"`+id+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusConflict {
+		t.Errorf("pause twice over HTTP: status %d, %v", res.StatusCode, err)
+	}
 	eventually(t, "lists show it paused", func() bool { return f.listed(t, id) == "paused" })
 	if _, err := c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id})); err != nil {
 		t.Fatal(err)
@@ -57,13 +70,13 @@ func TestControl(t *testing.T) {
 		t.Errorf("the tasks are %v", tasks)
 	}
 	_, err = c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
-	wantCode(t, "cancel what has ended", err, connect.CodeFailedPrecondition)
+	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
 	_, pauseErr := c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e", Reason: "lunch"}))
 	if e := f.get(t, id).GetTasks()["e"]; pauseErr != nil || e.GetState() != "paused" || e.GetReason() != "suspended" || e.GetError() != "lunch" {
 		t.Errorf("e is %v: %v", e, pauseErr)
 	}
 	_, err = c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e"}))
-	wantCode(t, "pause a task twice", err, connect.CodeFailedPrecondition)
+	wantCode(t, "pause a task twice", err, connect.CodeAborted)
 	_, resumeErr := c.ResumeTask(ctx, connect.NewRequest(&v1.ResumeTaskRequest{Id: id, Task: "e"}))
 	_, killErr := c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f", Reason: "stuck"}))
 	tasks = f.get(t, id).GetTasks()
@@ -71,10 +84,10 @@ func TestControl(t *testing.T) {
 		t.Errorf("%v, %v: the tasks are %v", resumeErr, killErr, tasks)
 	}
 	_, err = c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f"}))
-	wantCode(t, "kill what has ended", err, connect.CodeFailedPrecondition)
+	wantCode(t, "kill what has ended", err, connect.CodeAborted)
 	end(t, id, "rejected")
 	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id}))
-	wantCode(t, "resume a run that has ended", err, connect.CodeFailedPrecondition)
+	wantCode(t, "resume a run that has ended", err, connect.CodeAborted)
 	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: "nope-1"}))
 	wantCode(t, "resume an unknown run", err, connect.CodeNotFound)
 
@@ -128,4 +141,42 @@ func TestManyCommands(t *testing.T) {
 			t.Errorf("%s is %s", name, task.GetState())
 		}
 	}
+}
+
+// continuingClient finds no open execution for the first signals, as a run that is continuing as new has none.
+type continuingClient struct {
+	client.Client
+	refusals atomic.Int32
+}
+
+func (c *continuingClient) SignalWorkflow(ctx context.Context, id, runID, name string, arg any) error {
+	if c.refusals.Add(-1) >= 0 {
+		return serviceerror.NewNotFound("workflow execution already completed")
+	}
+	return c.Client.SignalWorkflow(ctx, id, runID, name, arg)
+}
+
+// A cancel that arrives while its run continues as new reaches the next execution; that of a run that has ended is a
+// conflict at once.
+func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	continuing := &continuingClient{Client: temporalClient}
+	continuing.refusals.Store(2)
+	g, err := New(Config{Client: continuing, Store: kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := f.submit(t, "continuing")
+	if _, err := g.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
+	_, err = g.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
+	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
 }

@@ -42,7 +42,7 @@ func TestRetryRun(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "again", "build", "test")
 	_, err := f.again(t, id)
-	wantCode(t, "an open run", err, connect.CodeFailedPrecondition)
+	wantCode(t, "an open run", err, connect.CodeAborted)
 	set(t, id, "build", 1, &v1.Task{State: "completed"})
 	set(t, id, "test", 1, &v1.Task{State: "failed"})
 	end(t, id, "failed")
@@ -73,7 +73,7 @@ func TestRetryRun(t *testing.T) {
 	end(t, id, "completed")
 
 	_, err = f.again(t, id)
-	wantCode(t, "a run that has completed", err, connect.CodeFailedPrecondition)
+	wantCode(t, "a run that has completed", err, connect.CodeAborted)
 	eventually(t, "it is listed as completed", func() bool { return f.listed(t, id) == "completed" })
 	if res, err := f.again(t, id, "test"); err != nil || res.GetGeneration() != 3 {
 		t.Fatalf("got %v, %v", res, err)
@@ -105,7 +105,7 @@ func TestRetryRunRace(t *testing.T) {
 			case err == nil:
 				t.Errorf("another generation was started than one from %v", from)
 			default:
-				wantCode(t, "who came too late", err, connect.CodeFailedPrecondition)
+				wantCode(t, "who came too late", err, connect.CodeAborted)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // update has the workflow of an open run carry out an update. A task that it does not know is NotFound, what the
-// state of the run or the task forbids FailedPrecondition. At most 10 updates of a run are in flight, those of other
+// state of the run or the task forbids Aborted. At most 10 updates of a run are in flight, those of other
 // gateways included; one more waits.
 func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
 	giveBack, err := g.updates.take(ctx, id)
@@ -102,6 +102,8 @@ func (g *Gateway) refused(ctx context.Context, id, name string, err error) error
 	// The SDK answers so for a workflow without the handler, and gives it no type of its own.
 	case strings.Contains(said.Message(), "unknown update"):
 		return rpcerror.WrongState("run %s was started by an older version, which does not know %s", id, name)
+	case said.Type() == names.RunEndedError:
+		return rpcerror.WrongState("run %s has just ended", id)
 	}
 	return rpcerror.WrongState("run %s: %s", id, said.Message())
 }

@@ -38,7 +38,7 @@ func (a *Client) Failure(err error) error {
 		return unknown
 	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
 		return &exit.Error{Code: exit.CodeNotAllowed, Err: said}
-	case code == connect.CodeFailedPrecondition, code == connect.CodeAlreadyExists:
+	case code == connect.CodeAborted, code == connect.CodeAlreadyExists:
 		return &exit.Error{Code: exit.CodeNotDone, Err: said}
 	case code == connect.CodeUnimplemented:
 		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("what answers at %s is no gateway of this version: %w", a.URL, said)}

@@ -36,9 +36,10 @@ func Missing(kind, text string) error {
 	return err
 }
 
-// WrongState returns the error for a request that the state of its subject forbids.
+// WrongState returns the error for a request that the state of its subject forbids: a conflict, which HTTP knows as 409.
+// Until the subject changes, the same request gets the same answer; what passes by itself is Unavailable.
 func WrongState(format string, args ...any) error {
-	return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf(format, args...))
+	return connect.NewError(connect.CodeAborted, fmt.Errorf(format, args...))
 }
 
 // Invalid returns the error for a request that is wrong in itself.
@@ -71,8 +72,9 @@ func CodeOf(err error) connect.Code {
 		return connect.CodePermissionDenied
 	case Is[*serviceerror.ResourceExhausted](err):
 		return connect.CodeResourceExhausted
-	case Is[*serviceerror.FailedPrecondition](err), Is[*serviceerror.NamespaceNotFound](err),
-		errors.Is(err, registry.ErrState), errors.Is(err, registry.ErrTaken), errors.Is(err, registry.ErrOutdated), errors.Is(err, store.ErrLowSpace):
+	case errors.Is(err, registry.ErrState), errors.Is(err, registry.ErrTaken), errors.Is(err, registry.ErrOutdated):
+		return connect.CodeAborted
+	case Is[*serviceerror.FailedPrecondition](err), Is[*serviceerror.NamespaceNotFound](err), errors.Is(err, store.ErrLowSpace):
 		return connect.CodeFailedPrecondition
 	case errors.Is(err, store.ErrLogQuota):
 		return connect.CodeOutOfRange

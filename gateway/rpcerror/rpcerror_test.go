@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
 
+	"switchyard/activities/registry"
 	"switchyard/activities/store"
 )
 
@@ -35,6 +36,11 @@ func TestCodes(t *testing.T) {
 		{context.Canceled, connect.CodeCanceled},
 		{errors.New("x"), connect.CodeInternal},
 		{fmt.Errorf("wrapped: %w", NotFound("x")), connect.CodeNotFound},
+		{fmt.Errorf("wrapped: %w", WrongState("x")), connect.CodeAborted},
+		{&registry.Error{Kind: registry.ErrState, Message: "x"}, connect.CodeAborted},
+		{&registry.Error{Kind: registry.ErrTaken, Message: "x"}, connect.CodeAborted},
+		{&registry.Error{Kind: registry.ErrOutdated, Message: "x"}, connect.CodeAborted},
+		{&registry.Error{Kind: registry.ErrNoControl, Message: "x"}, connect.CodeUnavailable},
 	} {
 		if got := connect.CodeOf(ToConnect(test.err)); got != test.want {
 			t.Errorf("%T: %v, not %v", test.err, got, test.want)

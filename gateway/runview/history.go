@@ -59,7 +59,7 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	return whole, nil
 }
 
-// DefinedInput returns the input of a run if it holds the definition. The error is FailedPrecondition if the run was
+// DefinedInput returns the input of a run if it holds the definition. The error is Aborted if the run was
 // started with the name of a stored workflow and has not read that.
 func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.RunInput, error) {
 	in, err := r.Input(ctx, info.GetExecution())

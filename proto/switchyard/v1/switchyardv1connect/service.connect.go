@@ -142,7 +142,7 @@ type RunServiceClient interface {
 	// Sends the run as it is, then what changes, and ends when the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest]) (*connect.ServerStreamForClient[v1.WatchRunResponse], error)
 	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is FailedPrecondition. With force the run ends at once, whatever
+	// has ended is Aborted. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
@@ -155,33 +155,33 @@ type RunServiceClient interface {
 	// Lists the tasks whose retries are spent, the newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
 	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
-	// dead-lettered is FailedPrecondition.
+	// dead-lettered is Aborted.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
-	// FailedPrecondition.
+	// Aborted.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
 	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
 	// run now. Nothing is started.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
 	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
-	// completed is kept. A run that is open is FailedPrecondition, and so is one in which there is nothing to do again.
+	// completed is kept. A run that is open is Aborted, and so is one in which there is nothing to do again.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is FailedPrecondition.
+	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is Aborted.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Resumes a paused run. One that is not paused is FailedPrecondition.
+	// Resumes a paused run. One that is not paused is Aborted.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
-	// Holds a task back that has not started. One that has is FailedPrecondition.
+	// Holds a task back that has not started. One that has is Aborted.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
-	// Lets a held task start. One that is not held is FailedPrecondition.
+	// Lets a held task start. One that is not held is Aborted.
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
 	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
-	// One that does not run, or cannot be suspended, is FailedPrecondition.
+	// One that does not run, or cannot be suspended, is Aborted.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Resumes a suspended task or instance. One that is not suspended is FailedPrecondition.
+	// Resumes a suspended task or instance. One that is not suspended is Aborted.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
@@ -543,7 +543,7 @@ type RunServiceHandler interface {
 	// Sends the run as it is, then what changes, and ends when the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest], *connect.ServerStream[v1.WatchRunResponse]) error
 	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is FailedPrecondition. With force the run ends at once, whatever
+	// has ended is Aborted. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
@@ -556,33 +556,33 @@ type RunServiceHandler interface {
 	// Lists the tasks whose retries are spent, the newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
 	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
-	// dead-lettered is FailedPrecondition.
+	// dead-lettered is Aborted.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
 	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
-	// FailedPrecondition.
+	// Aborted.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
 	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
 	// run now. Nothing is started.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
 	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
-	// completed is kept. A run that is open is FailedPrecondition, and so is one in which there is nothing to do again.
+	// completed is kept. A run that is open is Aborted, and so is one in which there is nothing to do again.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is FailedPrecondition.
+	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is Aborted.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Resumes a paused run. One that is not paused is FailedPrecondition.
+	// Resumes a paused run. One that is not paused is Aborted.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
-	// Holds a task back that has not started. One that has is FailedPrecondition.
+	// Holds a task back that has not started. One that has is Aborted.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
-	// Lets a held task start. One that is not held is FailedPrecondition.
+	// Lets a held task start. One that is not held is Aborted.
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
 	// Cancels one task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
 	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
-	// One that does not run, or cannot be suspended, is FailedPrecondition.
+	// One that does not run, or cannot be suspended, is Aborted.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Resumes a suspended task or instance. One that is not suspended is FailedPrecondition.
+	// Resumes a suspended task or instance. One that is not suspended is Aborted.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
@@ -1100,7 +1100,7 @@ type NodeServiceClient interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Puts a draining node back into service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
-	// Forgets a node that is offline. One that is not is FailedPrecondition.
+	// Forgets a node that is offline. One that is not is Aborted.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 
@@ -1194,7 +1194,7 @@ type NodeServiceHandler interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Puts a draining node back into service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
-	// Forgets a node that is offline. One that is not is FailedPrecondition.
+	// Forgets a node that is offline. One that is not is Aborted.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 
