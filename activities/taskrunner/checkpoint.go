@@ -18,6 +18,8 @@ import (
 const (
 	// maxInlineCheckpoint is the largest checkpoint, in bytes, that travels in payloads.
 	maxInlineCheckpoint = 4 << 10
+	// checkpointPause is the longest time between two looks for a changed checkpoint.
+	checkpointPause = time.Second
 	// savePause is the shortest time between two writes of the record of a batch.
 	savePause = 50 * time.Millisecond
 )
@@ -55,8 +57,8 @@ func (a *attempt) startCheckpointer(ctx context.Context, log *logs.Writer, b *ba
 	return k
 }
 
-// run looks for news soon at first, as often as the attempt beats in the end. The record
-// of a batch it keeps up to date in shorter steps: whoever is given the members when
+// run looks for news soon at first, once a second in the end. It keeps the record
+// of a batch up to date in shorter steps: whoever is given the members when
 // this process is no more finds there what needs not be done again.
 func (k *checkpointer) run(ctx context.Context) {
 	defer close(k.done)
@@ -77,7 +79,7 @@ func (k *checkpointer) run(ctx context.Context) {
 		began := executor.Now()
 		if began >= publish {
 			k.publish(ctx)
-			pause = min(2*pause, max(k.a.terms.beat, firstBeat))
+			pause = nextLook(pause, k.a.terms.beat)
 			publish = executor.Now().Add(pause)
 		} else if k.batch != nil {
 			k.batch.saveIfNew(ctx)
@@ -87,6 +89,12 @@ func (k *checkpointer) run(ctx context.Context) {
 		}
 		timer.Reset(max(min(publish, save).Sub(executor.Now()), 0))
 	}
+}
+
+// nextLook returns the pause after another one, given the time between heartbeats: whoever continues with an attempt
+// that has died repeats what it did since the last look.
+func nextLook(pause, beat time.Duration) time.Duration {
+	return min(2*pause, max(min(beat, checkpointPause), firstBeat))
 }
 
 func (k *checkpointer) stop() {
@@ -144,6 +152,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 		}
 		p.Checkpoint = checkpoint
 	})
+	k.a.claimFile.saveCheckpoint(ended, checkpoint)
 	k.reported = ended
 	select {
 	case k.a.news <- struct{}{}:

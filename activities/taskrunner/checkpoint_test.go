@@ -68,6 +68,18 @@ func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	}
 }
 
+// However seldom an attempt beats, its checkpoint is looked for once a second.
+func TestCheckpointIsLookedForEverySecond(t *testing.T) {
+	for _, beat := range []time.Duration{0, firstBeat, 5 * time.Second, time.Hour} {
+		pause := firstBeat
+		for range 20 {
+			if pause = nextLook(pause, beat); pause > time.Second || pause < firstBeat {
+				t.Fatalf("a beat every %v: a pause of %v", beat, pause)
+			}
+		}
+	}
+}
+
 // A heartbeat loses neither the start nor the checkpoint of an attempt that reports both at once.
 func TestCheckpointAsTheAttemptStarts(t *testing.T) {
 	t.Parallel()

@@ -23,20 +23,26 @@ import (
 // that the earlier one is dead because it holds the node's lock, ends what is left of the
 // attempt and answers in its place, before the heartbeat time-out would:
 //
-//	<state dir>/claims/<hash of the attempt's id>.waiting   no process has been started
-//	<state dir>/claims/<hash of the attempt's id>.started   one may have been
+//	<state dir>/claims/<hash of the attempt's id>.waiting     no process has been started
+//	<state dir>/claims/<hash of the attempt's id>.started     one may have been
+//	<state dir>/claims/<hash of the attempt's id>.checkpoint  an ExecuteProgress with its newest checkpoint
 //
 // The file of an attempt that outlives its worker is removed when its recovery file is there.
 
 const (
-	claimsFolder  = "claims"
-	claimWaiting  = ".waiting"
-	claimStarted  = ".started"
-	maxClaimBytes = 16 << 20
+	claimsFolder    = "claims"
+	claimWaiting    = ".waiting"
+	claimStarted    = ".started"
+	claimCheckpoint = ".checkpoint"
+	maxClaimBytes   = 16 << 20
 )
 
-// claimFile is that of one attempt. A nil one does nothing. One goroutine at a time uses it.
-type claimFile struct{ path string }
+// claimFile is that of one attempt. A nil one does nothing. One goroutine at a time uses it, and besides
+// it one that saves checkpoints.
+type claimFile struct {
+	path       string
+	checkpoint string // path of the file with the checkpoint
+}
 
 // claim is the content of the file.
 type claim struct {
@@ -65,7 +71,8 @@ func (n *Node) writeClaim(a *attempt, d delivery) *claimFile {
 	}
 	dir := filepath.Join(n.StateDir, claimsFolder)
 	sum := sha256.Sum256([]byte(attemptID(a.req, &a.members[0])))
-	f := &claimFile{path: filepath.Join(dir, fmt.Sprintf("%x", sum[:16])+claimWaiting)}
+	base := filepath.Join(dir, fmt.Sprintf("%x", sum[:16]))
+	f := &claimFile{path: base + claimWaiting, checkpoint: base + claimCheckpoint}
 	request, err := proto.Marshal(a.req)
 	if err == nil {
 		var text []byte
@@ -104,10 +111,50 @@ func (f *claimFile) start() {
 	}
 }
 
+// saveCheckpoint keeps the newest checkpoint of an attempt for a later worker, and how many members of a batch have
+// ended: it is that of the next one. Without a checkpoint it removes the one before.
+func (f *claimFile) saveCheckpoint(ended int, checkpoint *v1.Checkpoint) {
+	if f == nil {
+		return
+	}
+	if checkpoint == nil {
+		_ = os.Remove(f.checkpoint)
+		return
+	}
+	text, err := proto.Marshal(&v1.ExecuteProgress{Ended: int32(ended), Checkpoint: checkpoint})
+	if err == nil {
+		err = os.WriteFile(f.checkpoint+newSuffix, text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(f.checkpoint+newSuffix, f.checkpoint)
+	}
+	if err != nil { // a later worker would continue from an older one
+		_ = os.Remove(f.checkpoint + newSuffix)
+	}
+}
+
+// newSuffix ends the name of a file that is being written.
+const newSuffix = ".new"
+
 func (f *claimFile) remove() {
 	if f != nil {
+		_ = os.Remove(f.checkpoint)
 		_ = os.Remove(f.path) // a later worker has nothing to answer
 	}
+}
+
+// savedCheckpoint returns the checkpoint that saveCheckpoint has kept, or nil if there is none of the member after so
+// many that have ended.
+func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
+	text, err := os.ReadFile(f.checkpoint)
+	if err != nil {
+		return nil
+	}
+	var p v1.ExecuteProgress
+	if proto.Unmarshal(text, &p) != nil || int(p.GetEnded()) != ended {
+		return nil
+	}
+	return p.GetCheckpoint()
 }
 
 // answerClaims answers for the attempts that an earlier worker has left without a recovery file.
@@ -120,8 +167,19 @@ func (r *recovery) answerClaims() {
 		}
 		return
 	}
+	claimed := map[string]bool{}
+	for _, entry := range entries {
+		base := strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))
+		claimed[base] = claimed[base] || !isCheckpoint(entry.Name())
+	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
+		if isCheckpoint(path) {
+			if base, _, _ := strings.Cut(entry.Name(), "."); !claimed[base] {
+				_ = os.Remove(path)
+			}
+			continue
+		}
 		c, req, err := readClaim(path)
 		if err != nil {
 			r.node.Logger.Debug("a claim file is of no use", "file", path, "error", err)
@@ -130,6 +188,11 @@ func (r *recovery) answerClaims() {
 		}
 		r.work.Go(func() { r.answerClaim(path, c, req) })
 	}
+}
+
+// isCheckpoint reports whether a file in the folder of claims belongs to a checkpoint.
+func isCheckpoint(name string) bool {
+	return filepath.Ext(strings.TrimSuffix(name, newSuffix)) == claimCheckpoint
 }
 
 func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
@@ -156,7 +219,8 @@ func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
 // recorded counts, an attempt that had started is lost, and any other is moved.
 func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	n := r.node
-	defer func() { _ = os.Remove(path) }()
+	f := &claimFile{path: path, checkpoint: strings.TrimSuffix(path, filepath.Ext(path)) + claimCheckpoint}
+	defer f.remove()
 	a := n.newAttempt(delivery{token: c.Token, queue: c.Queue, heartbeat: c.Heartbeat}, req)
 	if filepath.Ext(path) == claimWaiting {
 		n.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
@@ -174,6 +238,23 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 		}
 	}
 	res, err := n.lostAnswer(r.ctx, a.heartbeat, a.req)
+	if res.GetState() == v1.TaskLost {
+		res.Checkpoint = f.savedCheckpoint(firstUnended(a.members, res))
+	}
 	n.Logger.Info("an attempt of an earlier worker has ended with it", "run", req.GetRunId(), "task", a.members[0].name, "state", cmp.Or(res.GetState(), "unknown"))
 	n.complete(a, c.Token, res, err)
+}
+
+// firstUnended returns how many of the first members of a batch have ended, by the answer to it.
+func firstUnended(members []member, res *v1.ExecuteResponse) int {
+	ended := map[int32]bool{}
+	for _, m := range res.GetBatch() {
+		ended[m.GetIndex()] = true
+	}
+	for i := range members {
+		if !ended[members[i].index] {
+			return i
+		}
+	}
+	return len(members)
 }

@@ -95,3 +95,64 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 		})
 	}
 }
+
+// TestLaterWorkerHandsOnTheCheckpoint has a worker answer for a dead one, whose attempt had written a checkpoint: the
+// next attempt continues from it, although no heartbeat time-out reports it to the run.
+func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	first := newBench(t, nil).withShell()
+	first.StateDir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
+	req := request("a")
+	req.Env = map[string]string{"NEXT": "so far"}
+	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")
+	e := first.start(t.Context(), req)
+	eventually(t, "the checkpoint is kept", func() bool { return len(claimFiles(t, first.StateDir, claimCheckpoint)) == 1 })
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+		t.Fatal(err)
+	}
+	first.BeginDrain(time.Now(), "")
+	e.answer()
+	if left := claimFiles(t, first.StateDir, ""); len(left) != 0 {
+		t.Errorf("%v are left of an attempt that has its answer", left)
+	}
+	abandoned := filepath.Join(dir, claimsFolder, "0123"+claimCheckpoint)
+	if err := os.WriteFile(abandoned, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	second := newBench(t, nil)
+	second.StateDir = dir
+	end := second.Recover(t.Context())
+	eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
+	end(t.Context())
+	res := second.server.answered("token")
+	want(t, res, "lost", "node_lost")
+	if got := string(res.GetCheckpoint().GetData()); got != "so far" {
+		t.Errorf("the answer has the checkpoint %q", got)
+	}
+	if left := claimFiles(t, dir, ""); len(left) != 0 {
+		t.Errorf("%v are left after the answer", left)
+	}
+}
+
+// What a batch has kept is the checkpoint of the member that ran, and of no other one.
+func TestKeptCheckpointBelongsToTheMemberThatRan(t *testing.T) {
+	t.Parallel()
+	f := &claimFile{checkpoint: filepath.Join(t.TempDir(), "a"+claimCheckpoint)}
+	f.saveCheckpoint(1, &v1.Checkpoint{Data: []byte("of one")})
+	members := membersOf(batchOf(0, 1, 2))
+	for ended, want := range []string{"", "of one", ""} {
+		res := &v1.ExecuteResponse{}
+		for i := range ended {
+			res.Batch = append(res.Batch, &v1.MemberResult{Index: int32(i)})
+		}
+		if got := string(f.savedCheckpoint(firstUnended(members, res)).GetData()); got != want {
+			t.Errorf("after %d have ended: %q, want %q", ended, got, want)
+		}
+	}
+	f.saveCheckpoint(2, nil)
+	if got := f.savedCheckpoint(1); got != nil {
+		t.Errorf("after it was removed: %v", got)
+	}
+}

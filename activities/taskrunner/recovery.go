@@ -310,7 +310,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	case !ok && l.state.StartedAt.IsZero():
 		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
 	case !ok:
-		return n.lostAnswer(ctx, a.heartbeat, a.req)
+		return a.lostAnswer(ctx)
 	}
 	if w.started.IsZero() {
 		w.started = found.StartedAt
@@ -326,7 +326,16 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	}
 	res, err := w.finish(ctx, &a.members[0])
 	if errors.Is(err, executor.ErrNotRunning) {
-		return n.lostAnswer(ctx, a.heartbeat, a.req)
+		return a.lostAnswer(ctx)
+	}
+	return res, err
+}
+
+// lostAnswer returns the end of a reattached attempt of which nothing is left, with the checkpoint that was found.
+func (a *attempt) lostAnswer(ctx context.Context) (*v1.ExecuteResponse, error) {
+	res, err := a.node.lostAnswer(ctx, a.heartbeat, a.req)
+	if res.GetState() == v1.TaskLost {
+		res.Checkpoint = a.progress.Load().GetCheckpoint()
 	}
 	return res, err
 }
