@@ -10,7 +10,7 @@ import (
 )
 
 // guarded is a data converter that refuses payloads that are too large, so that
-// whoever made one fails and not the run.
+// whoever made one fails and not the run. Its errors are valid text.
 type guarded struct{ converter.DataConverter }
 
 // NewDataConverter returns the converter of every Temporal client here: Temporal's
@@ -35,6 +35,14 @@ func (g guarded) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 		}
 	}
 	return ps, err
+}
+
+func (g guarded) FromPayload(p *commonpb.Payload, value any) error {
+	return makeValid(g.DataConverter.FromPayload(p, value))
+}
+
+func (g guarded) FromPayloads(ps *commonpb.Payloads, values ...any) error {
+	return makeValid(g.DataConverter.FromPayloads(ps, values...))
 }
 
 func check(p *commonpb.Payload, value any) error {

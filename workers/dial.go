@@ -66,6 +66,8 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	opts.Logger = log.NewStructuredLogger(quiet(o.Logger))
 	opts.Identity = o.Identity
 	opts.DataConverter = NewDataConverter()
+	opts.FailureConverter = newFailureConverter(opts.DataConverter)
+	opts.Interceptors = append(opts.Interceptors, &validQueries{})
 	opts.MetricsHandler = o.Metrics.SDK()
 	opts.ConnectionOptions.KeepAliveTimeout = silence
 	if isLoopback(opts.HostPort) {

@@ -99,6 +99,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 	var senders sync.WaitGroup
 	for k, id := range all {
 		senders.Go(func() {
+			c.sendStrays(id, &taken, func(string) strayPayload { return invalidText })
 			for i := range rounds {
 				c.sendStrays(id, &taken, func(name string) strayPayload {
 					list := strays[name]
@@ -191,6 +192,27 @@ func TestExplainEndsWhateverItIsSent(t *testing.T) {
 			t.Errorf("Explain that was sent %v ends with %v", stray, err)
 		}
 		c.checkNoTaskFailed(id)
+	}
+}
+
+// TestWorkflowsFailWithInvalidText starts every workflow with an input that is not valid UTF-8.
+func TestWorkflowsFailWithInvalidText(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	for name, queue := range map[string]string{
+		names.RunWorkflow: names.ControlQueue, names.FanOutWorkflow: names.ControlQueue, names.LockWorkflow: names.ControlQueue,
+		names.ExplainWorkflow: names.ControlQueue, names.NodeWorkflow: names.ElectionQueue, names.OwnerWorkflow: names.ElectionQueue,
+	} {
+		options := client.StartWorkflowOptions{ID: names.NewRunID("invalid"), TaskQueue: queue}
+		run, err := c.conn.ExecuteWorkflow(t.Context(), options, name, invalidText.raw())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &handle{workerSet: c, id: run.GetID()}
+		if !h.closed() {
+			t.Errorf("%s is still open%s", name, h.fault())
+		}
+		c.checkNoTaskFailed(h.id)
 	}
 }
 

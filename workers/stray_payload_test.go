@@ -42,15 +42,20 @@ var realMessages = map[string]proto.Message{
 	names.ExplainWorkflow: &v1.ExplainRequest{},
 }
 
+// invalidText is a payload that is not valid UTF-8, and which the error of its decoding quotes.
+var invalidText = strayPayload{Payload: &commonpb.Payload{
+	Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingProtoJSON)}, Data: []byte{0xff},
+}}
+
 // straysDrawn is the number of payloads that are drawn for one name.
 const straysDrawn = 10
 
-// drawStrayPayloads returns payloads for a name. They are drawn before anything is sent, so that a failure is not shrunk
+// drawStrayPayloads returns payloads for a name, the first of which is invalidText. They are drawn before anything is sent, so that a failure is not shrunk
 // against a server.
 func drawStrayPayloads(t *testing.T, name string) []strayPayload {
 	t.Helper()
 	gen := strayPayloads(name)
-	var all []strayPayload
+	all := []strayPayload{invalidText}
 	rapid.Check(t, func(t *rapid.T) { all = append(all, gen.Draw(t, name)) })
 	return all[:min(straysDrawn, len(all))]
 }

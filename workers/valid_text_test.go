@@ -1,0 +1,70 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"unicode/utf8"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Failures can be encoded, whatever the text of an error and of its causes.
+func TestFailuresAreValidText(t *testing.T) {
+	t.Parallel()
+	c := newFailureConverter(NewDataConverter())
+	cause := errors.New("cause \xff")
+	for _, err := range []error{
+		cause, fmt.Errorf("outer \xff: %w", cause), temporal.NewApplicationError("app \xff", "type \xff"),
+		temporal.NewNonRetryableApplicationError("app", "type", cause), makeValid(cause),
+	} {
+		failure := c.ErrorToFailure(err)
+		if _, encodeErr := proto.Marshal(failure); encodeErr != nil {
+			t.Errorf("%q: %v", err, encodeErr)
+		}
+		if back := c.FailureToError(failure); back == nil || back.Error() == "" {
+			t.Errorf("%q comes back as %v", err, back)
+		}
+	}
+	if c.ErrorToFailure(nil) != nil {
+		t.Error("no error is a failure")
+	}
+}
+
+// The errors of decoding are valid text and unwrap to those of Temporal.
+func TestDecodingErrorsAreValidText(t *testing.T) {
+	t.Parallel()
+	c := NewDataConverter()
+	for name, err := range map[string]error{
+		"one":     c.FromPayload(invalidText.Payload, &v1.TaskCommand{}),
+		"several": c.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{invalidText.Payload}}, &v1.TaskCommand{}),
+	} {
+		if err == nil || !utf8.ValidString(err.Error()) || utf8.ValidString(errors.Unwrap(err).Error()) {
+			t.Errorf("%s: %q", name, err)
+		}
+	}
+}
+
+// The error of a query handler is valid text.
+func TestQueryErrorsAreValidText(t *testing.T) {
+	t.Parallel()
+	q := (&validQueries{}).InterceptWorkflow(nil, &failingQueries{})
+	if _, err := q.HandleQuery(nil, nil); err == nil || !utf8.ValidString(err.Error()) {
+		t.Errorf("the error is %q", err)
+	}
+}
+
+// failingQueries fails each query with invalid text.
+type failingQueries struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (*failingQueries) HandleQuery(workflow.Context, *interceptor.HandleQueryInput) (any, error) {
+	return nil, errors.New("\xff")
+}
