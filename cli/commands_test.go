@@ -26,7 +26,7 @@ func TestSubmit(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := run(t, "submit", file, "--gateway", f.url, "-o", "json")
-	var d map[string]string
+	var d map[string]any
 	must(t, json.Unmarshal([]byte(got.stdout), &d))
 	if d["id"] != "nightly-4g5h6jkm" || d["name"] != "nightly" {
 		t.Errorf("%v", d)
@@ -295,7 +295,7 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 func TestValidateWarnsOfTypesWithoutExecutor(t *testing.T) {
 	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: vps, spec: { image: x } } }\n")
 	got := run(t, "validate", file)
-	if want := file + ": warning: tasks.a.type: no node can run tasks of type vps yet"; got.code != 0 || !strings.Contains(got.stderr, want) {
+	if want := file + ":2:21: warning: no node can run tasks of type vps yet"; got.code != 0 || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
@@ -18,9 +20,10 @@ const maxDocument = 1<<20 + 1
 
 // document is a definition as it was read.
 type document struct {
-	file string // for messages
-	text []byte
-	def  *v1.Definition
+	file     string // for messages
+	text     []byte
+	def      *v1.Definition
+	warnings source.Problems
 }
 
 // readDocument reads and checks a definition; "-" is standard input.
@@ -44,16 +47,25 @@ func readDocument(sys *system, path string) (*document, error) {
 	if err = lightValidator(); err != nil {
 		return nil, fmt.Errorf("set up the rules of the model: %w", err)
 	}
-	if d.def, err = definition.Parse(d.file, d.text); err != nil {
+	checked, err := definition.ParseChecked(d.file, d.text)
+	if err != nil {
 		return nil, &exit.Error{Code: exit.CodeUsage, Err: err}
 	}
+	d.def, d.warnings = checked.Definition, checked.Warnings
 	return d, nil
 }
 
-// printWarnings prints what a definition that is allowed will hardly do as meant.
-func printWarnings(sys *system, file string, warnings source.Problems) {
+// printWarnings prints what a definition that is allowed will hardly do as meant. name stands where a warning has no
+// place in a document.
+func printWarnings(sys *system, name string, warnings []*v1.Problem) {
 	for _, w := range warnings {
-		fmt.Fprintf(sys.screen, "%s: warning: %s\n", file, source.Problems{w}.Error())
+		w = proto.CloneOf(w)
+		w.Message = "warning: " + w.GetMessage()
+		prefix := ""
+		if w.GetLine() == 0 {
+			prefix, w.File = name+": ", ""
+		}
+		fmt.Fprintf(sys.screen, "%s%s\n", prefix, source.Problems{w}.Error())
 	}
 }
 

@@ -88,10 +88,11 @@ func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.L
 type fakeShelf struct {
 	switchyardv1connect.UnimplementedWorkflowServiceHandler
 
-	mu     sync.Mutex
-	stored map[string]*v1.Definition
-	put    []*v1.PutWorkflowRequest
-	fail   error
+	mu       sync.Mutex
+	stored   map[string]*v1.Definition
+	put      []*v1.PutWorkflowRequest
+	warnings []*v1.Problem
+	fail     error
 }
 
 func (f *fakeShelf) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
@@ -101,7 +102,7 @@ func (f *fakeShelf) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWo
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	return connect.NewResponse(&v1.PutWorkflowResponse{Name: "hello", Replaced: req.Msg.GetReplace()}), nil
+	return connect.NewResponse(&v1.PutWorkflowResponse{Name: "hello", Replaced: req.Msg.GetReplace(), Warnings: f.warnings}), nil
 }
 
 func (f *fakeShelf) GetWorkflow(_ context.Context, req *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {

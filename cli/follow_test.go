@@ -294,7 +294,7 @@ func TestRunDetached(t *testing.T) {
 	if got := run(t, "run", file, "--gateway", f.url, "--detach"); got.code != exit.CodeDone || got.stdout != "nightly-4g5h6jkm\n" || got.stderr != "" {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, "run", file, "--gateway", f.url, "--detach", "-o", "json"); got.stdout != "{\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\"\n}\n" {
+	if got := run(t, "run", file, "--gateway", f.url, "--detach", "-o", "json"); got.stdout != "{\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\",\n  \"warnings\": []\n}\n" {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, "run", file, "--detach"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--gateway") {

@@ -15,6 +15,7 @@ import (
 	"switchyard/cli/stack"
 	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // submitGrace is how long a submit may continue after an interrupt.
@@ -156,7 +157,9 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		sys.rememberRun(a.URL, res.GetId())
 	}
 	if f.detach {
-		return startedRun(cmd.Context(), sys, a, res, f.format, false, map[string]any{"id": res.GetId(), "name": res.GetName()})
+		return startedRun(cmd.Context(), sys, a, res, f.format, false, map[string]any{
+			"id": res.GetId(), "name": res.GetName(), "warnings": problemItems(source.Problems(res.GetWarnings())),
+		})
 	}
 	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: parts}
 	return w.Watch(cmd.Context())

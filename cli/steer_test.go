@@ -167,7 +167,7 @@ func TestWorkflows(t *testing.T) {
 	}{
 		{[]string{"put", file}, "", "workflow hello is stored; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "--replace"}, "", "workflow hello is replaced; `switchyard submit --workflow hello` runs it\n"},
-		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false\n}\n", ""},
+		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false,\n  \"warnings\": []\n}\n", ""},
 		{[]string{"list"}, "NAME   UPDATED               DESCRIPTION\nhello  2026-03-14T15:09:26Z  says hello\n", ""},
 		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are left alone\n"},
 	} {
@@ -177,6 +177,11 @@ func TestWorkflows(t *testing.T) {
 	}
 	if req := f.shelf.put[1]; req.GetDocument() != hello || req.GetFile() != file || !req.GetReplace() {
 		t.Errorf("put %v", req)
+	}
+	f.shelf.warnings = []*v1.Problem{{File: file, Line: 3, Column: 7, Path: "tasks.a", Message: "does little", Hint: "let it be"}}
+	warned := run(t, "workflows", "put", file, "-o", "json", "--gateway", f.url)
+	if want := file + ":3:7: warning: does little\n  let it be\n"; warned.stderr != want || !strings.Contains(warned.stdout, `"line": 3`) {
+		t.Errorf("%+v, want %q", warned, want)
 	}
 	f.shelf.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
 	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "--replace puts this definition in its place") {

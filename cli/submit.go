@@ -10,6 +10,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 // submitFlags are the flags of `submit`.
@@ -95,10 +96,7 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 	}
 	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetName(), res.GetWarnings())
-	document := map[string]any{"id": res.GetId(), "name": res.GetName()}
-	if len(res.GetWarnings()) > 0 {
-		document["warnings"] = res.GetWarnings()
-	}
+	document := map[string]any{"id": res.GetId(), "name": res.GetName(), "warnings": problemItems(source.Problems(res.GetWarnings()))}
 	if f.key != "" {
 		document["existed"] = res.GetExisted()
 	}

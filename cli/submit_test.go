@@ -57,7 +57,7 @@ func TestSubmitWithKeyAndBatch(t *testing.T) {
 		t.Errorf("submitted %v", f.submitted[0])
 	}
 	got = run(t, "submit", file, "--idempotency-key", "k1", "-o", "json", "--gateway", f.url)
-	if want := "{\n  \"existed\": true,\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\"\n}\n"; got.stdout != want {
+	if want := "{\n  \"existed\": true,\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\",\n  \"warnings\": []\n}\n"; got.stdout != want {
 		t.Errorf("%+v", got)
 	}
 }

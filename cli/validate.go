@@ -9,7 +9,6 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 )
 
@@ -31,9 +30,8 @@ func newValidate(sys *system) *cobra.Command {
 				continue
 			}
 			items = append(items, validated{File: file, Valid: true, Name: d.def.GetName(), Tasks: len(d.def.GetTasks()), Problems: []problemItem{}})
-			warnings := definition.Warnings(d.def)
-			items[len(items)-1].Warnings = problemItems(warnings)
-			printWarnings(sys, file, warnings)
+			items[len(items)-1].Warnings = problemItems(d.warnings)
+			printWarnings(sys, file, d.warnings)
 			if format.Value == output.JSON {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 func newWorkflowsPut(sys *system) *cobra.Command {
@@ -31,8 +32,9 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		if err != nil {
 			return withRemedy(err, func() string { return "--replace puts this definition in its place" })
 		}
+		printWarnings(sys, res.GetName(), res.GetWarnings())
 		if format.Value == output.JSON {
-			return output.WriteMessage(sys.stdout, res)
+			return output.WriteJSON(sys.stdout, storedWorkflow{res.GetName(), res.GetReplaced(), problemItems(source.Problems(res.GetWarnings()))})
 		}
 		what := "stored"
 		if res.GetReplaced() {
@@ -42,4 +44,11 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		return err
 	})
 	return cmd
+}
+
+// storedWorkflow is the answer of `workflows put` in JSON.
+type storedWorkflow struct {
+	Name     string        `json:"name"`
+	Replaced bool          `json:"replaced"`
+	Warnings []problemItem `json:"warnings"`
 }

@@ -170,7 +170,7 @@ const (
 
 // PlanRun says what a run of a definition would do, and starts nothing.
 func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
-	in, err := g.prepare(ctx, req.Msg.GetSubmit())
+	in, warnings, err := g.prepare(ctx, req.Msg.GetSubmit())
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRe
 		return nil, err
 	}
 	def := in.GetDefinition()
-	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput(), Warnings: definition.Warnings(def)}
+	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput(), Warnings: warnings}
 	levels := map[string]int32{}
 	for _, name := range definition.Order(def) {
 		task := def.GetTasks()[name]

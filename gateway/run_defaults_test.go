@@ -37,7 +37,7 @@ func TestRunDefaultsOfGateway(t *testing.T) {
 		}
 	}
 	text := document("filled", "a")
-	in, err := g.prepare(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}})
+	in, _, err := g.prepare(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"sort"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/library"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
 )
 
 // defaultStoredPage is how many stored definitions a page holds when the request does not say.
@@ -35,18 +40,24 @@ type workflowService struct{ *Gateway }
 
 var _ switchyardv1connect.WorkflowServiceHandler = workflowService{}
 
-// PutWorkflow checks a definition and stores it under its name.
+// PutWorkflow checks a definition and stores it under its name. A workflow that it names may be stored later, so that a
+// missing one is a warning.
 func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
-	def, err := s.definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
+	checked, err := s.definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
 	if err != nil {
 		return nil, err
 	}
-	name := def.GetName()
-	replaced, err := s.library.Put(ctx, def, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace())
+	name := checked.Definition.GetName()
+	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == name })
+	missing, err := s.missingWorkflows(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := s.library.Put(ctx, checked.Definition, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace())
 	if err != nil {
 		return nil, libraryError(name, err)
 	}
-	return connect.NewResponse(&v1.PutWorkflowResponse{Name: name, Replaced: replaced}), nil
+	return connect.NewResponse(&v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: slices.Concat(checked.Warnings, missing)}), nil
 }
 
 // GetWorkflow returns a stored definition.
@@ -103,6 +114,56 @@ func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Reques
 		return nil, libraryError(req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.DeleteWorkflowResponse{}), nil
+}
+
+// maxStoredChecks bounds the names of stored workflows that one request has looked up; a task that names another one
+// fails when it runs.
+const maxStoredChecks = 200
+
+// missingWorkflows returns a problem for each place that names a workflow that is not stored.
+func (g *Gateway) missingWorkflows(ctx context.Context, places []definition.StoredReference) (source.Problems, error) {
+	var missing source.Problems
+	var stored []string
+	known := map[string]bool{}
+	for _, place := range places {
+		is, looked := known[place.Name]
+		if !looked && len(known) == maxStoredChecks {
+			continue
+		}
+		if !looked {
+			_, err := g.library.Get(ctx, place.Name)
+			if err != nil && !errors.Is(err, library.ErrUnknown) {
+				return nil, err
+			}
+			is = err == nil
+			known[place.Name] = is
+		}
+		if is {
+			continue
+		}
+		if len(missing) == 0 {
+			stored = g.storedNames(ctx)
+		}
+		problem := proto.CloneOf(place.Place)
+		problem.Message = "no workflow is stored under the name " + source.Quote(place.Name)
+		if problem.Hint = nearest.DidYouMean(place.Name, stored); problem.Hint == "" {
+			problem.Hint = "`switchyard workflows put FILE` stores one, `switchyard workflows list` shows those that are"
+		}
+		missing = append(missing, problem)
+	}
+	return missing, nil
+}
+
+// storedNames lists the names of stored workflows for a hint, or none if they cannot be listed.
+func (g *Gateway) storedNames(ctx context.Context) (names []string) {
+	all, err := g.library.List(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, one := range all {
+		names = append(names, one.Definition.GetName())
+	}
+	return names
 }
 
 // libraryError gives what the library says of a name the words and the code that clients see.

@@ -130,3 +130,52 @@ func TestLargeDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A name under which nothing is stored is refused where a run would need it, and warned of where it may be stored later.
+func TestNamesOfMissingWorkflowsAreFoundEarly(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	c := switchyardv1connect.NewWorkflowServiceClient(http.DefaultClient, f.server.URL())
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	put := func(text string) *v1.PutWorkflowResponse {
+		res, err := c.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: text}, File: "w.yaml"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Msg
+	}
+	if w := put(document("deploy-all-hosts", "a")).GetWarnings(); len(w) != 0 {
+		t.Errorf("warned of %v", w)
+	}
+	eventually(t, "it is listed", func() bool {
+		res, err := c.ListWorkflows(t.Context(), connect.NewRequest(&v1.ListWorkflowsRequest{}))
+		return err == nil && slices.ContainsFunc(res.Msg.GetItems(), func(w *v1.StoredWorkflow) bool { return w.GetName() == "deploy-all-hosts" })
+	})
+	text := `name: calls-others
+tasks:
+  there: { type: run, spec: { workflow: deploy-all-hosts } }
+  itself: { type: run, spec: { workflow: calls-others } }
+  given: { type: run, spec: { workflow: "${{ workflow.name }}" } }
+  near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } }, b: { type: vps } } } } }
+`
+	want := []string{
+		`6:100 no workflow is stored under the name "deploy-all-host": did you mean deploy-all-hosts?`,
+		`6:132 no node can run tasks of type vps yet; this one would wait for ever: use shell or container`,
+	}
+	shown := func(problems []*v1.Problem) (all []string) {
+		for _, p := range problems {
+			all = append(all, fmt.Sprintf("%d:%d %s: %s", p.GetLine(), p.GetColumn(), p.GetMessage(), p.GetHint()))
+		}
+		slices.Sort(all)
+		return all
+	}
+	_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}}))
+	wantCode(t, "a run of it", err, connect.CodeInvalidArgument)
+	if got := shown(problemsOf(t, err)); len(got) != 2 || !strings.HasPrefix(got[0], `4:42 no workflow is stored under the name "calls-others"`) || got[1] != want[0] {
+		t.Errorf("the problems are %q", got)
+	}
+	slices.Sort(want)
+	if got := shown(put(text).GetWarnings()); !slices.Equal(got, want) {
+		t.Errorf("warned of %q, want %q", got, want)
+	}
+}

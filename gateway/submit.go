@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ const (
 
 // SubmitRun checks a definition and starts a run of it.
 func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
-	in, err := g.prepare(ctx, req.Msg)
+	in, warnings, err := g.prepare(ctx, req.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -57,39 +58,54 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: definition.Warnings(in.GetDefinition())}), nil
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings}), nil
 }
 
-// prepare checks a request and returns what its run is started with.
-func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, error) {
-	def, err := g.readDefinition(ctx, req)
+// prepare checks a request and returns what its run is started with, and what its definition warns of.
+func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+	checked, err := g.readDefinition(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	missing, err := g.missingWorkflows(ctx, checked.Stored)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(missing) > 0 {
+		return nil, nil, definitionError(missing)
+	}
+	def := checked.Definition
 	input, err := definition.Input(def, req.GetInput())
 	if err != nil {
-		return nil, definitionError(err)
+		return nil, nil, definitionError(err)
 	}
 	if err := checkInput(input); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	references, err := definition.References(def)
 	if err != nil {
-		return nil, definitionError(err)
+		return nil, nil, definitionError(err)
 	}
-	if d := req.GetOptions().GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
-		return nil, rpcerror.Invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
-	}
-	if d := req.GetOptions().GetPickupTimeout(); d != nil && d.AsDuration() < definition.MinPickupTimeout {
-		return nil, rpcerror.Invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
-	}
-	if d := req.GetOptions().GetPlacementTimeout().AsDuration(); d < 0 {
-		return nil, rpcerror.Invalid("the placement time-out is %s; it must not be negative", d)
+	if err := checkOptions(req.GetOptions()); err != nil {
+		return nil, nil, err
 	}
 	return &v1.RunInput{
 		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()),
 		By: actor(ctx), Batch: req.GetBatch(),
-	}, nil
+	}, checked.Warnings, nil
+}
+
+func checkOptions(o *v1.RunOptions) error {
+	if d := o.GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
+		return rpcerror.Invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
+	}
+	if d := o.GetPickupTimeout(); d != nil && d.AsDuration() < definition.MinPickupTimeout {
+		return rpcerror.Invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
+	}
+	if d := o.GetPlacementTimeout().AsDuration(); d < 0 {
+		return rpcerror.Invalid("the placement time-out is %s; it must not be negative", d)
+	}
+	return nil
 }
 
 func checkInput(input *structpb.Struct) error {
@@ -121,52 +137,46 @@ func packed(in *v1.RunInput) (*v1.RunInput, error) {
 }
 
 // readDefinition returns the checked definition of a request.
-func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Definition, error) {
-	if name := req.GetWorkflow(); name != "" {
-		if err := checkWorkflowName(name); err != nil {
-			return nil, err
-		}
-		stored, err := g.library.Get(ctx, name)
-		if err != nil {
-			return nil, libraryError(name, err)
-		}
-		// A newer version may have come since, and with it new rules.
-		def, err := completed(stored.Definition)
-		if err == nil {
-			g.config.Defaults.FillDefinition(def)
-		}
-		return def, err
+func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) (definition.Checked, error) {
+	name := req.GetWorkflow()
+	if name == "" {
+		return g.definitionOf(req.GetDefinition(), req.GetFile(), req.GetDocument())
 	}
-	return g.definitionOf(req.GetDefinition(), req.GetFile(), req.GetDocument())
+	if err := checkWorkflowName(name); err != nil {
+		return definition.Checked{}, err
+	}
+	stored, err := g.library.Get(ctx, name)
+	if err != nil {
+		return definition.Checked{}, libraryError(name, err)
+	}
+	// A newer version may have come since, and with it new rules.
+	return g.completed(stored.Definition)
 }
 
 // definitionOf returns the checked definition that came as a message or as a document, with the defaults of the fleet.
-func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (*v1.Definition, error) {
-	def, err := readDefinition(def, file, document)
-	if err == nil {
-		g.config.Defaults.FillDefinition(def)
-	}
-	return def, err
-}
-
-func readDefinition(def *v1.Definition, file, document string) (*v1.Definition, error) {
+func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (definition.Checked, error) {
 	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
-			return nil, rpcerror.Invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
+			return definition.Checked{}, rpcerror.Invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
 		}
-		return completed(def)
+		return g.completed(def)
 	}
-	if file == "" {
-		file = "definition"
+	checked, err := definition.ParseChecked(cmp.Or(file, "definition"), []byte(document))
+	if err != nil {
+		return definition.Checked{}, definitionError(err)
 	}
-	def, err := definition.Parse(file, []byte(document))
-	return def, definitionError(err)
+	g.config.Defaults.FillDefinition(checked.Definition)
+	return checked, nil
 }
 
-// completed is a checked definition with its defaults in its tasks.
-func completed(def *v1.Definition) (*v1.Definition, error) {
-	def, err := definition.Complete(def)
-	return def, definitionError(err)
+// completed returns a checked definition that has its own defaults and those of the fleet in its tasks.
+func (g *Gateway) completed(def *v1.Definition) (definition.Checked, error) {
+	checked, err := definition.CompleteChecked(def)
+	if err != nil {
+		return definition.Checked{}, definitionError(err)
+	}
+	g.config.Defaults.FillDefinition(checked.Definition)
+	return checked, nil
 }
 
 // definitionError is InvalidArgument with every problem as its detail.

@@ -220,7 +220,7 @@ tasks:
         inputs: { who: { required: true } }
         tasks: { hello: { type: shell, env: { W: "${{ workflow.input.who }}" }, spec: { command: 'echo said=$W > $SWITCHYARD_CONTEXT_UPDATE' } } }
   fails: { type: run, spec: { definition: { name: child, tasks: { a: { type: shell, spec: { command: exit 3 }, retry: { maxRetries: 0 } } } } }, retry: { maxRetries: 0 } }
-  unknown: { type: run, spec: { workflow: not-stored } }
+  unknown: { type: run, spec: { workflow: "${{ 'not-stored' }}" } }
 `, want: map[string]string{"tasks.each.instances.1.result.output.said": "b", "tasks.fails.reason": "child_run",
 		"tasks.unknown.state": "failed", "tasks.unknown.error": `no definition is stored under the name "not-stored"`}},
 
@@ -232,6 +232,9 @@ tasks:
   b: { type: shell, spec: { command: 'true' }, depends_on: [a], on_failure: run, continue_on_error: true, constraints: { avoid_gaming: true }, resources: { memory_mb: 1 } }
 `, want: map[string]string{"tasks.a.instances.0.result.stdout": "/tmp\n", "tasks.b.state": "completed"}},
 
+	{name: "not-stored", exit: 2, stderr: "no workflow is stored under the name", definition: `
+tasks: { a: { type: run, spec: { workflow: nosuch } } }
+`},
 	{name: "both-spellings", exit: 2, stderr: "max_failures", definition: `
 tasks: { a: { type: shell, spec: { command: 'true' }, parallel: 2, maxFailures: 1, max_failures: 1 } }
 `},

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -70,6 +71,17 @@ func (t *Template) Expressions() []string {
 		}
 	}
 	return all
+}
+
+// Places returns the expressions with the offsets, in bytes, of their `${{` in the text.
+func (t *Template) Places() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for _, p := range t.parts {
+			if p.isExpr && !yield(p.offset-len(templateStart), p.text) {
+				return
+			}
+		}
+	}
 }
 
 func (t *Template) literal(text string) {

@@ -13,16 +13,22 @@ import (
 
 // wordHint says which of the words that a field takes was probably meant.
 func wordHint(word string, field protoreflect.FieldDescriptor, words []string) string {
-	if use := aliasedWord(nearest.Fold(word), field); slices.Contains(words, use) {
+	if use := aliasedWord(nearest.Fold(strings.TrimSuffix(word, "()")), field); slices.Contains(words, use) {
 		return "did you mean " + use + "?"
+	}
+	if field.FullName() == whenField && strings.ContainsAny(word, ".=!<>&|") {
+		return "condition takes an expression; when takes one of these words"
 	}
 	return nearest.DidYouMean(word, words)
 }
 
+// whenField has words for how parents end.
+const whenField = protoreflect.FullName("switchyard.v1.TaskDefinition.when")
+
 // aliasedWord returns what other systems call word in a field, or "".
 func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 	switch field.FullName() {
-	case typeField, "switchyard.v1.TaskDefaults.type":
+	case typeField, defaultTypeField:
 		switch word {
 		case "bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python":
 			return v1.TypeShell
@@ -36,6 +42,15 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 			return v1.TypeApproval
 		case "agent", "llm":
 			return v1.TypeSubagent
+		}
+	case whenField:
+		switch word {
+		case "onfailure", "failure", "failed", "fail", "onerror", "error", "anyfailed":
+			return "one_failed"
+		case "onsuccess", "success", "succeeded", "ok", "allsucceeded":
+			return "all_success"
+		case "done", "completed", "finished", "oncompletion":
+			return "all_done"
 		}
 	case "switchyard.v1.InputDefinition.type":
 		switch word {
@@ -80,6 +95,11 @@ func numberHint(text string, field protoreflect.FieldDescriptor, whole bool) str
 	text = strings.TrimSpace(text)
 	if n, err := strconv.ParseFloat(text, 64); err == nil && (!whole || n == float64(int64(n))) {
 		return "write " + text + " without quotes"
+	}
+	if millicores, ok := strings.CutSuffix(text, "m"); ok && field.JSONName() == "cores" {
+		if n, err := strconv.ParseFloat(millicores, 64); err == nil {
+			return "it is in cores: " + formatNumber(n/1000)
+		}
 	}
 	if strings.HasSuffix(field.JSONName(), "Ms") {
 		if d, err := parseDuration(text); err == nil && text != "" {

@@ -23,6 +23,11 @@ type decoder struct {
 	places map[string]place          // by path; none for a definition that came as a message
 	meant  []*source.Path            // named by hints, not yet settled
 	inner  map[string]*v1.Definition // that are inline, by the path of the spec
+	stored *[]StoredReference        // of this definition and those that are inline
+}
+
+func newDecoder(r *source.Report) *decoder {
+	return &decoder{Report: r, stored: new([]StoredReference)}
 }
 
 // place is where a field or an entry of a map is in the document.
@@ -170,19 +175,61 @@ func isExtension(key string, m protoreflect.MessageDescriptor) bool {
 	return strings.HasPrefix(key, extensionPrefix) && m.FullName() == "switchyard.v1.Definition"
 }
 
-// shortHint says what a message is that people write as if it were one value.
+// shortHint says how to write a message that people write as if it were one value.
 func shortHint(message protoreflect.Name, n *source.Node) string {
 	text, _ := n.ScalarText()
 	switch {
 	case text == "":
 	case message == "RunConcurrency" && n.Kind == source.Number:
 		return "write { maxRuns: " + text + " }"
+	case message == "RetryPolicy" && n.Kind == source.Number:
+		return "write { maxRetries: " + text + " }"
+	case message == "RetryPolicy" && n.Kind == source.Boolean:
+		return "write { retryable: " + text + " }"
 	case message == "Semaphore" && n.Kind == source.Str:
 		return "write { name: " + text + ", limit: 2 }, or mutex: " + text
 	case message == "Cache" && n.Kind == source.Str:
 		return "write { key: ... }, with a CEL expression"
 	case message == "InputDefinition":
 		return "write { default: " + text + " }, or {} for an input without a default"
+	case message == "Resources" && n.Kind == source.Number:
+		return "write { cores: " + text + " }"
+	case message == "Constraints" && n.Kind == source.Str:
+		return "write { nodeLabels: [" + text + "] }, or { targetNode: " + text + " }"
+	}
+	return ""
+}
+
+// writtenType returns the type that the document has for the task at p, its own or the default one, or "".
+func (d *decoder) writtenType(p *source.Path) string {
+	for _, at := range []*source.Path{p.Key("type"), d.base.Field("defaults").Key("type")} {
+		if n := d.nodeAt(at); n != nil && n.Kind == source.Str {
+			return n.Text
+		}
+	}
+	return ""
+}
+
+// specHint says how to write a spec that is no mapping, of a task of a type.
+func specHint(taskType string, n *source.Node) string {
+	text, scalar := n.ScalarText()
+	shown := source.Quote(text)
+	if n.Kind == source.Sequence {
+		shown = "[PROGRAM, ARGUMENT]"
+	}
+	switch {
+	case !scalar && n.Kind != source.Sequence:
+	case taskType == v1.TypeShell:
+		return "write { command: " + shown + " }"
+	case !scalar:
+	case taskType == v1.TypeContainer, taskType == v1.TypeK8sJob, taskType == v1.TypeVPS:
+		return "write { image: " + shown + " }"
+	case taskType == v1.TypeRun:
+		return "write { workflow: " + shown + " }"
+	case taskType == v1.TypeApproval:
+		return "write { message: " + shown + " }"
+	case taskType == v1.TypeSubagent, taskType == v1.TypeClaudeRelay:
+		return "write { prompt: " + shown + " }"
 	}
 	return ""
 }
@@ -199,6 +246,8 @@ const (
 	valueName  = protoreflect.FullName("google.protobuf.Value")
 	// typeField says which message specField is.
 	typeField = protoreflect.FullName("switchyard.v1.TaskDefinition.type")
+	// defaultTypeField is the type of tasks that do not say it.
+	defaultTypeField = protoreflect.FullName("switchyard.v1.TaskDefaults.type")
 	// specField is a struct in the model and a message of its task's type here.
 	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
 	// inlineField is a struct in the model that holds a whole definition.
@@ -207,6 +256,10 @@ const (
 	commandField    = protoreflect.Name("command")
 	entrypointField = protoreflect.Name("entrypoint")
 )
+
+func isTaskType(field protoreflect.FieldDescriptor) bool {
+	return field.FullName() == typeField || field.FullName() == defaultTypeField
+}
 
 func (d *decoder) field(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
 	switch {
@@ -285,7 +338,7 @@ func (d *decoder) value(n *source.Node, empty protoreflect.Value, field protoref
 			if field.FullName() == specField {
 				// What it must hold depends on the type, which may come later.
 				if n.Kind != source.Mapping {
-					return wrong("a mapping", "")
+					return wrong("a mapping", specHint(d.writtenType(p.Parent), n))
 				}
 				return empty, true
 			}

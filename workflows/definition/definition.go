@@ -8,7 +8,33 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// Parse reads a definition in YAML or JSON and checks it. file names the
+// Checked is a definition that passes every rule.
+type Checked struct {
+	Definition *v1.Definition
+	// Warnings say what is allowed and will hardly do what its author means.
+	Warnings source.Problems
+	// Stored are the places that name a stored workflow, also those in inline definitions.
+	Stored []StoredReference
+}
+
+// StoredReference is a place that names a stored workflow: the spec of a task of type run.
+type StoredReference struct {
+	Name  string
+	Place *v1.Problem // without a message
+}
+
+// noteStored notes a place that names a stored workflow.
+func (d *decoder) noteStored(name string, p *source.Path) {
+	*d.stored = append(*d.stored, StoredReference{Name: name, Place: d.Place(d.locate(p), p)})
+}
+
+// Parse is ParseChecked without the warnings.
+func Parse(file string, data []byte) (*v1.Definition, error) {
+	checked, err := ParseChecked(file, data)
+	return checked.Definition, err
+}
+
+// ParseChecked reads a definition in YAML or JSON and checks it. file names the
 // document in messages; one that ends in ".json" is JSON, and so is any other
 // whose first character is '{', unless it only makes sense as YAML.
 //
@@ -16,27 +42,38 @@ import (
 // returned is in canonical form: spec fields have their JSON names, tasks have
 // what they inherit of the defaults, of which there are none any more, and
 // everything in it passes Check.
-func Parse(file string, data []byte) (*v1.Definition, error) {
+func ParseChecked(file string, data []byte) (Checked, error) {
 	r := &source.Report{File: file}
 	tree := r.Read(data)
 	if tree == nil {
-		return nil, r.Err()
+		return Checked{}, r.Err()
 	}
-	d := &decoder{Report: r}
+	d := newDecoder(r)
 	def, specs := d.definition(tree)
 	d.check(def, specs)
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return def, nil
+	return d.checked(def)
 }
 
-// Complete does with a definition that came as a message what Parse does with a
+// checked returns what has been found out about a definition.
+func (d *decoder) checked(def *v1.Definition) (Checked, error) {
+	if err := d.Err(); err != nil {
+		return Checked{}, err
+	}
+	return Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}, nil
+}
+
+// Complete is CompleteChecked without the warnings.
+func Complete(def *v1.Definition) (*v1.Definition, error) {
+	checked, err := CompleteChecked(def)
+	return checked.Definition, err
+}
+
+// CompleteChecked does with a definition that came as a message what Parse does with a
 // document: it returns it checked and in canonical form, and changes nothing of
 // the one that it is given. A zero in a message cannot be distinguished from nothing, so
 // that it does not keep a default away. The error is Problems, which have paths
 // but no positions.
-func Complete(def *v1.Definition) (*v1.Definition, error) {
+func CompleteChecked(def *v1.Definition) (Checked, error) {
 	def = proto.CloneOf(def)
 	if def == nil {
 		def = &v1.Definition{}
@@ -46,12 +83,9 @@ func Complete(def *v1.Definition) (*v1.Definition, error) {
 			def.Tasks[name] = &v1.TaskDefinition{}
 		}
 	}
-	d := &decoder{Report: &source.Report{}}
+	d := newDecoder(&source.Report{})
 	d.check(def, d.complete(def))
-	if err := d.Err(); err != nil {
-		return nil, err
-	}
-	return def, nil
+	return d.checked(def)
 }
 
 // Check reports whether Complete takes a definition.
@@ -68,7 +102,7 @@ func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
 	if n == nil {
 		n = &source.Node{Style: source.FromMessage}
 	}
-	d := &decoder{Report: &source.Report{}}
+	d := newDecoder(&source.Report{})
 	def, specs := d.definition(n)
 	d.check(def, specs)
 	if err := d.Err(); err != nil {

@@ -17,19 +17,20 @@ import (
 var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "ClaudeRelaySpec"}
 
 // Each task type that nothing can run has its warning, and no other has one.
-func TestWarnings(t *testing.T) {
+func TestTypesWithoutExecutorAreWarnedOf(t *testing.T) {
 	for _, taskType := range rulesOf((&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")).in {
-		warnings := Warnings(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {Type: taskType}}})
+		d := newDecoder(&source.Report{})
+		d.warnings(&v1.Definition{}, &v1.TaskDefinition{Type: taskType}, nil, source.Root)
 		spec := newSpec(taskType).ProtoReflect().Descriptor().Name()
-		if warned := len(warnings) == 1; warned != slices.Contains(withoutExamples, spec) {
-			t.Errorf("%s: %v", taskType, warnings)
+		if warned := len(d.Warned) == 1; warned != slices.Contains(withoutExamples, spec) {
+			t.Errorf("%s: %v", taskType, d.Warned)
 		}
 	}
 }
 
 // TestExamplesUseEverything holds that the examples, which are run and compared
 // with what is expected of them, have every field of the model, and that each of
-// them is accepted.
+// them is accepted without a warning.
 func TestExamplesUseEverything(t *testing.T) {
 	files, err := filepath.Glob("../../dev/examples/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -41,8 +42,9 @@ func TestExamplesUseEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(filepath.Base(file), data); err != nil {
-			t.Errorf("not accepted:\n%v", err)
+		checked, err := ParseChecked(filepath.Base(file), data)
+		if err != nil || len(checked.Warnings) > 0 {
+			t.Errorf("not accepted, or warned of:\n%v\n%v", err, checked.Warnings)
 			continue
 		}
 		if _, err := os.Stat(strings.TrimSuffix(file, ".yaml") + ".want.json"); err != nil {

@@ -42,8 +42,11 @@ func (d *decoder) runSpec(spec *v1.RunSpec, p *source.Path) {
 		d.Add(d.locateKey(definition), definition, "spec.workflow and spec.definition exclude each other", "workflow names a stored definition, definition is one")
 	case name == "" && !inline:
 		d.Add(d.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition, definition: { name: ..., tasks: ... } another one")
-	case name != "" && !condition.HasTemplate(name) && !workflowName.MatchString(name):
+	case name == "" || condition.HasTemplate(name):
+	case !workflowName.MatchString(name):
 		d.badWorkflowName(d.locate(workflow), workflow, name)
+	default:
+		d.noteStored(name, workflow)
 	}
 	if def := d.inner[p.String()]; len(def.GetInputs()) > 0 && !d.IsSettled(p.Field("input")) {
 		d.input(def, spec.GetInput(), p.Field("input"), true)
@@ -58,10 +61,11 @@ func (d *decoder) concurrency(c *v1.RunConcurrency, p *source.Path) {
 }
 
 // task applies the rules for one task that the model does not say.
-func (d *decoder) task(task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
+func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	if spec != nil {
 		d.validate(spec, at.Field("spec"))
 	}
+	d.unavailableSpec(spec, at.Field("spec"))
 	if run, ok := spec.(*v1.RunSpec); ok {
 		d.runSpec(run, at.Field("spec"))
 	}
@@ -79,11 +83,12 @@ func (d *decoder) task(task *v1.TaskDefinition, spec proto.Message, at *source.P
 	d.nodes(task.GetConstraints(), at.Field("constraints"))
 	d.flow(task, at)
 	d.fanOut(task, at)
+	d.warnings(def, task, spec, at)
 }
 
 // tasks applies the rules for each task.
 func (d *decoder) tasks(def *v1.Definition, specs map[string]proto.Message) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		d.task(def.GetTasks()[name], specs[name], d.base.Field("tasks").Key(name))
+		d.task(def, def.GetTasks()[name], specs[name], d.base.Field("tasks").Key(name))
 	}
 }

@@ -4,10 +4,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -55,4 +59,39 @@ func checkGolden(t *testing.T, file, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-want +got), write it again with -update:\n%s", file, diff)
 	}
+}
+
+// TestWarnedDocuments compares what a person is warned of in good documents, and that a message has the same warnings.
+func TestWarnedDocuments(t *testing.T) {
+	files, err := filepath.Glob("testdata/warned/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := ParseChecked(filepath.Base(file), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, file+".golden", checked.Warnings.Error()+"\n")
+		again, err := CompleteChecked(checked.Definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without := func(p *v1.Problem) string { return p.GetPath() + ": " + p.GetMessage() + p.GetHint() }
+		if diff := cmp.Diff(words(checked.Warnings, without), words(again.Warnings, without)); diff != "" {
+			t.Errorf("a message has other warnings:\n%s", diff)
+		}
+	}
+}
+
+func words(problems source.Problems, f func(*v1.Problem) string) (all []string) {
+	for _, p := range problems {
+		all = append(all, f(p))
+	}
+	slices.Sort(all)
+	return all
 }

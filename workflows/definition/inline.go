@@ -25,7 +25,7 @@ func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool
 		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
 		return nil, false
 	}
-	inner := &decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places}
+	inner := &decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places, stored: d.stored}
 	def, specs := inner.definition(n)
 	inner.check(def, specs)
 	if d.inner == nil {

@@ -106,10 +106,10 @@ func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value proto
 		}
 		text = v.GetStringValue()
 	}
-	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "${{")
+	inner, opened := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(text), "$"), "{{")
 	inner, closed := strings.CutSuffix(inner, "}}")
 	if opened && closed && !d.IsSettled(p) {
-		d.Fail(d.locate(p), p, p.Local()+" is an expression, and stands without ${{ }}", "write "+source.Quote(strings.TrimSpace(inner)))
+		d.Fail(d.locate(p), p, p.Local()+" is an expression, and stands without braces", "write "+source.Quote(strings.TrimSpace(inner)))
 	}
 }
 

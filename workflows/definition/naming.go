@@ -2,6 +2,7 @@ package definition
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,24 @@ func (d *decoder) nodes(c *v1.Constraints, p *source.Path) {
 			}
 		}
 	}
+	for i, kind := range c.GetRequiresExecutors() {
+		d.executor(kind, p.Field("requiresExecutors").Item(i))
+	}
+}
+
+// executor checks the name of an executor, which is that of the task type that it runs.
+func (d *decoder) executor(name string, p *source.Path) {
+	field := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")
+	words := slices.DeleteFunc(rulesOf(field).in, func(kind string) bool { return !v1.NeedsNode(kind) })
+	if slices.Contains(words, name) || d.IsSettled(p) {
+		return
+	}
+	words = offered(field, words)
+	hint := wordHint(name, field, words)
+	if slices.Contains([]string{v1.TypeRun, v1.TypeApproval}, name) {
+		hint = "tasks of type " + name + " need no node"
+	}
+	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(name)+"; it must be "+alternatives(words), hint)
 }
 
 func (d *decoder) badNodeName(at source.Position, p *source.Path, name string) {

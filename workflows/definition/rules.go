@@ -100,6 +100,7 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		return
 	}
 	rules, at, label := rulesOf(field), d.locate(p), p.Local()
+	rules.in = offered(field, rules.in)
 	text := ""
 	if field.Kind() == protoreflect.StringKind && v.FieldValue.IsValid() {
 		text = v.FieldValue.String()
@@ -115,7 +116,7 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		d.Add(at, p, label+" is missing", hint)
 	case id == "string.in":
 		hint := wordHint(text, field, rules.in)
-		if field.FullName() == typeField || field.FullName() == "switchyard.v1.TaskDefaults.type" {
+		if isTaskType(field) {
 			d.Add(at, p, "unknown type "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 			return
 		}

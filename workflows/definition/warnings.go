@@ -1,25 +1,190 @@
 package definition
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
 
 // withoutExecutor are the task types that no executor runs yet.
 var withoutExecutor = []string{v1.TypeVPS, v1.TypeK8sJob, v1.TypeSubagent, v1.TypeClaudeRelay}
 
-// Warnings returns what a checked definition may hold and will hardly do what its
-// author means. They have paths but no positions.
-func Warnings(def *v1.Definition) source.Problems {
-	r := &source.Report{}
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		if kind := def.GetTasks()[name].GetType(); slices.Contains(withoutExecutor, kind) {
-			r.Add(source.Position{}, source.Root.Field("tasks").Key(name).Field("type"),
-				"no node can run tasks of type "+kind+" yet; this one would wait for ever", "use shell or container")
+// offered returns those of the words that a field takes which messages recommend: of task types, those that can run.
+func offered(field protoreflect.FieldDescriptor, words []string) []string {
+	if !isTaskType(field) {
+		return words
+	}
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(withoutExecutor, word) })
+}
+
+// warnings warns of what a task may say and will hardly do what its author means.
+func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
+	if kind, p := task.GetType(), at.Field("type"); slices.Contains(withoutExecutor, kind) && !d.IsSettled(p) {
+		d.Warn(d.locate(p), p, "no node can run tasks of type "+kind+" yet; this one would wait for ever", "use shell or container")
+	}
+	for i, kind := range task.GetConstraints().GetRequiresExecutors() {
+		if p := at.Field("constraints").Field("requiresExecutors").Item(i); slices.Contains(withoutExecutor, kind) {
+			d.Warn(d.locate(p), p, "no node can run tasks of type "+kind+" yet; the task would wait for ever", "")
 		}
 	}
-	return r.Kept
+	d.unreplaced(task, at)
+	d.commandLines(def, task, spec, at.Field("spec"))
+}
+
+// foreignTemplate finds an expression in the braces of other systems, and not the templates of Go that programs are given,
+// such as {{.Name}}.
+var foreignTemplate = regexp.MustCompile(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
+
+// unreplaced warns of {{ }} in the texts of a task, which nothing replaces.
+func (d *decoder) unreplaced(task *v1.TaskDefinition, at *source.Path) {
+	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
+		d.unreplacedText(task.GetEnv()[name], at.Field("env").Key(name))
+	}
+	d.unreplacedIn(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))
+	d.unreplacedIn(structpb.NewStructValue(task.GetInput()), at.Field("input"))
+}
+
+func (d *decoder) unreplacedIn(v *structpb.Value, p *source.Path) {
+	eachText(v, p, d.unreplacedText)
+}
+
+func (d *decoder) unreplacedText(text string, p *source.Path) {
+	for _, found := range foreignTemplate.FindAllStringSubmatchIndex(text, -1) {
+		whole, expression := text[found[2]:found[3]], strings.TrimSpace(text[found[4]:found[5]])
+		if rest, ok := strings.CutPrefix(expression, "inputs."); ok {
+			expression = "workflow.input." + rest
+		}
+		hint := "write ${{ " + expression + " }}"
+		switch label := p.Local(); {
+		case strings.HasPrefix(label, "spec."+string(commandField)):
+			hint = throughEnv(expression)
+		case strings.HasPrefix(label, "input."):
+			hint = "expressions are replaced in spec and env; the program finds the outputs of parents and the inputs of the run in the file $SWITCHYARD_INPUT"
+		}
+		d.Warn(d.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which nothing replaces", hint)
+	}
+}
+
+// inText returns the position of a byte of a text.
+func (d *decoder) inText(text string, offset int, p *source.Path) source.Position {
+	n := d.nodeAt(p)
+	if n == nil {
+		return d.locate(p)
+	}
+	if inside, ok := d.Lines.Inside(n, source.OffsetOf(text, offset)); ok {
+		return inside
+	}
+	return n.At
+}
+
+// eachText calls f with each text of a value and its place, in the order of the names.
+func eachText(v *structpb.Value, p *source.Path, f func(text string, p *source.Path)) {
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		f(v.StringValue, p)
+	case *structpb.Value_ListValue:
+		for i, item := range v.ListValue.GetValues() {
+			eachText(item, p.Item(i), f)
+		}
+	case *structpb.Value_StructValue:
+		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
+			eachText(v.StructValue.GetFields()[name], p.Key(name), f)
+		}
+	}
+}
+
+// commandLines warns of data that becomes part of a command line.
+func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
+	s, ok := spec.(interface{ GetCommand() *structpb.Value })
+	if !ok {
+		return
+	}
+	text, at := s.GetCommand().GetStringValue(), p.Field(string(commandField))
+	if list := s.GetCommand().GetListValue().GetValues(); list != nil {
+		i := shellScript(list)
+		if i < 0 {
+			return
+		}
+		text, at = list[i].GetStringValue(), at.Item(i)
+	}
+	if !condition.HasTemplate(text) {
+		return
+	}
+	t, err := condition.ParseTemplate(text)
+	if err != nil {
+		return
+	}
+	for offset, expression := range t.Places() {
+		if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
+			d.warnOfCommandLine(strings.TrimSpace(expression), d.inText(text, offset, at), at)
+		}
+	}
+}
+
+// chosenByAuthor reports whether an input of the run, or a field of the input of a task, has only values that the
+// definition lists, or that are no texts.
+func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, field string) bool {
+	if ofRun {
+		in := def.GetInputs()[field]
+		return len(in.GetEnum()) > 0 || slices.Contains([]string{"number", "integer", "boolean"}, in.GetType())
+	}
+	switch field {
+	case "index", "count":
+		return true
+	case "item":
+		return task.GetInput().GetFields()[field] != nil || task.GetForeach().GetListValue() != nil
+	}
+	return true // the task's own input holds no expressions
+}
+
+func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
+	d.Warn(at, p,
+		fmt.Sprintf(`%s: the value of ${{ %s }} becomes part of a command line: of "x; id" the shell would run id`, p.Local(), expression),
+		throughEnv(expression))
+}
+
+// throughEnv says how a command line is given the value of an expression as data.
+func throughEnv(expression string) string {
+	name := variableFor(expression)
+	return fmt.Sprintf(`pass it through env, as %s: "${{ %s }}", and write "$%s" here`, name, expression, name)
+}
+
+var (
+	shellProgram = regexp.MustCompile(`^(.*/)?(ba|da|z|k|a)?sh$`)
+	shellCommand = regexp.MustCompile(`^-[a-z]*c$`)
+)
+
+// shellScript returns the index of the script that a program and its arguments have a shell run, or -1.
+func shellScript(command []*structpb.Value) int {
+	if len(command) < 3 || !shellProgram.MatchString(command[0].GetStringValue()) {
+		return -1
+	}
+	for i := 1; i+1 < len(command); i++ {
+		if shellCommand.MatchString(command[i].GetStringValue()) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// lastName finds the last name in an expression.
+var lastName = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
+
+// variableFor returns a name for an environment variable that holds the value of an expression.
+func variableFor(expression string) string {
+	found := lastName.FindStringSubmatch(expression)
+	if found == nil {
+		return "VALUE"
+	}
+	return strings.ToUpper(found[1])
 }

@@ -3505,7 +3505,9 @@ type PutWorkflowResponse struct {
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// There was one, which it has replaced.
-	Replaced      bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	Replaced bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	Warnings      []*Problem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3552,6 +3554,13 @@ func (x *PutWorkflowResponse) GetReplaced() bool {
 		return x.Replaced
 	}
 	return false
+}
+
+func (x *PutWorkflowResponse) GetWarnings() []*Problem {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // GetWorkflowRequest asks for a stored definition.
@@ -5283,10 +5292,11 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"definition\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x18\n" +
 	"\areplace\x18\x04 \x01(\bR\areplaceB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"E\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"y\n" +
 	"\x13PutWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\breplaced\x18\x02 \x01(\bR\breplaced\"1\n" +
+	"\breplaced\x18\x02 \x01(\bR\breplaced\x122\n" +
+	"\bwarnings\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"1\n" +
 	"\x12GetWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"o\n" +
 	"\x13GetWorkflowResponse\x129\n" +
@@ -5584,100 +5594,101 @@ var file_switchyard_v1_service_proto_depIdxs = []int32{
 	89, // 19: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
 	91, // 20: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
 	88, // 21: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	88, // 22: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	63, // 23: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	92, // 24: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	88, // 25: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	82, // 26: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	92, // 27: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	92, // 28: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 29: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
-	78, // 30: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	93, // 31: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	78, // 32: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
-	79, // 33: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	81, // 34: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 35: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 36: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 37: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	70, // 38: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	72, // 39: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	74, // 40: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	76, // 41: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 42: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 43: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 44: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 45: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 46: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 47: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 48: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 49: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 50: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 51: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 52: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 53: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 54: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 55: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 56: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 57: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 58: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 59: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 60: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 61: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 62: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 63: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 64: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 65: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 66: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 67: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 68: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 69: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 70: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 71: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 72: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 73: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 74: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 75: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	71, // 76: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	73, // 77: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	75, // 78: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	77, // 79: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 80: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 81: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 82: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 83: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 84: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 85: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 86: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 87: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 88: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 89: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 90: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 91: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 92: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 93: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 94: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 95: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 96: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 97: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 98: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 99: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 100: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 101: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 102: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 103: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 104: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 105: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 106: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 107: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 108: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 109: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 110: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	73, // [73:111] is the sub-list for method output_type
-	35, // [35:73] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	81, // 22: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	88, // 23: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	63, // 24: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	92, // 25: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	88, // 26: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	82, // 27: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	92, // 28: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	92, // 29: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	82, // 30: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	78, // 31: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	93, // 32: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	78, // 33: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	79, // 34: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	81, // 35: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	26, // 36: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	66, // 37: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	68, // 38: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	70, // 39: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	72, // 40: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	74, // 41: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	76, // 42: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 43: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 44: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	4,  // 45: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	6,  // 46: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	8,  // 47: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	28, // 48: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	31, // 49: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	33, // 50: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	35, // 51: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	37, // 52: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 53: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 54: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	43, // 55: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	45, // 56: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	47, // 57: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	49, // 58: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	51, // 59: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	53, // 60: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	55, // 61: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	57, // 62: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	59, // 63: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	61, // 64: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	64, // 65: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	10, // 66: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	12, // 67: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	14, // 68: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	16, // 69: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	18, // 70: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	20, // 71: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	22, // 72: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	24, // 73: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	27, // 74: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	67, // 75: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	69, // 76: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	71, // 77: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	73, // 78: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	75, // 79: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	77, // 80: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 81: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 82: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	5,  // 83: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	7,  // 84: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	9,  // 85: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	29, // 86: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	32, // 87: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	34, // 88: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	36, // 89: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	38, // 90: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	40, // 91: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	42, // 92: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	44, // 93: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	46, // 94: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	48, // 95: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	50, // 96: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	52, // 97: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	54, // 98: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	56, // 99: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	58, // 100: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	60, // 101: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	62, // 102: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	65, // 103: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	11, // 104: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	13, // 105: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	15, // 106: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	17, // 107: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	19, // 108: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	21, // 109: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	23, // 110: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	25, // 111: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	74, // [74:112] is the sub-list for method output_type
+	36, // [36:74] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }

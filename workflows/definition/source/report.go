@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Problems are the faults of a definition, in the order of the document. As an
-// error they print the way people read them.
+// Problems are the faults of a definition, or warnings about it, in the order of the document. As an error they print
+// the way people read them.
 type Problems []*v1.Problem
 
 // Error returns, for each problem, "file:line:column: message", the line of the
@@ -57,6 +57,7 @@ type Report struct {
 	Lines   *Lines // nil when there is no document
 	Kept    []*v1.Problem
 	Dropped int // problems beyond maxKept
+	Warned  []*v1.Problem
 	// Failed are the paths whose values could not be read or were answered
 	// for already; rules about them would only repeat that.
 	Failed map[string]bool
@@ -71,12 +72,29 @@ func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
 		r.Dropped++
 		return &v1.Problem{}
 	}
-	problem := &v1.Problem{
-		File: r.File, Line: int32(at.Line), Column: int32(at.Column),
-		Path: p.String(), Message: message, Hint: hint,
-	}
+	problem := r.problem(at, p, message, hint)
 	r.Kept = append(r.Kept, problem)
 	return problem
+}
+
+// Warn reports what is allowed and will hardly do what its author means.
+func (r *Report) Warn(at Position, p *Path, message, hint string) {
+	if len(r.Warned) < maxKept {
+		r.Warned = append(r.Warned, r.problem(at, p, message, hint))
+	}
+}
+
+func (r *Report) problem(at Position, p *Path, message, hint string) *v1.Problem {
+	return &v1.Problem{File: r.File, Line: int32(at.Line), Column: int32(at.Column), Path: p.String(), Message: message, Hint: hint}
+}
+
+// Place returns a problem at p of which nothing is said yet.
+func (r *Report) Place(at Position, p *Path) *v1.Problem {
+	place := r.problem(at, p, "", "")
+	if r.Lines != nil && at.Line > 0 {
+		place.Snippet = r.Lines.snippet(at)
+	}
+	return place
 }
 
 // Fail reports that the value of p could not be read.
@@ -117,19 +135,27 @@ func (r *Report) Err() error {
 	if len(r.Kept) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.Kept, func(a, b *v1.Problem) int {
+	return r.inOrder(r.Kept, r.Dropped, "problems")
+}
+
+// Warnings returns the warnings in the order of the document.
+func (r *Report) Warnings() Problems { return r.inOrder(r.Warned, 0, "warnings") }
+
+// inOrder returns problems in the order of the document, each once, with their lines. noun is what they are.
+func (r *Report) inOrder(kept []*v1.Problem, dropped int, noun string) Problems {
+	slices.SortStableFunc(kept, func(a, b *v1.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Path, b.Path))
 	})
-	reported := slices.CompactFunc(r.Kept, func(a, b *v1.Problem) bool {
+	reported := slices.CompactFunc(kept, func(a, b *v1.Problem) bool {
 		return a.Line > 0 && a.Line == b.Line && a.Column == b.Column && a.Message == b.Message
 	})
-	if more := len(reported) - MaxReported + r.Dropped; more > 0 && len(reported) > MaxReported {
-		reported = append(reported[:MaxReported:MaxReported], &v1.Problem{File: r.File, Message: fmt.Sprintf("and %d more problems", more)})
+	if more := len(reported) - MaxReported + dropped; more > 0 && len(reported) > MaxReported {
+		reported = append(reported[:MaxReported:MaxReported], &v1.Problem{File: r.File, Message: fmt.Sprintf("and %d more %s", more, noun)})
 	}
 	for _, problem := range reported {
 		if r.Lines != nil && problem.Line > 0 && problem.Snippet == "" {
 			problem.Snippet = r.Lines.snippet(Position{int(problem.Line), int(problem.Column)})
 		}
 	}
-	return Problems(reported)
+	return reported
 }
