@@ -116,6 +116,28 @@ func TestDeadlines(t *testing.T) {
 	replay(t, "deadline-run", limits.Run{}, h.history(""))
 }
 
+// TestMissedDeadlineNamesTheWait has tasks that no node can take until their deadlines, or that of the run.
+func TestMissedDeadlineNamesTheWait(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, script{})
+	c.start("n")
+	task := func(more string) string {
+		return `{type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}` + more + `}`
+	}
+	const why = "no-such-label"
+	run := c.submit(c.input(`{name: waits, tasks: {one: ` + task(", deadline: 5s") + `, each: ` + task(", deadline: 5s, parallel: 2") + `}}`)).wait()
+	want(t, run, "failed", map[string]string{"one": "failed deadline", "each": "failed deadline"})
+	for name, want := range map[string]string{"one": "within its deadline of 5s: no node", "each": "within its deadline of 5s; each[0] waited: no node"} {
+		if got := run.Tasks[name].GetError(); !strings.Contains(got, want) || !strings.Contains(got, why) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	run = c.submit(c.input(`{name: waits, deadline: 5s, tasks: {one: ` + task("") + `}}`)).wait()
+	if got := run.GetError(); !strings.Contains(got, "within its deadline of 5s; one waited: no node") || !strings.Contains(got, why) {
+		t.Errorf("the run: %s", got)
+	}
+}
+
 // A paused run starts nothing, a held task does not start, and a cancelled one ends alone.
 func TestPauseHoldAndCancelTask(t *testing.T) {
 	t.Parallel()
