@@ -1,5 +1,7 @@
 package condition
 
+import "slices"
+
 // Check reports whether an expression is one of its scope's kind, and which
 // ancestors it reads, sorted; one that picks a parent by a value, as in
 // parent[workflow.context.x], reads all of them. A condition, and what a retry
@@ -36,12 +38,14 @@ func (s Scope) check(expr string) (references []string, err error) {
 		return nil, problem
 	}
 	references, problem = s.resolve(expr, found)
+	e, other := l.check(src, ast, found, s.Kind)
+	others := other.each()
 	if problem != nil {
-		return nil, s.improve(expr, problem)
+		// Of an expression that reads what it must not, only its other names are known to be wrong in themselves.
+		others = slices.DeleteFunc(others, func(e *Error) bool { return !isAboutName(e.Message) })
 	}
-	e, problem := l.check(src, ast, found, s.Kind)
-	if problem != nil {
-		return nil, s.improve(expr, problem)
+	if problem = addMore(problem, others...); problem != nil {
+		return nil, s.improveAll(expr, problem)
 	}
 	if _, err := l.plan(e); err != nil {
 		return nil, errorAt(expr, 0, "", "%v", err)

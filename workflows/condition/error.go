@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +23,8 @@ type Error struct {
 	// Caret is CEL's own rendering over several lines: the message, the source
 	// line, and a ^ below the place.
 	Caret string
+	// More are the other faults of the same text, each once, of a bounded number.
+	More []*Error
 
 	offset int // in bytes of the expression
 }
@@ -33,6 +36,37 @@ func (e *Error) Error() string {
 		text += " (" + e.Hint + ")"
 	}
 	return text
+}
+
+// maxMore bounds the faults of a text that are named besides the first.
+const maxMore = 20
+
+// addMore adds faults to the first one of the same text, which may be nil, and returns the first.
+func addMore(first *Error, faults ...*Error) *Error {
+	for _, fault := range faults {
+		switch {
+		case fault == nil:
+			continue
+		case first == nil:
+			fault.More = nil
+			first = fault
+			continue
+		}
+		// A text that is wrong in one way in several places is named once.
+		isKnown := func(known *Error) bool { return known.Message == fault.Message }
+		if !isKnown(first) && !slices.ContainsFunc(first.More, isKnown) && len(first.More) < maxMore {
+			first.More = append(first.More, fault)
+		}
+	}
+	return first
+}
+
+// each returns the fault and the others of the same text, or none if e is nil.
+func (e *Error) each() []*Error {
+	if e == nil {
+		return nil
+	}
+	return append([]*Error{e}, e.More...)
 }
 
 // sourceName stands where CEL would name a file.

@@ -76,6 +76,11 @@ func (k Kind) nameHint(name string) string {
 // noSelection is what CEL says of a field of something that has none.
 const noSelection = "does not support field selection"
 
+// isAboutName reports whether a complaint is about a name that is not known.
+func isAboutName(message string) bool {
+	return strings.Contains(message, "undeclared reference to '") || strings.Contains(message, "undefined field '")
+}
+
 // undeclared is the name that CEL does not know, when that is the complaint.
 func undeclared(message string) (string, bool) {
 	return quoted(message, "undeclared reference to '")

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -50,7 +51,11 @@ func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e
 	defer recoverTo(s.written, &problem)
 	checked, issues := l.env.Check(ast)
 	if problem := firstIssue(s, issues, kind); problem != nil {
-		return nil, l.explainCall(problem, s, ast.NativeRep())
+		var explained *Error
+		for _, one := range problem.each() {
+			explained = addMore(explained, l.explainCall(one, s, ast.NativeRep()))
+		}
+		return nil, explained
 	}
 	if t := checked.OutputType(); !kind.takes(t) {
 		return nil, errorAt(s.written, len(s.written)-len(strings.TrimLeft(s.written, " \t\r\n")), kind.typeHint(t),
@@ -78,27 +83,32 @@ func recoverTo(expr string, problem **Error) {
 	}
 }
 
-// firstIssue is CEL's first complaint, put into the expression as written.
-func firstIssue(s *source, issues *cel.Issues, kind Kind) *Error {
+// firstIssue is CEL's first complaint, put into the expression as written, with the others that are about other things.
+func firstIssue(s *source, issues *cel.Issues, kind Kind) (problem *Error) {
 	if issues == nil || len(issues.Errors()) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
+	all := slices.SortedStableFunc(slices.Values(issues.Errors()), func(a, b *cel.Error) int {
 		if a, b := isConsequence(a), isConsequence(b); a != b {
 			if a {
 				return 1
 			}
 			return -1
 		}
-		if a.Location.Line() != b.Location.Line() {
-			return a.Location.Line() - b.Location.Line()
-		}
-		return a.Location.Column() - b.Location.Column()
+		return cmp.Or(a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 	})
-	offset := s.offsetOf(first.Location.Line(), first.Location.Column())
-	message, hint := explain(first.Message, kind)
-	return errorAt(s.written, offset, hint, "%s", message)
+	for i, issue := range all {
+		if i > 0 && (isConsequence(issue) || isSyntax(issue)) {
+			break
+		}
+		message, hint := explain(issue.Message, kind)
+		problem = addMore(problem, errorAt(s.written, s.offsetOf(issue.Location.Line(), issue.Location.Column()), hint, "%s", message))
+	}
+	return problem
 }
+
+// isSyntax reports whether a complaint is one of the parser, of which only the first is sure.
+func isSyntax(issue *cel.Error) bool { return strings.Contains(issue.Message, "Syntax error") }
 
 // isConsequence reports whether a complaint is about an operand that was already
 // complained about.

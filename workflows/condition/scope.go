@@ -28,21 +28,16 @@ type Scope struct {
 
 // resolve checks that every task that is read is an ancestor, and returns those
 // that are read, sorted and each once.
-func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
-	var names []string
+func (s Scope) resolve(expr string, found []reading) (names []string, problem *Error) {
 	for _, r := range found {
 		_, isAncestor := slices.BinarySearch(s.Ancestors, r.task)
 		switch {
 		case r.isInput:
-			if problem := s.input(expr, r); problem != nil {
-				return nil, problem
-			}
+			problem = addMore(problem, s.input(expr, r))
 		case r.task == "":
 			names = append(names, s.Ancestors...)
 		case isAncestor:
-			if problem := s.field(expr, r); problem != nil {
-				return nil, problem
-			}
+			problem = addMore(problem, s.field(expr, r))
 			names = append(names, r.task)
 		case r.short && !slices.Contains(s.Tasks, r.task):
 			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
@@ -51,18 +46,21 @@ func (s Scope) resolve(expr string, found []reading) ([]string, *Error) {
 			} else if near := nearest.Word(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			return nil, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task)
+			problem = addMore(problem, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task))
 		case r.task == s.Task:
-			return nil, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun())
+			problem = addMore(problem, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun()))
 		case slices.Contains(s.Tasks, r.task):
-			return nil, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is none of its ancestors", s.depends(), r.task)
+			problem = addMore(problem, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is none of its ancestors", s.depends(), r.task))
 		default:
 			hint := s.choice()
 			if near := nearest.Word(r.task, slices.Concat(s.Ancestors, s.Tasks)); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", spell(near))
 			}
-			return nil, errorAt(expr, r.offset, hint, "there is no task '%s'", r.task)
+			problem = addMore(problem, errorAt(expr, r.offset, hint, "there is no task '%s'", r.task))
 		}
+	}
+	if problem != nil {
+		return nil, problem
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
@@ -90,6 +88,18 @@ func (s Scope) choice() string {
 		return s.depends()
 	}
 	return "its ancestors are " + s.listAncestors()
+}
+
+// improveAll is improve of a complaint and the others of the same expression.
+func (s Scope) improveAll(expr string, problem *Error) *Error {
+	if s.Kind == CacheKey && isBareText(expr) {
+		problem.More = nil // it is one text without its quotes
+	}
+	var improved *Error
+	for _, one := range problem.each() {
+		improved = addMore(improved, s.improve(expr, one))
+	}
+	return improved
 }
 
 // improve makes a better complaint of one about a name that is a task's.

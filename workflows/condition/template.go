@@ -129,25 +129,34 @@ func CheckTemplate(text string, scope Scope) (references []string, err error) {
 		return nil, err
 	}
 	scope.Kind = Value
+	var problem *Error
 	for _, p := range t.parts {
 		if !p.isExpr {
 			continue
 		}
 		read, err := Check(p.text, scope)
+		placed, err := t.place(p, err)
 		if err != nil {
-			return nil, t.place(p, err)
+			return nil, err
 		}
+		problem = addMore(problem, placed...)
 		references = append(references, read...)
+	}
+	if problem != nil {
+		return nil, problem
 	}
 	slices.Sort(references)
 	return slices.Compact(references), nil
 }
 
-// place puts the error of an expression into the text.
-func (t *Template) place(p part, err error) error {
+// place puts the faults of an expression into the text. The error is one that is no *Error.
+func (t *Template) place(p part, err error) (faults []*Error, other error) {
 	problem, ok := err.(*Error)
 	if !ok {
-		return err
+		return nil, err
 	}
-	return errorAt(t.text, p.offset+problem.offset, problem.Hint, "%s", problem.Message)
+	for _, one := range problem.each() {
+		faults = append(faults, errorAt(t.text, p.offset+one.offset, one.Hint, "%s", one.Message))
+	}
+	return faults, nil
 }

@@ -200,7 +200,7 @@ func (d *decoder) unread(list *source.Path, items int) bool {
 	return d.IsSettled(list)
 }
 
-// badExpression reports what is wrong with an expression, at the place in the
+// badExpression reports all that is wrong with an expression, at the places in the
 // document where its text has it.
 func (d *decoder) badExpression(err error, p *source.Path) {
 	label := p.Local() + ": "
@@ -209,6 +209,15 @@ func (d *decoder) badExpression(err error, p *source.Path) {
 		d.Add(d.locate(p), p, label+err.Error(), "")
 		return
 	}
+	d.fault(bad, p)
+	for _, other := range bad.More {
+		d.fault(other, p)
+	}
+}
+
+// fault reports one fault of the expression at p.
+func (d *decoder) fault(bad *condition.Error, p *source.Path) {
+	label := p.Local() + ": "
 	if strings.HasPrefix(bad.Message, p.Local()+" ") {
 		label = "" // the message begins so: "foreach must be a list"
 	}
