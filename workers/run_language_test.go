@@ -25,7 +25,7 @@ inputs:
 tasks:
   first:
     type: shell
-    spec: { command: x }
+    spec: { command: x, sandbox: true }
     env: { KIND: "${{ workflow.input.kind }}" }
     constraints:
       anyLabels: [none, fast]
@@ -94,7 +94,7 @@ func TestRunWithEveryFieldOfTheLanguage(t *testing.T) {
 	})
 	c.start("a", func(cfg *NodeConfig) {
 		cfg.Labels = append(cfg.Labels, "fast")
-		cfg.Capabilities = map[string]string{"disk": "nvme"}
+		cfg.Capabilities = map[string]string{"disk": "nvme", "sandbox": "true"}
 	})
 	c.start("b")
 	in := c.input(fmt.Sprintf(everything, c.label, c.name("a"), c.name("b")))

@@ -24,6 +24,8 @@ type decoder struct {
 	meant  []*source.Path            // named by hints, not yet settled
 	inner  map[string]*v1.Definition // that are inline, by the path of the spec
 	stored *[]StoredReference        // of this definition and those that are inline
+	// inherited are the fields, by task, that were not those of the task itself.
+	inherited map[string][]fieldScope
 }
 
 func newDecoder(r *source.Report) *decoder {
@@ -75,6 +77,7 @@ func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 		if task.Spec != nil {
 			task.Spec = canonical
 		}
+		d.dropUnused(name, task)
 	}
 	return specs
 }

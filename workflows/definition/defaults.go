@@ -21,8 +21,10 @@ func (d *decoder) inherit(def *v1.Definition) {
 	}
 	from := d.base.Field("defaults")
 	bad := d.checkDefaults(def.GetDefaults(), from)
+	d.inherited = map[string][]fieldScope{}
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: d, bad: bad, task: def.GetTasks()[name]}
+		d.inherited[name] = unsaid(h.task)
 		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil
@@ -77,7 +79,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 			if name == "type" && h.task.GetType() == "" {
 				h.Settle(p)
 			}
-		case !from.Has(field), h.IsSettled(p), top && !mayInherit(h.task, name):
+		case !from.Has(field), h.IsSettled(p):
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {

@@ -131,3 +131,33 @@ tasks:
 		t.Errorf("%v", err)
 	}
 }
+
+// A default limit of processes is inherited where something enforces it, and what is inherited may be read again.
+func TestDefaultsAreInheritedWhereTheyHaveAnEffect(t *testing.T) {
+	def := parse(t, "a.yaml", `
+name: a
+defaults: { type: shell, resources: { maxProcesses: 9, memoryMb: 7 }, env: { A: b }, priority: 3 }
+tasks:
+  plain: { spec: { command: x } }
+  boxed: { spec: { command: x, sandbox: true } }
+  image: { type: container, spec: { image: x } }
+  child: { type: run, spec: { workflow: other } }
+  locked: { type: approval, mutex: m }
+`)
+	for name, want := range map[string]*v1.TaskDefinition{
+		"plain":  {Resources: &v1.Resources{MemoryMb: 7}, Env: map[string]string{"A": "b"}, Priority: 3},
+		"boxed":  {Resources: &v1.Resources{MemoryMb: 7, MaxProcesses: 9}, Env: map[string]string{"A": "b"}, Priority: 3},
+		"image":  {Resources: &v1.Resources{MemoryMb: 7, MaxProcesses: 9}, Env: map[string]string{"A": "b"}, Priority: 3},
+		"child":  {Priority: 3},
+		"locked": {Priority: 3},
+	} {
+		got := def.GetTasks()[name]
+		got = &v1.TaskDefinition{Resources: got.GetResources(), Env: got.GetEnv(), Priority: got.GetPriority()}
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if err := Check(def); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -15,7 +17,7 @@ import (
 // fieldScope says which tasks a field of a task has an effect on. A task inherits no default that would have none, and
 // a field without an effect is refused.
 type fieldScope struct {
-	field    string // JSON name
+	field    string // JSON names, separated by points
 	affects  func(task *v1.TaskDefinition) bool
 	reason   string // why it has none, after the name of the field; %s is the type of the task
 	hint     string
@@ -26,6 +28,7 @@ type fieldScope struct {
 const (
 	withoutNode = "is for tasks that run on a node; one of type %s does not"
 	asksPerson  = "is for tasks that run something; one of type %s asks a person"
+	unlimited   = "is for a container or a sandbox; a command of type %s has no limit of processes without one"
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
 
@@ -39,6 +42,7 @@ var fieldScopes = []fieldScope{
 	{field: "input", affects: readsInput, reason: unreadInput, typeHint: childInput},
 	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders what waits for a node or for a lock"},
 	{field: "resources", affects: needsNode, reason: withoutNode},
+	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec"},
 	{field: "retry", affects: runsSomething, reason: asksPerson, hint: "deadline bounds how long it waits for an answer"},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
 }
@@ -49,6 +53,11 @@ var childInput = map[string]string{v1.TypeRun: "spec.input is what the run is gi
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
 func runsSomething(task *v1.TaskDefinition) bool { return task.GetType() != v1.TypeApproval }
+
+// limitsProcesses reports whether the number of the processes of a task can be limited.
+func limitsProcesses(task *v1.TaskDefinition) bool {
+	return task.GetType() != v1.TypeShell || Sandboxed(task)
+}
 
 // competes reports whether a task waits for something that others want, too.
 func competes(task *v1.TaskDefinition) bool {
@@ -70,6 +79,7 @@ func mentionsInput(v *structpb.Value) bool {
 	case *structpb.Value_ListValue:
 		return slices.ContainsFunc(v.ListValue.GetValues(), mentionsInput)
 	case *structpb.Value_StructValue:
+		//workflowcheck:ignore (one is enough, whichever comes first)
 		for _, field := range v.StructValue.GetFields() {
 			if mentionsInput(field) {
 				return true
@@ -79,10 +89,47 @@ func mentionsInput(v *structpb.Value) bool {
 	return false
 }
 
-// mayInherit reports whether a default is of any use to a task.
-func mayInherit(task *v1.TaskDefinition, name string) bool {
-	i := slices.IndexFunc(fieldScopes, func(s fieldScope) bool { return s.field == name })
-	return i < 0 || fieldScopes[i].affects(task)
+// parent returns the message of a task that has the last field of the path, which is nil if the task has no such message.
+func (s fieldScope) parent(task *v1.TaskDefinition) (m protoreflect.Message, field protoreflect.FieldDescriptor) {
+	m = task.ProtoReflect()
+	for {
+		name, _, nested := strings.Cut(s.field, ".")
+		field = m.Descriptor().Fields().ByJSONName(name)
+		if !nested {
+			return m, field
+		}
+		s.field = s.field[len(name)+1:]
+		if !m.Has(field) {
+			return nil, nil
+		}
+		m = m.Get(field).Message()
+	}
+}
+
+// isSet reports whether a task has the field.
+func (s fieldScope) isSet(task *v1.TaskDefinition) bool {
+	m, field := s.parent(task)
+	return m != nil && m.Has(field)
+}
+
+// unsaid returns the scopes of the fields that a task does not have itself, and which it may inherit.
+func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
+	for _, s := range fieldScopes {
+		if !s.isSet(task) {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes
+}
+
+// dropUnused takes away what a task has inherited without an effect on it. Its spec is known.
+func (d *decoder) dropUnused(name string, task *v1.TaskDefinition) {
+	for _, s := range d.inherited[name] {
+		if s.isSet(task) && !s.affects(task) {
+			m, field := s.parent(task)
+			m.Clear(field)
+		}
+	}
 }
 
 // checkFieldScopes refuses the fields of a task that have no effect on it.
@@ -90,10 +137,9 @@ func (d *decoder) checkFieldScopes(task *v1.TaskDefinition, at *source.Path) {
 	if d.IsSettled(at.Field("type")) || d.IsSettled(at.Field("spec")) || newSpec(task.GetType()) == nil {
 		return
 	}
-	m := task.ProtoReflect()
 	for _, s := range fieldScopes {
-		p := at.Field(s.field)
-		if !m.Has(m.Descriptor().Fields().ByJSONName(s.field)) || d.IsSettled(p) || s.affects(task) {
+		p := extend(at, s.field)
+		if !s.isSet(task) || d.IsSettled(p) || s.affects(task) {
 			continue
 		}
 		hint := s.hint
