@@ -51,6 +51,8 @@ tasks:
 	check("build", "queued", "", "waits for the lock x")
 	set(t, id, "build", inQueue, &v1.Task{State: "queued", Type: "shell", Error: "0 of 2 nodes fit"})
 	check("build", "queued", "", "build#77 of type shell, 2 labels")
+	set(t, id, "build", 3, &v1.Task{State: "queued", Type: "shell", Held: true, Error: "by ann: not yet"})
+	check("build", "queued", "", "is held back: by ann: not yet")
 	set(t, id, "build", 4, &v1.Task{State: "assigned", Node: "a"})
 	check("build", "assigned", "a", "build#4 of type shell, 2 labels")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{

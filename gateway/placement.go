@@ -19,6 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // explainTimeout is how long the placement queue may take to explain something;
@@ -138,9 +139,9 @@ func (g *Gateway) askPlacement(ctx context.Context, ask *v1.ExplainRequest) (*v1
 func waitsFor(v *runview.View, t *v1.Task) string {
 	switch {
 	case t.GetHeld():
-		return "is held back; it waits to be released"
+		return phrase.Because("is held back", t.GetError())
 	case v.Run.GetState() == v1.RunPaused && !v1.IsTaskTerminal(t.GetState()):
-		return "waits for the run to be resumed"
+		return phrase.Because("waits for the run to be resumed", v.Run.GetError())
 	}
 	if t.GetState() == v1.TaskPending {
 		var open []string

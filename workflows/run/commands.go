@@ -103,6 +103,9 @@ func (r *run) mayPause(*v1.RunCommand) error {
 // pause lets nothing new start. What has a node and has not started gives it back.
 func (r *run) pause(c *v1.RunCommand) {
 	r.admission.Pause()
+	if c.GetBy() != "" || c.GetReason() != "" {
+		r.status.PausedBy = phrase.Because(phrase.By("paused", c.GetBy()), c.GetReason())
+	}
 	r.orderAllPartitions()
 	r.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
 	const text = "the run is paused"
@@ -125,6 +128,7 @@ func (r *run) mayResume(*v1.RunCommand) error {
 
 func (r *run) resume(c *v1.RunCommand) {
 	r.admission.Resume()
+	r.status.PausedBy = ""
 	r.orderAllPartitions()
 	r.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
 }
@@ -143,7 +147,7 @@ func (r *run) mayHold(i int) error {
 // hold keeps a task from starting. One that waits for a node waits no more.
 func (r *run) hold(i int, c *v1.TaskCommand) {
 	r.admission.Hold(i)
-	r.status.SetHeld(i, true)
+	r.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
 	r.logTask(i, v1.EventHeld, c)
 	if u := r.units[i]; u != nil {
 		r.setAside(u, v1.ReasonHeld, "a person holds it back")
@@ -159,7 +163,7 @@ func (r *run) mayUnhold(i int) error {
 
 func (r *run) unhold(i int, c *v1.TaskCommand) {
 	r.admission.Release(i)
-	r.status.SetHeld(i, false)
+	r.status.SetHeld(i, false, "")
 	r.logTask(i, v1.EventReleased, c)
 	if r.unexpanded[i] {
 		delete(r.unexpanded, i)

@@ -223,11 +223,12 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	for _, name := range carry.GetHeld() {
 		if i, ok := r.core.Index(name); ok {
 			r.admission.Hold(i)
-			r.status.SetHeld(i, true)
+			r.status.SetHeld(i, true, carry.GetHeldBy()[name])
 		}
 	}
 	if carry.GetPaused() {
 		r.admission.Pause()
+		r.status.PausedBy = carry.GetPausedBy()
 	}
 	if carry.GetDeadlineAt() != nil {
 		r.deadlineAt = carry.GetDeadlineAt().AsTime()

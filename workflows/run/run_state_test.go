@@ -24,6 +24,7 @@ func TestCarryForgetsNoField(t *testing.T) {
 		carried := &v1.RunCarry{}
 		prototest.Fill(carried)
 		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
+		carried.HeldBy = map[string]string{"last": "by ann: not yet"}
 		carried.Tasks = map[string]*v1.TaskCarry{
 			"each": {Task: &v1.Task{State: v1.TaskRunning, Count: proto.Int32(2)}},
 			"last": {Task: &v1.Task{State: v1.TaskFailed}},

@@ -21,6 +21,9 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		CreatedAt: s.Run.CreatedAt, CompletedAt: s.Run.CompletedAt, Generation: s.Run.Generation,
 		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch,
 	}
+	if s.Run.State == v1.RunPaused {
+		h.Error = s.PausedBy
+	}
 	if s.ContextRevision > since {
 		h.Context, h.Input = s.Run.Context, s.Run.Input
 	}
@@ -64,6 +67,8 @@ func (s *Status) Text(i int) string {
 	switch {
 	case s.ShownState(i) == v1.TaskPaused:
 		return cmp.Or(s.Suspended(i), e.why)
+	case v1.IsTaskWaiting(e.state) && s.IsHeld(i):
+		return cmp.Or(s.HeldBy(i), "by a person")
 	case e.text == "" && e.state == v1.TaskQueued && s.WaitReason != nil:
 		return s.WaitReason(i)
 	}

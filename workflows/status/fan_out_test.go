@@ -167,7 +167,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	b.EndAttempt(3, AttemptEnd{Claim: ended.Claim, Node: "n", Ended: ended, Response: res}, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
 	b.entries[4].checkpoint = &v1.Checkpoint{Data: []byte("half")}
-	b.SetHeld(4, true)
+	b.SetHeld(4, true, "by ann: not yet")
 	carry := b.RunState(core)
 
 	records := make([]dag.Record, core.Len())
@@ -189,12 +189,14 @@ func TestCarryKeepsInstances(t *testing.T) {
 	}
 	for i := range next.Len() {
 		want := b.taskMessage(i)
-		want.Held = false // that is carried for the whole run
+		if want.Held {
+			want.Held, want.Error = false, "" // that is carried for the whole run
+		}
 		if got := after.taskMessage(i); !proto.Equal(got, want) {
 			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
 		}
 	}
-	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(carry.GetHeld()) != 1 || carry.GetHeld()[0] != "each[2]" {
+	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(carry.GetHeld()) != 1 || carry.GetHeld()[0] != "each[2]" || carry.GetHeldBy()["each[2]"] != "by ann: not yet" {
 		t.Errorf("items %v, checkpoint %v, held %v", after.Items(0), after.Checkpoint(4), carry.GetHeld())
 	}
 }

@@ -46,3 +46,11 @@ func (s *Status) IsHeld(i int) bool {
 	m := s.entries[i].extras
 	return m != nil && m.held
 }
+
+// HeldBy returns who holds task i back, and why, or "" if it is not held or that is not known.
+func (s *Status) HeldBy(i int) string {
+	if m := s.entries[i].extras; m != nil {
+		return m.heldBy
+	}
+	return ""
+}

@@ -18,11 +18,18 @@ func (s *Status) RunState(core *dag.State) *v1.RunCarry {
 		Tasks:     map[string]*v1.TaskCarry{},
 
 		SubmittedBy: s.Run.SubmittedBy,
+		PausedBy:    s.PausedBy,
 	}
 	for i := range s.entries {
 		e, rec := &s.entries[i], core.Task(i)
 		if s.IsHeld(i) {
 			c.Held = append(c.Held, s.Name(i))
+			if by := s.HeldBy(i); by != "" {
+				if c.HeldBy == nil {
+					c.HeldBy = map[string]string{}
+				}
+				c.HeldBy[s.Name(i)] = by
+			}
 		}
 		if rec.State == v1.TaskPending && rec.Claim == 0 && (e.extras == nil || e.extras.ReadyAt.IsZero()) {
 			continue

@@ -35,6 +35,8 @@ type Status struct {
 	Revision, ContextRevision int64
 	// BusyFanOuts is how many tasks have instances under way.
 	BusyFanOuts int
+	// PausedBy is who has paused the run, and why, or "" if it is not paused or that is not known.
+	PausedBy string
 	// WaitReason returns why a task waits that has not asked for a node. It may be nil.
 	WaitReason func(task int) string
 
@@ -73,6 +75,7 @@ type entry struct {
 // Extras has what only few tasks have.
 type Extras struct {
 	held       bool   // by a person
+	heldBy     string // who holds it back, and why, or "" if that is not known
 	suspended  string // who has suspended it, and why, or ""
 	cachedFrom string // run whose result was reused
 	CacheKey   string // under which the result is to be kept
@@ -361,9 +364,9 @@ func (s *Status) SetWaitReason(i int, reason string) {
 	s.change(i, func(e *entry) { e.text = reason })
 }
 
-// SetHeld shows whether a person holds task i back.
-func (s *Status) SetHeld(i int, held bool) {
-	s.Extras(i).held = held
+// SetHeld shows whether a person holds task i back, and who and why if that is known.
+func (s *Status) SetHeld(i int, held bool, by string) {
+	s.Extras(i).held, s.Extras(i).heldBy = held, by
 	s.Touch(i)
 }
 

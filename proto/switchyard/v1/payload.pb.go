@@ -1156,7 +1156,11 @@ type RunCarry struct {
 	// Number of the next event.
 	NextEvent int64 `protobuf:"varint,16,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	// Who had the run cancelled; empty: it was not, or that is not known.
-	CancelledBy   string `protobuf:"bytes,17,opt,name=cancelled_by,json=cancelledBy,proto3" json:"cancelled_by,omitempty"`
+	CancelledBy string `protobuf:"bytes,17,opt,name=cancelled_by,json=cancelledBy,proto3" json:"cancelled_by,omitempty"`
+	// Who has paused the run, and why; empty: it is not paused, or that is not known.
+	PausedBy string `protobuf:"bytes,18,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`
+	// Who holds tasks of `held` back, and why; a task of which that is not known is missing.
+	HeldBy        map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1308,6 +1312,20 @@ func (x *RunCarry) GetCancelledBy() string {
 		return x.CancelledBy
 	}
 	return ""
+}
+
+func (x *RunCarry) GetPausedBy() string {
+	if x != nil {
+		return x.PausedBy
+	}
+	return ""
+}
+
+func (x *RunCarry) GetHeldBy() map[string]string {
+	if x != nil {
+		return x.HeldBy
+	}
+	return nil
 }
 
 // ReopenRequest asks for the state from which an ended run continues.
@@ -7506,7 +7524,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xcd\x05\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xe3\x06\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -7530,11 +7548,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fsubmitted_by\x18\x0f \x01(\tR\vsubmittedBy\x12\x1d\n" +
 	"\n" +
 	"next_event\x18\x10 \x01(\x03R\tnextEvent\x12!\n" +
-	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x1aR\n" +
+	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x12\x1b\n" +
+	"\tpaused_by\x18\x12 \x01(\tR\bpausedBy\x12<\n" +
+	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunCarry.HeldByEntryR\x06heldBy\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\x1a9\n" +
+	"\vHeldByEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
 	"\rReopenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -8099,7 +8122,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -8192,37 +8215,38 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 88: switchyard.v1.Part.ViewsEntry
 	nil,                           // 89: switchyard.v1.PartReport.CountsEntry
 	nil,                           // 90: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 91: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 92: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 93: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 94: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 95: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 96: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 97: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 98: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 99: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 100: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 101: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 102: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 103: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 105: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 106: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 107: google.protobuf.Timestamp
-	(*Run)(nil),                   // 108: switchyard.v1.Run
-	(*Instance)(nil),              // 109: switchyard.v1.Instance
-	(*Event)(nil),                 // 110: switchyard.v1.Event
-	(*Task)(nil),                  // 111: switchyard.v1.Task
-	(*TaskResult)(nil),            // 112: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 113: switchyard.v1.Constraints
-	(*Resources)(nil),             // 114: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 115: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 116: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 117: switchyard.v1.NodeVerdict
+	nil,                           // 91: switchyard.v1.RunCarry.HeldByEntry
+	nil,                           // 92: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 93: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 94: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 95: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 96: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 97: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 98: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 99: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 100: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 101: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 102: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 103: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 104: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 105: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 106: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 107: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 108: google.protobuf.Timestamp
+	(*Run)(nil),                   // 109: switchyard.v1.Run
+	(*Instance)(nil),              // 110: switchyard.v1.Instance
+	(*Event)(nil),                 // 111: switchyard.v1.Event
+	(*Task)(nil),                  // 112: switchyard.v1.Task
+	(*TaskResult)(nil),            // 113: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 114: switchyard.v1.Constraints
+	(*Resources)(nil),             // 115: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 116: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 117: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 118: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	102, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	103, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	103, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	104, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	87,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
@@ -8233,155 +8257,156 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	88,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	104, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	105, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	106, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	103, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	105, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	106, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	107, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	104, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
 	89,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	103, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	104, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	104, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	104, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	104, // 21: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	107, // 22: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	105, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	105, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	105, // 21: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	108, // 22: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
 	90,  // 23: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	103, // 24: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	108, // 25: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	107, // 26: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	109, // 27: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	91,  // 28: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	92,  // 29: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	5,   // 30: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	19,  // 31: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	20,  // 32: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	17,  // 33: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	19,  // 34: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 35: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	19,  // 36: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 37: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	25,  // 38: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	19,  // 39: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	21,  // 40: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	110, // 41: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	110, // 42: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	110, // 43: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	111, // 44: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	111, // 45: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	107, // 46: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	5,   // 47: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	107, // 48: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 49: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	111, // 50: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	75,  // 51: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	33,  // 52: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 53: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 54: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	107, // 55: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	66,  // 56: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	104, // 57: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	66,  // 58: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	39,  // 59: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	93,  // 60: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	56,  // 61: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	53,  // 62: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	103, // 63: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	103, // 64: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	104, // 65: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	106, // 66: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	41,  // 67: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	42,  // 68: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 69: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	103, // 70: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	10,  // 71: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	44,  // 72: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 73: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	46,  // 74: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	107, // 75: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	47,  // 76: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	49,  // 77: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	52,  // 78: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	77,  // 79: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	112, // 80: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	112, // 81: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	55,  // 82: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 83: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	103, // 84: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	103, // 85: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	58,  // 86: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 87: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	59,  // 88: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	103, // 89: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	107, // 90: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	77,  // 91: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	59,  // 92: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	62,  // 93: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	63,  // 94: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	103, // 95: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	65,  // 96: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	66,  // 97: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	113, // 98: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	114, // 99: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	107, // 100: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	104, // 101: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	115, // 102: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	68,  // 103: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	69,  // 104: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	72,  // 105: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	103, // 106: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	94,  // 107: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	103, // 108: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	76,  // 109: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	114, // 110: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	104, // 111: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	106, // 112: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 113: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	95,  // 114: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 115: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	75,  // 116: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	74,  // 117: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	76,  // 118: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	96,  // 119: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	106, // 120: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	75,  // 121: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	103, // 122: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	55,  // 123: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	112, // 124: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	107, // 125: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	107, // 126: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	107, // 127: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	75,  // 128: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 129: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	112, // 130: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	75,  // 131: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	107, // 132: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	75,  // 133: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 134: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	108, // 135: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	97,  // 136: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	98,  // 137: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 138: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	99,  // 139: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	116, // 140: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	107, // 141: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	100, // 142: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	101, // 143: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	65,  // 144: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	65,  // 145: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	117, // 146: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	86,  // 147: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 148: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	54,  // 149: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 150: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	54,  // 151: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 152: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 153: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 154: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	107, // 155: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	156, // [156:156] is the sub-list for method output_type
-	156, // [156:156] is the sub-list for method input_type
-	156, // [156:156] is the sub-list for extension type_name
-	156, // [156:156] is the sub-list for extension extendee
-	0,   // [0:156] is the sub-list for field type_name
+	104, // 24: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	109, // 25: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	108, // 26: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	91,  // 27: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
+	110, // 28: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	92,  // 29: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	93,  // 30: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	5,   // 31: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	19,  // 32: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	20,  // 33: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	17,  // 34: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	19,  // 35: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 36: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	19,  // 37: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	19,  // 38: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	25,  // 39: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	19,  // 40: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	21,  // 41: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	111, // 42: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	111, // 43: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	111, // 44: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	112, // 45: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	112, // 46: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	108, // 47: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	5,   // 48: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	108, // 49: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 50: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	112, // 51: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	75,  // 52: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	33,  // 53: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 54: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 55: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	108, // 56: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	66,  // 57: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	105, // 58: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	66,  // 59: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	39,  // 60: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	94,  // 61: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	56,  // 62: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	53,  // 63: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	104, // 64: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	104, // 65: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	105, // 66: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	107, // 67: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	41,  // 68: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	42,  // 69: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 70: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	104, // 71: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	10,  // 72: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	44,  // 73: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 74: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	46,  // 75: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	108, // 76: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	47,  // 77: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	49,  // 78: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	52,  // 79: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	77,  // 80: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	113, // 81: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	113, // 82: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	55,  // 83: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 84: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	104, // 85: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	104, // 86: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	58,  // 87: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 88: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	59,  // 89: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	104, // 90: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	108, // 91: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	77,  // 92: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	59,  // 93: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	62,  // 94: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	63,  // 95: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	104, // 96: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	65,  // 97: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	66,  // 98: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	114, // 99: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	115, // 100: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	108, // 101: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	105, // 102: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	116, // 103: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	68,  // 104: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	69,  // 105: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	72,  // 106: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	104, // 107: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	95,  // 108: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	104, // 109: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	76,  // 110: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	115, // 111: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	105, // 112: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	107, // 113: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 114: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	96,  // 115: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 116: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	75,  // 117: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	74,  // 118: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	76,  // 119: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	97,  // 120: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	107, // 121: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	75,  // 122: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	104, // 123: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	55,  // 124: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	113, // 125: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	108, // 126: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	108, // 127: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	108, // 128: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	75,  // 129: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 130: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	113, // 131: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	75,  // 132: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	108, // 133: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	75,  // 134: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	78,  // 135: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	109, // 136: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	98,  // 137: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	99,  // 138: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 139: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	100, // 140: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	117, // 141: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	108, // 142: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	101, // 143: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	102, // 144: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	65,  // 145: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	65,  // 146: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	118, // 147: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	86,  // 148: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	9,   // 149: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	54,  // 150: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	32,  // 151: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	54,  // 152: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 153: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	54,  // 154: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 155: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	108, // 156: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	157, // [157:157] is the sub-list for method output_type
+	157, // [157:157] is the sub-list for method input_type
+	157, // [157:157] is the sub-list for extension type_name
+	157, // [157:157] is the sub-list for extension extendee
+	0,   // [0:157] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -8401,7 +8426,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   102,
+			NumMessages:   103,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

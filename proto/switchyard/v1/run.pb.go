@@ -35,7 +35,7 @@ type Run struct {
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// Why the run ended as it did, as a word: "task_failed", "terminated", ...; empty when it completed.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One line for people that names the task at fault; empty when it completed.
+	// One line for people that names the task at fault, or of a paused run who has paused it and why; empty when it completed.
 	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// When the run was submitted.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"testing"
+
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/limits"
+)
+
+// A task that is held and a run that is paused show who did that and why, until they are released and resumed.
+func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
+		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
+		r.in, r.admission = &v1.RunInput{Definition: def, Carry: &v1.RunCarry{}}, admission.New(0)
+		var err error
+		if r.graph, err = dag.NewGraph(def, nil); err != nil {
+			return err
+		}
+		if err := r.restore(r.in.GetCarry()); err != nil {
+			return err
+		}
+		r.log = r.status.Log
+		want := func(task, run string) {
+			t.Helper()
+			r.status.Run.State = r.openState()
+			shown := r.status.Whole().GetRun()
+			if got := shown.GetTasks()["late"].GetError(); got != task {
+				t.Errorf("the task shows %q, want %q", got, task)
+			}
+			if shown.GetError() != run {
+				t.Errorf("the run shows %q, want %q", shown.GetError(), run)
+			}
+		}
+		r.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
+		r.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
+		want("by ann: not yet", "paused by bob: lunch")
+		if carry := r.runState(); carry.GetHeldBy()["late"] != "by ann: not yet" || carry.GetPausedBy() != "paused by bob: lunch" {
+			t.Errorf("the next execution is given %v", carry)
+		}
+		r.unhold(0, &v1.TaskCommand{Task: "late"})
+		r.resume(&v1.RunCommand{})
+		want("", "")
+		r.hold(0, &v1.TaskCommand{Task: "late"})
+		r.pause(&v1.RunCommand{})
+		want("by a person", "")
+		return nil
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
+	}
+}
