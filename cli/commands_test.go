@@ -35,6 +35,13 @@ func TestSubmit(t *testing.T) {
 	if got.code != 0 || got.stdout != "nightly-4g5h6jkm\n" || !strings.Contains(got.stderr, "run nightly-4g5h6jkm completed") {
 		t.Errorf("%+v", got)
 	}
+	for _, args := range [][]string{{"submit", file}, {"runs", "rerun", "night"}, {"runs", "retry", "night"}} {
+		got = run(t, append(args, "--watch", "-o", "json", "--gateway", f.url)...)
+		var end struct{ Id, State string }
+		if err := json.Unmarshal([]byte(got.stdout), &end); err != nil || got.code != 0 || end.Id != "nightly-4g5h6jkm" || end.State != "completed" {
+			t.Errorf("%v: %v, %+v", args, err, got)
+		}
+	}
 	if req := f.submitted[2]; req.GetDocument() != hello || req.GetFile() != "stdin" {
 		t.Errorf("submitted %v", req)
 	}

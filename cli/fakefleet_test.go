@@ -71,13 +71,15 @@ func (f *fakeFleet) RemoveNode(_ context.Context, req *connect.Request[v1.Remove
 
 // fakeBackend is what a fakeGateway tells besides runs.
 type fakeBackend struct {
-	asked     []proto.Message
-	letters   *v1.ListDeadLettersResponse
-	retried   *v1.RetryDeadLetterResponse
-	purged    *v1.PurgeDeadLetterResponse
-	events    *v1.ListRunEventsResponse
-	explained *v1.ExplainTaskResponse
-	plan      *v1.PlanRunResponse
+	asked   []proto.Message
+	letters *v1.ListDeadLettersResponse
+	retried *v1.RetryDeadLetterResponse
+	purged  *v1.PurgeDeadLetterResponse
+	events  *v1.ListRunEventsResponse
+	// moreEvents is the page after events, or nil if each page is events.
+	moreEvents *v1.ListRunEventsResponse
+	explained  *v1.ExplainTaskResponse
+	plan       *v1.PlanRunResponse
 	// instances of tasks, told at most page at once.
 	instances map[string][]*v1.Instance
 	page      int
@@ -109,7 +111,11 @@ func (f *fakeGateway) PurgeDeadLetter(_ context.Context, req *connect.Request[v1
 }
 
 func (f *fakeGateway) ListRunEvents(_ context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
-	return answer(f, req, f.backend.events)
+	page := f.backend.events
+	if req.Msg.GetPageToken() == page.GetNextPageToken() && f.backend.moreEvents != nil {
+		page = f.backend.moreEvents
+	}
+	return answer(f, req, page)
 }
 
 func (f *fakeGateway) ExplainTask(_ context.Context, req *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {

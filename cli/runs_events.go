@@ -36,7 +36,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 			} else if req.GetAfter() != "" {
 				return nil, exit.Usagef("--after %s: an event belongs to one run; name that RUN, too", req.GetAfter())
 			}
-			return client.Call(ctx, a, a.Runs.ListRunEvents, req)
+			return a.Events(ctx, req)
 		},
 		rows: func(events []*v1.Event) [][]string { return eventRows(events, req.GetId() == "", sys.zone) },
 	}.command(sys)

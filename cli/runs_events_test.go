@@ -22,22 +22,30 @@ func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
 
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
-	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
+	// The gateway cuts the first page short.
+	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "middle", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
 		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
 			Data: eventData(t, map[string]any{"score": 87.3, "gpus": []any{0, 1}, "numaNode": 0})},
+	}}
+	f.backend.moreEvents = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "runs", "events", "nightly", "--task", "build", "--gateway", f.url, "-o", format)
+		got := run(t, "runs", "events", "nightly", "--task", "build", "--limit", "4", "--gateway", f.url, "-o", format)
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
 		golden(t, "runs-events-"+format, got.stdout)
 	}
-	if want := (&v1.ListRunEventsRequest{Id: "nightly", Task: "build", PageSize: 1000}); !proto.Equal(f.backend.asked[0], want) {
-		t.Errorf("asked for %v", f.backend.asked[0])
+	for i, want := range []*v1.ListRunEventsRequest{
+		{Id: "nightly", Task: "build", PageSize: 4},
+		{Id: "nightly", Task: "build", PageSize: 1, PageToken: "middle"},
+	} {
+		if !proto.Equal(f.backend.asked[i], want) {
+			t.Errorf("asked for %v, want %v", f.backend.asked[i], want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ id. The input is that of the other run, but for the values that are given here.`
 		Args: arguments(1, 1, "RUN"),
 	}
 	input.add(cmd.Flags())
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		given, err := input.read(sys)
@@ -71,16 +71,18 @@ func inputsLike(values *structpb.Struct) *v1.Definition {
 	return d
 }
 
-// startedRun prints that a run has been started, and follows it if that is wanted.
+// startedRun prints that a run has been started, and follows it if that is wanted. In
+// JSON it prints one document: that of the run at its end if it follows the run.
 func startedRun(ctx context.Context, sys *system, a *client.Client, res *v1.SubmitRunResponse, format *output.Choice, watch bool, document map[string]any) error {
-	var err error
-	if format.Value == output.JSON {
-		err = output.WriteJSON(sys.stdout, document)
-	} else {
-		_, err = fmt.Fprintln(sys.stdout, res.GetId())
+	watcher := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: format.Value}
+	switch {
+	case watch && format.Value == output.JSON:
+		return watcher.Watch(ctx) // whose document is the run at its end
+	case format.Value == output.JSON:
+		return output.WriteJSON(sys.stdout, document)
 	}
-	if err != nil || !watch {
+	if _, err := fmt.Fprintln(sys.stdout, res.GetId()); err != nil || !watch {
 		return err
 	}
-	return (&follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: output.Text}).Watch(ctx)
+	return watcher.Watch(ctx)
 }

@@ -28,7 +28,7 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 		Args: arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := sys.resolveOwnRun(a.URL, args[0])
@@ -44,11 +44,10 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", run)
 			})
 		}
-		if format.Value == output.JSON {
-			if err := output.WriteMessage(sys.stdout, res); err != nil {
-				return err
-			}
-		} else {
+		switch {
+		case format.Value == output.JSON && !watch:
+			return output.WriteMessage(sys.stdout, res)
+		case format.Value != output.JSON:
 			again := "what did not complete"
 			if len(from) > 0 {
 				again = strings.Join(from, ", ") + " and what is below"
@@ -58,7 +57,7 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 		if !watch {
 			return nil
 		}
-		return (&follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: output.Text}).Watch(ctx)
+		return (&follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: format.Value}).Watch(ctx)
 	})
 	return cmd
 }

@@ -45,7 +45,7 @@ which condition, and where each task could run now.`,
 	flags.StringVar(&f.workflow, "workflow", "", "run the definition that is stored under this name")
 	flags.StringVar(&f.key, "idempotency-key", "", "start one run only, however often it is submitted under this key")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "start nothing, print the plan")
-	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code is that of its end")
+	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
 	f.settings.add(flags, "default 0")
 	f.gateway, f.format = clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	return cmd

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Events returns as many events as the page size of a request allows. It asks again if
+// the gateway cuts a page because of how much it has read for the page.
+func (a *Client) Events(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.ListRunEventsResponse, error) {
+	all := &v1.ListRunEventsResponse{}
+	for limit := req.GetPageSize(); ; {
+		page, err := Call(ctx, a, a.Runs.ListRunEvents, req)
+		if err != nil {
+			return nil, err
+		}
+		all.Items, all.NextPageToken = append(all.Items, page.GetItems()...), page.GetNextPageToken()
+		req.PageSize, req.PageToken = limit-int32(len(all.Items)), page.GetNextPageToken()
+		if all.NextPageToken == "" || req.PageSize <= 0 {
+			return all, nil
+		}
+	}
+}
