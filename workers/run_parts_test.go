@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,30 @@ func TestLargeFanOut(t *testing.T) {
 	}
 	replay(t, "parts", inParts, h.history(""))
 	replay(t, "part", inParts, (&handle{workerSet: c, id: child}).history(""))
+}
+
+// An instance whose context update the run has no room for fails, as a task does: no update is lost.
+func TestContextOfALargeFanOut(t *testing.T) {
+	t.Parallel()
+	const instances, fit = 10, 8 // of 30 KiB each, in the 256 KiB that a context may have
+	var each []fake.Step
+	for i := range instances {
+		each = append(each, fake.Step{ContextUpdate: fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 30<<10))})
+	}
+	c := own(t, ControlConfig{limits: inParts}).workers(t, script{"each": each})
+	c.start("n")
+	run := c.do(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`)
+	want(t, run, "failed", map[string]string{"each": "failed instances"})
+	task := run.Tasks["each"]
+	if counts := task.GetCounts(); counts["completed"] != fit || counts["failed"] != instances-fit {
+		t.Errorf("instances %v", counts)
+	}
+	if !strings.Contains(task.GetError(), "the context would grow to 27") {
+		t.Errorf("each: %s", task.GetError())
+	}
+	if n := len(run.GetContext().GetFields()); n != fit {
+		t.Errorf("the context has %d keys, want those of the %d instances that completed", n, fit)
+	}
 }
 
 // Failures of one part halt the others.

@@ -29,6 +29,7 @@ var realMessages = map[string]proto.Message{
 	names.GrantedSignal:   &v1.Granted{},
 	names.PartSignal:      &v1.PartReport{},
 	names.OrderSignal:     &v1.PartOrder{},
+	names.ContextSignal:   &v1.ContextAnswer{},
 	names.RetryUpdate:     &v1.RetryTaskRequest{},
 	names.PauseUpdate:     &v1.RunCommand{},
 	names.ResumeUpdate:    &v1.RunCommand{},

@@ -102,6 +102,8 @@ const (
 	PartSignal    = "part"
 	// OrderSignal is how a run asks a FanOut child to pause, to start nothing new, or to end.
 	OrderSignal = "order"
+	// ContextSignal is how a run answers a FanOut child what has become of its context updates.
+	ContextSignal = "context"
 )
 
 // AskSignal is how runs ask a workflow Lock for places and give them back: one signal, so that both stay in order.

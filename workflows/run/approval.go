@@ -73,13 +73,12 @@ func (r *run) judged(i int, c *v1.TaskCommand, ended dag.Ended) {
 func (r *run) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	rec := r.core.Task(i)
 	ended.Task, ended.Claim = i, rec.Claim
-	now := workflow.Now(r.ctx)
 	res := &v1.ExecuteResponse{Result: result, AssignedAt: r.status.AssignedAt(i)}
 	if u := r.units[i]; u != nil {
 		r.leave(u)
 	}
 	delete(r.approvals, i)
-	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone}, now)
+	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone})
 }
 
 // rendered continues with a task that needs no node, when the expressions in its

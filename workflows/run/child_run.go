@@ -159,7 +159,7 @@ func (r *run) readChildResults() {
 
 // endChild ends a task of type run. Without an answer there was no run, or one that did not complete.
 func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
-	i, now := c.unit.lead, workflow.Now(r.ctx)
+	i := c.unit.lead
 	delete(r.childRuns, i)
 	r.leave(c.unit)
 	d := r.newEnd(assignment{task: i, claim: c.unit.claim})
@@ -175,7 +175,7 @@ func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	}
 	d.ended, d.outcome = ended, v1.OutcomeDone
 	d.res.AssignedAt = r.status.AssignedAt(i)
-	r.ended(d, now)
+	r.ended(d)
 }
 
 // childFailure is how a task ends whose run did not complete.

@@ -71,6 +71,7 @@ type children struct {
 	results    []*child                  // completed runs whose results are to be read
 	reading    bool
 	partitions int // those that are partitions, from when they are wanted
+	answers    int // to context updates of partitions, on their way
 }
 
 // awaited is a workflow whose end AwaitRuns reports.
@@ -88,7 +89,7 @@ func newChildren() children {
 // canDetach reports whether the next execution of this run can continue with every child.
 func (r *run) canDetach() bool {
 	c := &r.children
-	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading {
+	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading || c.answers > 0 {
 		return false
 	}
 	//workflowcheck:ignore (whether all can does not depend on the order)
@@ -287,7 +288,7 @@ func (r *run) watchParent() {
 	}
 	r.after(parentCheck, "look for the run "+parent.ID, func() {
 		r.awaitEnd(&awaited{
-			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.cancel("", runGone) },
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.loseRun() },
 			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
 		})
 	})

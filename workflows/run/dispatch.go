@@ -163,7 +163,6 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 		delete(r.attempts, m)
 		r.status.SetSuspended(m, "")
 	}
-	now := workflow.Now(r.ctx)
 	r.release(att.task, att.claim, outcome)
 	r.leave(att.unit)
 	if group := r.core.Group(att.members[0]); group >= 0 {
@@ -172,13 +171,25 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 		}
 	}
 	for _, end := range ends {
-		r.ended(end, now)
+		r.ended(end)
 	}
 }
 
-// ended shows how a dispatch ended and reports it to the core, at once or when it is known
+// ended ends a dispatch, which fails if the context of the run has no room for what it adds.
+func (r *run) ended(end dispatchEnd) {
+	r.addToContext(end.update, func(refusal string) {
+		if refusal != "" {
+			end.res.Result.ContextUpdate = nil
+			end.ended.State, end.ended.Reason, end.ended.Error, end.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, refusal, true
+		}
+		r.settled(end)
+	})
+}
+
+// settled shows how a dispatch ended and reports it to the core, at once or when it is known
 // whether the attempt may be repeated.
-func (r *run) ended(end dispatchEnd, now time.Time) {
+func (r *run) settled(end dispatchEnd) {
+	now := workflow.Now(r.ctx)
 	r.asKilled(&end.ended)
 	r.status.EndAttempt(end.task, end.shown(), now)
 	r.keepResult(end)

@@ -33,7 +33,8 @@
 //
 // People steer a run by updates. A handler validates the update and
 // leaves it to the loop, which executes it between two rounds. The node of an attempt
-// suspends and resumes it first, by the activity Steer. To the core, a suspended attempt runs.
+// suspends and resumes it first, by the activity Steer. To the core, a suspended attempt runs. On its last steps to another
+// execution the run refuses updates, and the client sends them again.
 //
 // It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and

@@ -118,13 +118,11 @@ func (r *run) receivePartitionReports() {
 		if k < 0 || p.GetChain() != m.partitions[k].GetChain() {
 			continue // its child was started by an execution that a reset has terminated
 		}
-		if err := r.mergeContext(p.GetContextUpdate()); err != nil {
-			workflow.GetLogger(r.ctx).Warn("what a part has for the context is lost", "error", err)
-		}
+		r.answerUpdates(&p)
 		for _, node := range p.GetNodes() {
 			r.attributes.wanted.AddNode(node)
 		}
-		p.ContextUpdate, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
+		p.ContextUpdates, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
 		if p.GetGeneration() != m.partitions[k].GetGeneration() || m.partitions[k].GetOver() || p.GetRevision() <= m.partitions[k].GetRevision() {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -22,8 +23,9 @@ type dispatchEnd struct {
 	number         int32     // of the attempt
 	ended          dag.Ended // as the core is to receive it
 	res            *v1.ExecuteResponse
-	outcome        string // what it says of the node; empty: nothing
-	unacknowledged bool   // it is unknown how the attempt ended, if it did
+	outcome        string           // what it says of the node; empty: nothing
+	unacknowledged bool             // it is unknown how the attempt ended, if it did
+	update         *structpb.Struct // what it adds to the context; nil: nothing
 	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
 	checkpoint *v1.Checkpoint
 }
@@ -79,10 +81,7 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.ended.NoRetry = d.ended.Reason == v1.ReasonExpression || d.ended.Reason == v1.ReasonBadSpec
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
 	d.unacknowledged = isUnacknowledged(res)
-	if err := r.mergeContext(res.GetResult().GetContextUpdate()); err != nil {
-		res.Result.ContextUpdate = nil
-		d.ended.State, d.ended.Reason, d.ended.Error, d.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, err.Error(), true
-	}
+	d.update = res.GetResult().GetContextUpdate()
 	d.ended.ExitCode = cmp.Or(res.GetResult(), status.NothingRan).GetExitCode()
 }
 

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -25,11 +23,11 @@ const runGone = "cancelled: the run that started it has ended"
 type reports struct {
 	at       time.Time
 	counts   map[string]int32
-	failed   bool             // that something failed has been reported
-	wanted   bool             // the run has asked for one
-	timed    bool             // a timer runs
-	context  *structpb.Struct // what the next report has for the context of the run
-	updates  int              // reports on their way that have something for it
+	failed   bool          // that something failed has been reported
+	wanted   bool          // the run has asked for one
+	timed    bool          // a timer runs
+	asks     []*contextAsk // in the order of their numbers
+	number   int64         // of the last of them
 	revision int64
 }
 
@@ -86,8 +84,8 @@ func (r *run) report() {
 	failed := s.failed || r.failedInstance() >= 0
 	switch wait := reportEvery - now.Sub(s.at); {
 	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
-	case !s.wanted && s.context == nil && maps.Equal(s.counts, f.Counts):
-	case s.wanted || failed && !s.failed || wait <= 0 || r.draining && s.context != nil:
+	case !s.wanted && !s.hasUnsent() && maps.Equal(s.counts, f.Counts):
+	case s.wanted || failed && !s.failed || wait <= 0 || r.draining && s.hasUnsent():
 		s.failed = failed
 		r.sendReport()
 	case !s.timed:
@@ -96,25 +94,17 @@ func (r *run) report() {
 	}
 }
 
-// sendReport sends the run the state of the partition. Temporal drops a signal whose sender continues as new in the same
-// workflow task, so the partition continues as new only when every report with a context update has been delivered.
+// sendReport sends the run the state of the partition.
 func (r *run) sendReport() {
-	s, p := &r.reports, r.partitionReport()
-	if p.GetContextUpdate() != nil {
-		s.updates++
-	}
-	r.pending.Watch(r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())), func(f workflow.Future) {
-		if p.GetContextUpdate() != nil {
-			s.updates--
-		}
-		if f.Get(r.ctx, nil) != nil { // the run has ended
-			r.cancel("", runGone)
+	p := r.partitionReport()
+	updates, bytes := r.reports.takeUnsent()
+	p.ContextUpdates = updates
+	r.pending.Watch(r.signal(r.id, names.PartSignal, p, bytes), func(f workflow.Future) {
+		if f.Get(r.ctx, nil) != nil {
+			r.loseRun()
 		}
 	})
 }
-
-// owesContext reports whether the run does not have all that the partition has for its context.
-func (r *run) owesContext() bool { return r.reports.context != nil || r.reports.updates > 0 }
 
 // failedInstance is the first instance that has failed, while failures are few; -1: none has.
 func (r *run) failedInstance() int {
@@ -141,9 +131,8 @@ func (r *run) partitionReport() *v1.PartReport {
 	s.revision = max(s.revision+1, now.UnixMicro())
 	p := &v1.PartReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: s.revision, Counts: s.counts,
-		ContextUpdate: s.context, Pace: r.paceOf(0), Nodes: r.attributes.wanted.Nodes,
+		Pace: r.paceOf(0), Nodes: r.attributes.wanted.Nodes,
 	}
-	s.context = nil
 	if i := r.failedInstance(); i >= 0 {
 		p.Failure = phrase.Because(r.status.Name(i), r.status.Text(i))
 	}
@@ -164,20 +153,9 @@ func (r *run) lastReport() {
 		}
 		p.Outputs = outputs.GetKey()
 	}
-	if err := r.signal(r.id, names.PartSignal, p, structBytes(p.GetContextUpdate())).Get(r.ctx, nil); err != nil {
+	if err := r.signal(r.id, names.PartSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
 	}
-}
-
-// keepUpdate remembers what is to be merged into the context of the run.
-func (r *run) keepUpdate(update *structpb.Struct) {
-	if r.in.GetPart() == nil {
-		return
-	}
-	if r.reports.context == nil {
-		r.reports.context = &structpb.Struct{}
-	}
-	proto.Merge(r.reports.context, update)
 }
 
 // takeOrders does what the run wants of the partition. A run gets none: whatever is sent to it is dropped.

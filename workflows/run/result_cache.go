@@ -29,15 +29,27 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
 		cached = nil // what is done again is not answered by what it did before
 	}
-	if cached == nil || r.mergeContext(cached.GetResponse().GetResult().GetContextUpdate()) != nil {
-		r.status.Extras(i).CacheKey = a.GetText()
-		r.want(i)
+	if cached == nil {
+		r.runForCache(i, a.GetText())
 		return
 	}
-	r.status.SetCached(i, cached)
-	r.events = append(r.events, dag.Reused{
-		Task: i, Claim: r.core.Task(i).Claim, ExitCode: cached.GetResponse().GetResult().GetExitCode(),
+	asked := question{task: i, kind: asksCache, claim: r.core.Task(i).Claim}
+	r.addToContext(cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) {
+		switch {
+		case !r.wanted(asked): // it has ended meanwhile
+		case refusal != "":
+			r.runForCache(i, a.GetText())
+		default:
+			r.status.SetCached(i, cached)
+			r.events = append(r.events, dag.Reused{Task: i, Claim: asked.claim, ExitCode: cached.GetResponse().GetResult().GetExitCode()})
+		}
 	})
+}
+
+// runForCache has a task run whose result is kept under a key.
+func (r *run) runForCache(i int, key string) {
+	r.status.Extras(i).CacheKey = key
+	r.want(i)
 }
 
 // keepResult has a completed result kept for later runs if the task says so.

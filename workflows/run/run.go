@@ -266,7 +266,7 @@ func (r *run) hasNews() bool {
 	if r.pending.HasReady() {
 		return true
 	}
-	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal} {
+	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.ContextSignal} {
 		if workflow.GetSignalChannel(r.root, signal).Len() > 0 {
 			return true
 		}
@@ -292,6 +292,7 @@ func (r *run) receive() {
 	}
 	r.receivePartitionReports()
 	r.takeOrders()
+	r.receiveAnswers()
 	r.pending.Settle()
 	r.receiveGrants()
 }
@@ -463,21 +464,4 @@ func workflowResult(status *v1.StatusResponse) *v1.StatusResponse {
 		TaskCount: status.GetTaskCount(),
 		Chain:     status.GetChain(),
 	}
-}
-
-// mergeContext adds what a task wrote to the context of the run. The newest
-// value of a key wins.
-func (r *run) mergeContext(update *structpb.Struct) error {
-	if len(update.GetFields()) == 0 {
-		return nil
-	}
-	merged := proto.CloneOf(r.context)
-	proto.Merge(merged, update) // replaces the values of keys that both have
-	if size := proto.Size(merged); size > definition.MaxContextBytes {
-		return fmt.Errorf("the context would grow to %d bytes; a run may have %d", size, definition.MaxContextBytes)
-	}
-	r.context = merged
-	r.status.SetContext(merged)
-	r.keepUpdate(update)
-	return nil
 }

@@ -25,7 +25,7 @@ const maxStateBytes = 128 << 10
 // back-offs anew and repeats the requests that wait for a node. It returns nil
 // if something has happened that the state does not hold.
 func (r *run) continueAsNew() error {
-	if r.isOvertaken() || r.owesContext() || r.takeBackRequests() {
+	if r.isOvertaken() || r.takeBackRequests() {
 		return nil
 	}
 	if r.flushEvents() != nil || r.isOvertaken() {

@@ -822,8 +822,8 @@ type PartReport struct {
 	Outputs string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
 	// How the part ended, as a task; empty while it is not over.
 	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
-	// What the instances have merged into the context of the run so far.
-	ContextUpdate *structpb.Struct `protobuf:"bytes,10,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
+	// What instances that have ended add to the context of the run, in the order of their ends. Each waits for its verdict.
+	ContextUpdates []*ContextUpdate `protobuf:"bytes,10,rep,name=context_updates,json=contextUpdates,proto3" json:"context_updates,omitempty"`
 	// Which of the parts at once it is, from 0: kept by the run, which shares `concurrency` out among them.
 	Slot int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Generation of the run that it is of.
@@ -933,9 +933,9 @@ func (x *PartReport) GetState() string {
 	return ""
 }
 
-func (x *PartReport) GetContextUpdate() *structpb.Struct {
+func (x *PartReport) GetContextUpdates() []*ContextUpdate {
 	if x != nil {
-		return x.ContextUpdate
+		return x.ContextUpdates
 	}
 	return nil
 }
@@ -982,6 +982,162 @@ func (x *PartReport) GetNodes() []string {
 	return nil
 }
 
+// ContextUpdate is what one instance adds to the context of the run.
+type ContextUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the update, of which a part never uses one twice.
+	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The keys with their values.
+	Update        *structpb.Struct `protobuf:"bytes,2,opt,name=update,proto3" json:"update,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContextUpdate) Reset() {
+	*x = ContextUpdate{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextUpdate) ProtoMessage() {}
+
+func (x *ContextUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextUpdate.ProtoReflect.Descriptor instead.
+func (*ContextUpdate) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ContextUpdate) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ContextUpdate) GetUpdate() *structpb.Struct {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+// ContextAnswer is what a run has done with the context updates of a report: the argument of the signal `context`.
+type ContextAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each update.
+	Verdicts      []*ContextVerdict `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContextAnswer) Reset() {
+	*x = ContextAnswer{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextAnswer) ProtoMessage() {}
+
+func (x *ContextAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextAnswer.ProtoReflect.Descriptor instead.
+func (*ContextAnswer) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ContextAnswer) GetVerdicts() []*ContextVerdict {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+// ContextVerdict is what has become of a context update.
+type ContextVerdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the update.
+	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Why it was refused; empty: it is in the context of the run.
+	Refusal       string `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContextVerdict) Reset() {
+	*x = ContextVerdict{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextVerdict) ProtoMessage() {}
+
+func (x *ContextVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextVerdict.ProtoReflect.Descriptor instead.
+func (*ContextVerdict) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ContextVerdict) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ContextVerdict) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 // ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -999,7 +1155,7 @@ type ConditionReferences struct {
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1167,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1180,7 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
@@ -1070,7 +1226,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1238,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1251,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -1167,7 +1323,7 @@ type RunCarry struct {
 
 func (x *RunCarry) Reset() {
 	*x = RunCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1335,7 @@ func (x *RunCarry) String() string {
 func (*RunCarry) ProtoMessage() {}
 
 func (x *RunCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1348,7 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
 func (*RunCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
@@ -1345,7 +1501,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1513,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1526,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -1416,7 +1572,7 @@ type TaskCommand struct {
 
 func (x *TaskCommand) Reset() {
 	*x = TaskCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1584,7 @@ func (x *TaskCommand) String() string {
 func (*TaskCommand) ProtoMessage() {}
 
 func (x *TaskCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1597,7 @@ func (x *TaskCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
 func (*TaskCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskCommand) GetTask() string {
@@ -1478,7 +1634,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1646,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1659,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunCommand) GetReason() string {
@@ -1535,7 +1691,7 @@ type InstancesRequest struct {
 
 func (x *InstancesRequest) Reset() {
 	*x = InstancesRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1703,7 @@ func (x *InstancesRequest) String() string {
 func (*InstancesRequest) ProtoMessage() {}
 
 func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1716,7 @@ func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
 func (*InstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InstancesRequest) GetTask() string {
@@ -1607,7 +1763,7 @@ type InstancesResponse struct {
 
 func (x *InstancesResponse) Reset() {
 	*x = InstancesResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1775,7 @@ func (x *InstancesResponse) String() string {
 func (*InstancesResponse) ProtoMessage() {}
 
 func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1788,7 @@ func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
 func (*InstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *InstancesResponse) GetInstances() []*Instance {
@@ -1699,7 +1855,7 @@ type LockRequest struct {
 
 func (x *LockRequest) Reset() {
 	*x = LockRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1867,7 @@ func (x *LockRequest) String() string {
 func (*LockRequest) ProtoMessage() {}
 
 func (x *LockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1880,7 @@ func (x *LockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
 func (*LockRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LockRequest) GetLock() string {
@@ -1759,7 +1915,7 @@ type LockRequests struct {
 
 func (x *LockRequests) Reset() {
 	*x = LockRequests{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1927,7 @@ func (x *LockRequests) String() string {
 func (*LockRequests) ProtoMessage() {}
 
 func (x *LockRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1940,7 @@ func (x *LockRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequests.ProtoReflect.Descriptor instead.
 func (*LockRequests) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LockRequests) GetRequests() []*LockRequest {
@@ -1820,7 +1976,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1988,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2001,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AcquireRequest) GetHolder() string {
@@ -1917,7 +2073,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2085,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2098,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseRequest) GetHolder() string {
@@ -1980,7 +2136,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2148,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2161,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Granted) GetLock() string {
@@ -2054,7 +2210,7 @@ type HoldersRequest struct {
 
 func (x *HoldersRequest) Reset() {
 	*x = HoldersRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2222,7 @@ func (x *HoldersRequest) String() string {
 func (*HoldersRequest) ProtoMessage() {}
 
 func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2235,7 @@ func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersRequest.ProtoReflect.Descriptor instead.
 func (*HoldersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HoldersRequest) GetHeld() []*AcquireRequest {
@@ -2100,7 +2256,7 @@ type HoldersResponse struct {
 
 func (x *HoldersResponse) Reset() {
 	*x = HoldersResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2268,7 @@ func (x *HoldersResponse) String() string {
 func (*HoldersResponse) ProtoMessage() {}
 
 func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2281,7 @@ func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersResponse.ProtoReflect.Descriptor instead.
 func (*HoldersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HoldersResponse) GetGone() []*AcquireRequest {
@@ -2152,7 +2308,7 @@ type LockInput struct {
 
 func (x *LockInput) Reset() {
 	*x = LockInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2320,7 @@ func (x *LockInput) String() string {
 func (*LockInput) ProtoMessage() {}
 
 func (x *LockInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2333,7 @@ func (x *LockInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
 func (*LockInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LockInput) GetName() string {
@@ -2221,7 +2377,7 @@ type LockAnswer struct {
 
 func (x *LockAnswer) Reset() {
 	*x = LockAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2389,7 @@ func (x *LockAnswer) String() string {
 func (*LockAnswer) ProtoMessage() {}
 
 func (x *LockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2402,7 @@ func (x *LockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockAnswer.ProtoReflect.Descriptor instead.
 func (*LockAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LockAnswer) GetTo() *AcquireRequest {
@@ -2277,7 +2433,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2445,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2458,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -2338,7 +2494,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2506,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2519,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -2412,7 +2568,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2580,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2593,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -2462,7 +2618,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2630,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2643,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -2522,7 +2678,7 @@ type EventPart struct {
 
 func (x *EventPart) Reset() {
 	*x = EventPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2690,7 @@ func (x *EventPart) String() string {
 func (*EventPart) ProtoMessage() {}
 
 func (x *EventPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2703,7 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
 func (*EventPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EventPart) GetEvents() []*Event {
@@ -2568,7 +2724,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2736,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2749,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -2658,7 +2814,7 @@ type TaskCarry struct {
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2826,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2839,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -2874,7 +3030,7 @@ type HandedOver struct {
 
 func (x *HandedOver) Reset() {
 	*x = HandedOver{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3042,7 @@ func (x *HandedOver) String() string {
 func (*HandedOver) ProtoMessage() {}
 
 func (x *HandedOver) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3055,7 @@ func (x *HandedOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandedOver.ProtoReflect.Descriptor instead.
 func (*HandedOver) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HandedOver) GetLead() string {
@@ -2984,7 +3140,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3152,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3165,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -3058,7 +3214,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3226,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3239,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -3110,7 +3266,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3278,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3291,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -3177,7 +3333,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3345,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3358,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -3229,7 +3385,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3397,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3410,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -3317,7 +3473,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3329,7 +3485,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3342,7 +3498,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Condition) GetTask() string {
@@ -3426,7 +3582,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3594,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3607,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PrepareRequest) GetChildren() []*ChildRequest {
@@ -3476,7 +3632,7 @@ type ChildRequest struct {
 
 func (x *ChildRequest) Reset() {
 	*x = ChildRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3488,7 +3644,7 @@ func (x *ChildRequest) String() string {
 func (*ChildRequest) ProtoMessage() {}
 
 func (x *ChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3501,7 +3657,7 @@ func (x *ChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRequest.ProtoReflect.Descriptor instead.
 func (*ChildRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChildRequest) GetRun() *ChildRunRequest {
@@ -3556,7 +3712,7 @@ type ChildRunRequest struct {
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3724,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3737,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -3672,7 +3828,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +3840,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +3853,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PrepareResponse) GetChildren() []*PreparedChild {
@@ -3724,7 +3880,7 @@ type PreparedChild struct {
 
 func (x *PreparedChild) Reset() {
 	*x = PreparedChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3736,7 +3892,7 @@ func (x *PreparedChild) String() string {
 func (*PreparedChild) ProtoMessage() {}
 
 func (x *PreparedChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3749,7 +3905,7 @@ func (x *PreparedChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreparedChild.ProtoReflect.Descriptor instead.
 func (*PreparedChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PreparedChild) GetId() string {
@@ -3791,7 +3947,7 @@ type AwaitRunsRequest struct {
 
 func (x *AwaitRunsRequest) Reset() {
 	*x = AwaitRunsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3803,7 +3959,7 @@ func (x *AwaitRunsRequest) String() string {
 func (*AwaitRunsRequest) ProtoMessage() {}
 
 func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3816,7 +3972,7 @@ func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsRequest.ProtoReflect.Descriptor instead.
 func (*AwaitRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
@@ -3843,7 +3999,7 @@ type AwaitedRun struct {
 
 func (x *AwaitedRun) Reset() {
 	*x = AwaitedRun{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +4011,7 @@ func (x *AwaitedRun) String() string {
 func (*AwaitedRun) ProtoMessage() {}
 
 func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +4024,7 @@ func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitedRun.ProtoReflect.Descriptor instead.
 func (*AwaitedRun) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AwaitedRun) GetWorkflowId() string {
@@ -3915,7 +4071,7 @@ type AwaitingChild struct {
 
 func (x *AwaitingChild) Reset() {
 	*x = AwaitingChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +4083,7 @@ func (x *AwaitingChild) String() string {
 func (*AwaitingChild) ProtoMessage() {}
 
 func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4096,7 @@ func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitingChild.ProtoReflect.Descriptor instead.
 func (*AwaitingChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AwaitingChild) GetWorkflowId() string {
@@ -3975,7 +4131,7 @@ type AwaitRunsResponse struct {
 
 func (x *AwaitRunsResponse) Reset() {
 	*x = AwaitRunsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4143,7 @@ func (x *AwaitRunsResponse) String() string {
 func (*AwaitRunsResponse) ProtoMessage() {}
 
 func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4156,7 @@ func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsResponse.ProtoReflect.Descriptor instead.
 func (*AwaitRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
@@ -4031,7 +4187,7 @@ type RunEnd struct {
 
 func (x *RunEnd) Reset() {
 	*x = RunEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4199,7 @@ func (x *RunEnd) String() string {
 func (*RunEnd) ProtoMessage() {}
 
 func (x *RunEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4212,7 @@ func (x *RunEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
 func (*RunEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RunEnd) GetStatus() string {
@@ -4112,7 +4268,7 @@ type ChildRunEndsRequest struct {
 
 func (x *ChildRunEndsRequest) Reset() {
 	*x = ChildRunEndsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4280,7 @@ func (x *ChildRunEndsRequest) String() string {
 func (*ChildRunEndsRequest) ProtoMessage() {}
 
 func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4293,7 @@ func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
@@ -4158,7 +4314,7 @@ type ChildRunEndsResponse struct {
 
 func (x *ChildRunEndsResponse) Reset() {
 	*x = ChildRunEndsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4326,7 @@ func (x *ChildRunEndsResponse) String() string {
 func (*ChildRunEndsResponse) ProtoMessage() {}
 
 func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4339,7 @@ func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
@@ -4220,7 +4376,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4388,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4401,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -4331,7 +4487,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4499,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4512,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -4411,7 +4567,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4579,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4592,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ParentView) GetState() string {
@@ -4486,7 +4642,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4654,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4511,7 +4667,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -4566,7 +4722,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4578,7 +4734,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4591,7 +4747,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -4636,7 +4792,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4804,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4817,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -4707,7 +4863,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4719,7 +4875,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4732,7 +4888,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -4820,7 +4976,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4988,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +5001,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -4886,7 +5042,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4898,7 +5054,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4911,7 +5067,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -4967,7 +5123,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4979,7 +5135,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4992,7 +5148,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -5066,7 +5222,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +5234,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5091,7 +5247,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CollectItem) GetMissing() bool {
@@ -5128,7 +5284,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5140,7 +5296,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5153,7 +5309,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -5192,7 +5348,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5360,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5373,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -5294,7 +5450,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5306,7 +5462,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5319,7 +5475,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -5416,7 +5572,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5428,7 +5584,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5441,7 +5597,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -5484,7 +5640,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5496,7 +5652,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5509,7 +5665,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -5574,7 +5730,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5586,7 +5742,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5599,7 +5755,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Assignment) GetTask() string {
@@ -5682,7 +5838,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5694,7 +5850,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5707,7 +5863,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Waiting) GetTask() string {
@@ -5751,7 +5907,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5763,7 +5919,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5776,7 +5932,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -5807,7 +5963,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5819,7 +5975,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5832,7 +5988,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -5934,7 +6090,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5946,7 +6102,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5959,7 +6115,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -6227,7 +6383,7 @@ type Ancestors struct {
 
 func (x *Ancestors) Reset() {
 	*x = Ancestors{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6239,7 +6395,7 @@ func (x *Ancestors) String() string {
 func (*Ancestors) ProtoMessage() {}
 
 func (x *Ancestors) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6252,7 +6408,7 @@ func (x *Ancestors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ancestors.ProtoReflect.Descriptor instead.
 func (*Ancestors) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Ancestors) GetParents() []*ParentOutput {
@@ -6292,7 +6448,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6304,7 +6460,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6317,7 +6473,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -6382,7 +6538,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6394,7 +6550,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6407,7 +6563,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -6441,7 +6597,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6453,7 +6609,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6466,7 +6622,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -6532,7 +6688,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6544,7 +6700,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6557,7 +6713,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -6664,7 +6820,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6676,7 +6832,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6689,7 +6845,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -6778,7 +6934,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6790,7 +6946,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6803,7 +6959,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -6868,7 +7024,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6880,7 +7036,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6893,7 +7049,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -6942,7 +7098,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6954,7 +7110,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6967,7 +7123,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -7062,7 +7218,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7074,7 +7230,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7087,7 +7243,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *NodeInput) GetName() string {
@@ -7120,7 +7276,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7132,7 +7288,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7145,7 +7301,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -7174,7 +7330,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7186,7 +7342,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7199,7 +7355,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -7273,7 +7429,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7285,7 +7441,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7298,7 +7454,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -7341,7 +7497,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7353,7 +7509,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7366,7 +7522,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -7490,7 +7646,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xa4\x04\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xab\x04\n" +
 	"\n" +
 	"PartReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
@@ -7501,9 +7657,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\tR\afailure\x12\x1b\n" +
 	"\texit_code\x18\a \x01(\x05R\bexitCode\x12\x18\n" +
 	"\aoutputs\x18\b \x01(\tR\aoutputs\x12\x14\n" +
-	"\x05state\x18\t \x01(\tR\x05state\x12>\n" +
-	"\x0econtext_update\x18\n" +
-	" \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12\x12\n" +
+	"\x05state\x18\t \x01(\tR\x05state\x12E\n" +
+	"\x0fcontext_updates\x18\n" +
+	" \x03(\v2\x1c.switchyard.v1.ContextUpdateR\x0econtextUpdates\x12\x12\n" +
 	"\x04slot\x18\v \x01(\x05R\x04slot\x12\x1e\n" +
 	"\n" +
 	"generation\x18\f \x01(\x05R\n" +
@@ -7514,7 +7670,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"X\n" +
+	"\rContextUpdate\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12/\n" +
+	"\x06update\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06update\"J\n" +
+	"\rContextAnswer\x129\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x1d.switchyard.v1.ContextVerdictR\bverdicts\"B\n" +
+	"\x0eContextVerdict\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x18\n" +
+	"\arefusal\x18\x02 \x01(\tR\arefusal\"x\n" +
 	"\x13ConditionReferences\x12\x14\n" +
 	"\x05tasks\x18\x01 \x03(\tR\x05tasks\x12\x17\n" +
 	"\afan_out\x18\x02 \x03(\tR\x06fanOut\x12\x14\n" +
@@ -8122,7 +8286,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -8133,280 +8297,285 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*ItemList)(nil),              // 6: switchyard.v1.ItemList
 	(*Shared)(nil),                // 7: switchyard.v1.Shared
 	(*PartReport)(nil),            // 8: switchyard.v1.PartReport
-	(*ConditionReferences)(nil),   // 9: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 10: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 11: switchyard.v1.RunCarry
-	(*ReopenRequest)(nil),         // 12: switchyard.v1.ReopenRequest
-	(*TaskCommand)(nil),           // 13: switchyard.v1.TaskCommand
-	(*RunCommand)(nil),            // 14: switchyard.v1.RunCommand
-	(*InstancesRequest)(nil),      // 15: switchyard.v1.InstancesRequest
-	(*InstancesResponse)(nil),     // 16: switchyard.v1.InstancesResponse
-	(*LockRequest)(nil),           // 17: switchyard.v1.LockRequest
-	(*LockRequests)(nil),          // 18: switchyard.v1.LockRequests
-	(*AcquireRequest)(nil),        // 19: switchyard.v1.AcquireRequest
-	(*ReleaseRequest)(nil),        // 20: switchyard.v1.ReleaseRequest
-	(*Granted)(nil),               // 21: switchyard.v1.Granted
-	(*HoldersRequest)(nil),        // 22: switchyard.v1.HoldersRequest
-	(*HoldersResponse)(nil),       // 23: switchyard.v1.HoldersResponse
-	(*LockInput)(nil),             // 24: switchyard.v1.LockInput
-	(*LockAnswer)(nil),            // 25: switchyard.v1.LockAnswer
-	(*RetryTaskRequest)(nil),      // 26: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 27: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 28: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 29: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 30: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 31: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 32: switchyard.v1.TaskCarry
-	(*HandedOver)(nil),            // 33: switchyard.v1.HandedOver
-	(*SteerRequest)(nil),          // 34: switchyard.v1.SteerRequest
-	(*SteerResponse)(nil),         // 35: switchyard.v1.SteerResponse
-	(*DetachRequest)(nil),         // 36: switchyard.v1.DetachRequest
-	(*DetachResponse)(nil),        // 37: switchyard.v1.DetachResponse
-	(*EvaluateRequest)(nil),       // 38: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 39: switchyard.v1.Condition
-	(*PrepareRequest)(nil),        // 40: switchyard.v1.PrepareRequest
-	(*ChildRequest)(nil),          // 41: switchyard.v1.ChildRequest
-	(*ChildRunRequest)(nil),       // 42: switchyard.v1.ChildRunRequest
-	(*PrepareResponse)(nil),       // 43: switchyard.v1.PrepareResponse
-	(*PreparedChild)(nil),         // 44: switchyard.v1.PreparedChild
-	(*AwaitRunsRequest)(nil),      // 45: switchyard.v1.AwaitRunsRequest
-	(*AwaitedRun)(nil),            // 46: switchyard.v1.AwaitedRun
-	(*AwaitingChild)(nil),         // 47: switchyard.v1.AwaitingChild
-	(*AwaitRunsResponse)(nil),     // 48: switchyard.v1.AwaitRunsResponse
-	(*RunEnd)(nil),                // 49: switchyard.v1.RunEnd
-	(*ChildRunEndsRequest)(nil),   // 50: switchyard.v1.ChildRunEndsRequest
-	(*ChildRunEndsResponse)(nil),  // 51: switchyard.v1.ChildRunEndsResponse
-	(*ChildRunEndRequest)(nil),    // 52: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 53: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 54: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 55: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 56: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 57: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 58: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 59: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 60: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 61: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 62: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 63: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 64: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 65: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 66: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 67: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 68: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 69: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 70: switchyard.v1.AwaitPlacementRequest
-	(*AwaitAnswerRequest)(nil),    // 71: switchyard.v1.AwaitAnswerRequest
-	(*ExecuteRequest)(nil),        // 72: switchyard.v1.ExecuteRequest
-	(*Ancestors)(nil),             // 73: switchyard.v1.Ancestors
-	(*Member)(nil),                // 74: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 75: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 76: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 77: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 78: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 79: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 80: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 81: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 82: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 83: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 84: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 85: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 86: switchyard.v1.ExplainResponse
-	nil,                           // 87: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 88: switchyard.v1.Part.ViewsEntry
-	nil,                           // 89: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 90: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 91: switchyard.v1.RunCarry.HeldByEntry
-	nil,                           // 92: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 93: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 94: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 95: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 96: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 97: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 98: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 99: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 100: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 101: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 102: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 103: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 104: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 105: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 106: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 107: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 108: google.protobuf.Timestamp
-	(*Run)(nil),                   // 109: switchyard.v1.Run
-	(*Instance)(nil),              // 110: switchyard.v1.Instance
-	(*Event)(nil),                 // 111: switchyard.v1.Event
-	(*Task)(nil),                  // 112: switchyard.v1.Task
-	(*TaskResult)(nil),            // 113: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 114: switchyard.v1.Constraints
-	(*Resources)(nil),             // 115: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 116: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 117: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 118: switchyard.v1.NodeVerdict
+	(*ContextUpdate)(nil),         // 9: switchyard.v1.ContextUpdate
+	(*ContextAnswer)(nil),         // 10: switchyard.v1.ContextAnswer
+	(*ContextVerdict)(nil),        // 11: switchyard.v1.ContextVerdict
+	(*ConditionReferences)(nil),   // 12: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 13: switchyard.v1.RunOptions
+	(*RunCarry)(nil),              // 14: switchyard.v1.RunCarry
+	(*ReopenRequest)(nil),         // 15: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 16: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 17: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 18: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 19: switchyard.v1.InstancesResponse
+	(*LockRequest)(nil),           // 20: switchyard.v1.LockRequest
+	(*LockRequests)(nil),          // 21: switchyard.v1.LockRequests
+	(*AcquireRequest)(nil),        // 22: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 23: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 24: switchyard.v1.Granted
+	(*HoldersRequest)(nil),        // 25: switchyard.v1.HoldersRequest
+	(*HoldersResponse)(nil),       // 26: switchyard.v1.HoldersResponse
+	(*LockInput)(nil),             // 27: switchyard.v1.LockInput
+	(*LockAnswer)(nil),            // 28: switchyard.v1.LockAnswer
+	(*RetryTaskRequest)(nil),      // 29: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 30: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 31: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 32: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 33: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 34: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 35: switchyard.v1.TaskCarry
+	(*HandedOver)(nil),            // 36: switchyard.v1.HandedOver
+	(*SteerRequest)(nil),          // 37: switchyard.v1.SteerRequest
+	(*SteerResponse)(nil),         // 38: switchyard.v1.SteerResponse
+	(*DetachRequest)(nil),         // 39: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 40: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 41: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 42: switchyard.v1.Condition
+	(*PrepareRequest)(nil),        // 43: switchyard.v1.PrepareRequest
+	(*ChildRequest)(nil),          // 44: switchyard.v1.ChildRequest
+	(*ChildRunRequest)(nil),       // 45: switchyard.v1.ChildRunRequest
+	(*PrepareResponse)(nil),       // 46: switchyard.v1.PrepareResponse
+	(*PreparedChild)(nil),         // 47: switchyard.v1.PreparedChild
+	(*AwaitRunsRequest)(nil),      // 48: switchyard.v1.AwaitRunsRequest
+	(*AwaitedRun)(nil),            // 49: switchyard.v1.AwaitedRun
+	(*AwaitingChild)(nil),         // 50: switchyard.v1.AwaitingChild
+	(*AwaitRunsResponse)(nil),     // 51: switchyard.v1.AwaitRunsResponse
+	(*RunEnd)(nil),                // 52: switchyard.v1.RunEnd
+	(*ChildRunEndsRequest)(nil),   // 53: switchyard.v1.ChildRunEndsRequest
+	(*ChildRunEndsResponse)(nil),  // 54: switchyard.v1.ChildRunEndsResponse
+	(*ChildRunEndRequest)(nil),    // 55: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 56: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 57: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 58: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 59: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 60: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 61: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 62: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 63: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 64: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 65: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 66: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 67: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 68: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 69: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 70: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 71: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 72: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 73: switchyard.v1.AwaitPlacementRequest
+	(*AwaitAnswerRequest)(nil),    // 74: switchyard.v1.AwaitAnswerRequest
+	(*ExecuteRequest)(nil),        // 75: switchyard.v1.ExecuteRequest
+	(*Ancestors)(nil),             // 76: switchyard.v1.Ancestors
+	(*Member)(nil),                // 77: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 78: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 79: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 80: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 81: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 82: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 83: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 84: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 85: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 86: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 87: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 88: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 89: switchyard.v1.ExplainResponse
+	nil,                           // 90: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 91: switchyard.v1.Part.ViewsEntry
+	nil,                           // 92: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 93: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 94: switchyard.v1.RunCarry.HeldByEntry
+	nil,                           // 95: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 96: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 97: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 98: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 99: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 100: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 101: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 102: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 103: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 104: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 105: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 106: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 107: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 108: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 109: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 110: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 111: google.protobuf.Timestamp
+	(*Run)(nil),                   // 112: switchyard.v1.Run
+	(*Instance)(nil),              // 113: switchyard.v1.Instance
+	(*Event)(nil),                 // 114: switchyard.v1.Event
+	(*Task)(nil),                  // 115: switchyard.v1.Task
+	(*TaskResult)(nil),            // 116: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 117: switchyard.v1.Constraints
+	(*Resources)(nil),             // 118: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 119: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 120: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 121: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	103, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	104, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	87,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	10,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	11,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
+	106, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	107, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	90,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	13,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	14,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	76,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	88,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	79,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	91,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	105, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	106, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	107, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	104, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	89,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	104, // 17: switchyard.v1.PartReport.context_update:type_name -> google.protobuf.Struct
+	108, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	109, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	110, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	107, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	92,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	9,   // 17: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
 	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	105, // 19: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	105, // 20: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	105, // 21: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	108, // 22: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	90,  // 23: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	104, // 24: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	109, // 25: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	108, // 26: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	91,  // 27: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
-	110, // 28: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	92,  // 29: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	93,  // 30: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	5,   // 31: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	19,  // 32: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	20,  // 33: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	17,  // 34: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	19,  // 35: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 36: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	19,  // 37: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	19,  // 38: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	25,  // 39: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	19,  // 40: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	21,  // 41: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	111, // 42: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	111, // 43: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	111, // 44: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	112, // 45: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	112, // 46: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	108, // 47: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	5,   // 48: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	108, // 49: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 50: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	112, // 51: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	75,  // 52: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	33,  // 53: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 54: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 55: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	108, // 56: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	66,  // 57: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	105, // 58: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	66,  // 59: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	39,  // 60: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	94,  // 61: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	56,  // 62: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	53,  // 63: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	104, // 64: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	104, // 65: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	105, // 66: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	107, // 67: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	41,  // 68: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	42,  // 69: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 70: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	104, // 71: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	10,  // 72: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	44,  // 73: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 74: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	46,  // 75: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	108, // 76: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	47,  // 77: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	49,  // 78: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	52,  // 79: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	77,  // 80: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	113, // 81: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	113, // 82: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	55,  // 83: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 84: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	104, // 85: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	104, // 86: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	58,  // 87: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 88: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	59,  // 89: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	104, // 90: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	108, // 91: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	77,  // 92: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	59,  // 93: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	62,  // 94: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	63,  // 95: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	104, // 96: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	65,  // 97: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	66,  // 98: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	114, // 99: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	115, // 100: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	108, // 101: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	105, // 102: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	116, // 103: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	68,  // 104: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	69,  // 105: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	72,  // 106: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	104, // 107: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	95,  // 108: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	104, // 109: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	76,  // 110: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	115, // 111: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	105, // 112: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	107, // 113: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 114: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	96,  // 115: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 116: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	75,  // 117: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	74,  // 118: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	76,  // 119: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	97,  // 120: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	107, // 121: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	75,  // 122: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	104, // 123: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	55,  // 124: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	113, // 125: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	108, // 126: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	108, // 127: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	108, // 128: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	75,  // 129: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 130: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	113, // 131: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	75,  // 132: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	108, // 133: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	75,  // 134: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	78,  // 135: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	109, // 136: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	98,  // 137: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	99,  // 138: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 139: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	100, // 140: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	117, // 141: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	108, // 142: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	101, // 143: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	102, // 144: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	65,  // 145: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	65,  // 146: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	118, // 147: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	86,  // 148: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	9,   // 149: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	54,  // 150: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	32,  // 151: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	54,  // 152: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 153: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	54,  // 154: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 155: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	108, // 156: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	157, // [157:157] is the sub-list for method output_type
-	157, // [157:157] is the sub-list for method input_type
-	157, // [157:157] is the sub-list for extension type_name
-	157, // [157:157] is the sub-list for extension extendee
-	0,   // [0:157] is the sub-list for field type_name
+	107, // 19: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	11,  // 20: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
+	108, // 21: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	108, // 22: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	108, // 23: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	111, // 24: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	93,  // 25: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	107, // 26: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	112, // 27: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	111, // 28: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	94,  // 29: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
+	113, // 30: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	95,  // 31: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	96,  // 32: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	5,   // 33: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	22,  // 34: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	23,  // 35: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	20,  // 36: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	22,  // 37: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 38: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	22,  // 39: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 40: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	28,  // 41: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	22,  // 42: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	24,  // 43: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	114, // 44: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	114, // 45: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	114, // 46: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	115, // 47: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	115, // 48: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	111, // 49: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	5,   // 50: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	111, // 51: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 52: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	115, // 53: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	78,  // 54: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	36,  // 55: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 56: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 57: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	111, // 58: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	69,  // 59: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	108, // 60: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	69,  // 61: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	42,  // 62: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	97,  // 63: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	59,  // 64: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	56,  // 65: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	107, // 66: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	107, // 67: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	108, // 68: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	110, // 69: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	44,  // 70: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	45,  // 71: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 72: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	107, // 73: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	13,  // 74: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	47,  // 75: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 76: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	49,  // 77: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	111, // 78: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	50,  // 79: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	52,  // 80: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	55,  // 81: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	80,  // 82: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	116, // 83: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	116, // 84: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	58,  // 85: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 86: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	107, // 87: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	107, // 88: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	61,  // 89: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 90: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	62,  // 91: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	107, // 92: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	111, // 93: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	80,  // 94: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	62,  // 95: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	65,  // 96: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	66,  // 97: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	107, // 98: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	68,  // 99: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	69,  // 100: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	117, // 101: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	118, // 102: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	111, // 103: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	108, // 104: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	119, // 105: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	71,  // 106: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	72,  // 107: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	75,  // 108: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	107, // 109: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	98,  // 110: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	107, // 111: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	79,  // 112: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	118, // 113: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	108, // 114: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	110, // 115: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 116: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	99,  // 117: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 118: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	78,  // 119: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	77,  // 120: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	79,  // 121: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	100, // 122: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	110, // 123: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	78,  // 124: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	107, // 125: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	58,  // 126: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	116, // 127: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	111, // 128: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	111, // 129: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	111, // 130: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	78,  // 131: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	81,  // 132: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	116, // 133: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	78,  // 134: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	111, // 135: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	78,  // 136: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	81,  // 137: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	112, // 138: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	101, // 139: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	102, // 140: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 141: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	103, // 142: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	120, // 143: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	111, // 144: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	104, // 145: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	105, // 146: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	68,  // 147: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	68,  // 148: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	121, // 149: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	89,  // 150: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	12,  // 151: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	57,  // 152: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	35,  // 153: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	57,  // 154: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 155: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 156: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 157: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	111, // 158: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	159, // [159:159] is the sub-list for method output_type
+	159, // [159:159] is the sub-list for method input_type
+	159, // [159:159] is the sub-list for extension type_name
+	159, // [159:159] is the sub-list for extension extendee
+	0,   // [0:159] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -8417,16 +8586,16 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[33].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[68].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[72].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[36].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[71].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[75].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   103,
+			NumMessages:   106,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
