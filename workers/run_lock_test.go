@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -74,14 +75,14 @@ func TestMutex(t *testing.T) {
 }
 
 // A semaphore lets as many in as it has places, instances of several runs too, and
-// through a continue-as-new.
+// through a continue-as-new, which keeps the name that expressions have given it.
 func TestSemaphore(t *testing.T) {
 	t.Parallel()
 	limits := shortHistory(150)
 	y := own(t, ControlConfig{locker: quickLocker, limits: limits})
 	c := y.workers(t, script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.start("n")
-	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: s, limit: 3}}}}`
+	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: "s-${{ workflow.name }}", limit: 3}}}}`
 	a, b := c.submit(c.input(document)), c.submit(c.input(document))
 	all := spans(t, a.wait())
 	all = append(all, spans(t, b.wait())...)
@@ -91,7 +92,7 @@ func TestSemaphore(t *testing.T) {
 	if len(a.executions()) < 2 {
 		t.Error("the run did not continue in a fresh history")
 	}
-	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("s"))
+	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("s-semaphore"))
 }
 
 // A task says who has the lock that it waits for, and waits no more when it is
@@ -127,6 +128,68 @@ func TestWaitingForALock(t *testing.T) {
 	}
 	want(t, second.wait(), "completed", nil)
 	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("m"))
+}
+
+// The name of a lock may be made from expressions: runs wait for those with the same name only, in all attempts, and a
+// name that no lock can have fails the task.
+func TestLockNamesAreMadeFromExpressions(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {fake.Exit(1), {}}})
+	c.start("n")
+	lock := strings.ToLower(names.NewRunID("l")) // its name is this test's alone
+	submit := func(stage string) *handle {
+		in := c.input(fmt.Sprintf(`{name: deploys, inputs: {stage: {}}, tasks: {
+			a: {type: shell, spec: {command: x}, mutex: "%[1]s-${{ workflow.input.stage }}"},
+			b: {type: shell, spec: {command: x}, dependsOn: [a], retry: {backoffMs: 1}, semaphore: {name: "%[1]s.${{ parent.a.exitCode }}", limit: 1}}}}`, lock))
+		in.Input = structOf(map[string]any{"stage": stage})
+		return c.submit(in)
+	}
+	first := submit("live")
+	first.started()
+	second, other := submit("live"), submit("test")
+	text := "waits for the lock " + lock + "-live, held by a of " + first.id
+	second.until("a", func(task *v1.Task) bool { return task.GetState() == v1.TaskQueued && task.GetError() == text })
+	other.started()
+	wrong := submit("Live now").wait()
+	want(t, wrong, "failed", map[string]string{"a": "failed", "b": "skipped"})
+	a := wrong.GetTasks()["a"]
+	if a.GetReason() != v1.ReasonExpression || a.GetAttempt() != 0 || !strings.Contains(a.GetError(), `is "`+lock+`-Live now", which is no name`) {
+		t.Errorf("%s", summary(wrong))
+	}
+	c.fake.Release("a")
+	for _, h := range []*handle{first, second, other} {
+		want(t, h.wait(), "completed", nil)
+	}
+	replay(t, "lock-name", limits.Run{}, second.history(""))
+}
+
+// Instances in parts of a large fan-out have the locks that their items name.
+func TestLockNamesOfInstances(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{locker: quickLocker, limits: limits.Run{Instances: 5, PartitionInstances: 6}})
+	c := y.workers(t, script{"each": {{Duration: 20 * time.Millisecond}}})
+	c.start("n")
+	const document = `{name: named, tasks: {first: {type: shell, spec: {command: x}}, each: {
+		type: shell, spec: {command: x}, dependsOn: [first], foreach: [a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b],
+		semaphore: {name: "${{ input.item }}-${{ parent.first.exitCode }}-${{ workflow.name }}", limit: 1}}}}`
+	h := c.submit(c.input(document))
+	want(t, h.wait(), "completed", nil)
+	var byItem [2][]span
+	for _, from := range []int{0, 6, 12} {
+		res := h.page(h.child(0, "each", from).id, &v1.InstancesRequest{Task: "each", From: int32(from), Limit: 6})
+		for _, i := range res.GetInstances() {
+			item := &byItem[i.GetIndex()%2]
+			*item = append(*item, span{i.GetStartedAt().AsTime(), i.GetCompletedAt().AsTime()})
+		}
+	}
+	for item, all := range byItem {
+		if n := atOnce(all); n != 1 || len(all) != 8 {
+			t.Errorf("%d of %d with item %d ran at once", n, len(all), item)
+		}
+	}
+	for _, lock := range []string{"a-0-named", "b-0-named"} {
+		(&holders{cluster: y, t: t}).closedLock(names.TaskLock(lock))
+	}
 }
 
 // turns are runs of a workflow of one task that runs until it is released, at most one at a time.

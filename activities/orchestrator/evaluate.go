@@ -40,6 +40,7 @@ const (
 	kindItems    = "items"
 	kindCache    = "cache"
 	kindRetry    = "retry"
+	kindLock     = "lock"
 	kindTemplate = "template"
 )
 
@@ -219,6 +220,10 @@ func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, i
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
 		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {
 			return nil, fmt.Errorf("spec has %d bytes with its templates replaced; at most %d may be", size, maxRenderedBytes)
+		}
+	case kindLock:
+		if answer.Text, err = c.Evaluator.RenderText(limited, "the name of the lock", cond.GetExpression(), view); err == nil {
+			err = definition.CheckLockName(cond.GetExpression(), answer.GetText())
 		}
 	case kindCache:
 		if answer.Text, err = c.Evaluator.Key(limited, cond.GetExpression(), view); err != nil {

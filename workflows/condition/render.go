@@ -41,6 +41,19 @@ func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]str
 	return rendered, nil
 }
 
+// RenderText is Render of one text, whose value is text always.
+func (e *Evaluator) RenderText(ctx context.Context, at, text string, view View) (string, error) {
+	if !HasTemplate(text) {
+		return text, nil
+	}
+	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	value, err := r.text(at, text)
+	if err != nil {
+		return "", err
+	}
+	return Text(value), nil
+}
+
 // renderer replaces the templates of one object.
 type renderer struct {
 	ctx       context.Context

@@ -73,6 +73,17 @@ func (t *Template) Expressions() []string {
 	return all
 }
 
+// Literals returns what stands around the expressions, in order.
+func (t *Template) Literals() []string {
+	var all []string
+	for _, p := range t.parts {
+		if !p.isExpr {
+			all = append(all, p.text)
+		}
+	}
+	return all
+}
+
 // Places returns the expressions with the offsets, in bytes, of their `${{` in the text.
 func (t *Template) Places() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {

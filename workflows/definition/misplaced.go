@@ -28,7 +28,9 @@ var templateFields = map[protoreflect.FullName]bool{
 	"switchyard.v1.TaskDefaults.env":            true,
 	"switchyard.v1.Definition.description":      true,
 	"switchyard.v1.InputDefinition.description": true,
-	specField: true,
+	specField:                            true,
+	"switchyard.v1.TaskDefinition.mutex": true,
+	"switchyard.v1.Semaphore.name":       true,
 }
 
 // noTemplates reports `${{` where nothing replaces it: it would be taken for
@@ -129,5 +131,5 @@ func (d *decoder) misplaced(p *source.Path) {
 			at = inside
 		}
 	}
-	d.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec and env of a task, and nowhere else; not in %s", p.Local()), hint)
+	d.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec, env and the name of a lock, and nowhere else; not in %s", p.Local()), hint)
 }

@@ -69,7 +69,7 @@ var inputName = regexp.MustCompile(`(^|[^.\w])input\b`)
 
 // readsInput reports whether anything reads the input of a task. A program finds it in a file.
 func readsInput(task *v1.TaskDefinition) bool {
-	return needsNode(task) || inputName.MatchString(task.GetCache().GetKey()) || mentionsInput(structpb.NewStructValue(TemplateSpec(task)))
+	return needsNode(task) || condition.HasTemplate(LockName(task)) && inputName.MatchString(LockName(task)) || inputName.MatchString(task.GetCache().GetKey()) || mentionsInput(structpb.NewStructValue(TemplateSpec(task)))
 }
 
 func mentionsInput(v *structpb.Value) bool {

@@ -54,11 +54,13 @@ func holdsTemplate(v *structpb.Value) bool {
 	return false
 }
 
-// templates checks the templates in spec and env of a task.
+// templates checks the templates in spec, env and the name of the lock of a task.
 func (s *sight) templates(task *v1.TaskDefinition, at *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
 		s.template(task.GetEnv()[name], at.Field("env").Key(name))
 	}
+	s.lockName(task.GetMutex(), at.Field("mutex"))
+	s.lockName(task.GetSemaphore().GetName(), at.Field("semaphore").Field("name"))
 	spec := TemplateSpec(task)
 	if p := at.Field("spec"); holdsTemplate(structpb.NewStructValue(spec)) && !s.IsSettled(p) {
 		s.templatesIn(source.StructNode(spec), p)

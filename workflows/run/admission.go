@@ -18,9 +18,23 @@ type unit struct {
 	lock    admission.Lock
 }
 
-// want has what could start wait until the run lets it.
+// want has what could start wait until the run lets it. The name of its lock may have to be evaluated first.
 func (r *run) want(i int) {
+	if definition.HasLockTemplate(r.core.Definition(i)) && r.status.Lock(i) == "" {
+		r.ask(question{task: i, kind: asksLock, claim: r.core.Task(i).Claim})
+		return
+	}
 	r.admission.Add(r.admissible(i))
+}
+
+// lockNamed continues with a task that waited for the name of its lock, which all of its attempts have.
+func (r *run) lockNamed(i int, a *v1.ConditionAnswer) {
+	if a.GetError() != "" {
+		r.failBeforeStart(i, a)
+		return
+	}
+	r.status.Extras(i).Lock = a.GetText()
+	r.want(i)
 }
 
 // admissible is what a task is to the admission queue.
@@ -33,7 +47,7 @@ func (r *run) admissible(i int) admission.Request {
 		Priority:    def.GetPriority(),
 		Concurrency: r.concurrency(i),
 		Batch:       admission.Batch{Size: size, Auto: auto},
-		Lock:        lockOf(def),
+		Lock:        r.lockOf(i),
 		Free:        def.GetType() == v1.TypeApproval,
 		Child:       def.GetType() == v1.TypeRun,
 	}
@@ -93,7 +107,7 @@ func (r *run) withdraw(i int) {
 	}
 	u := r.units[i]
 	if u == nil {
-		return // its cache key is looked at
+		return // an expression of it is evaluated
 	}
 	if i != u.lead {
 		u.members = slices.DeleteFunc(u.members, func(m int) bool { return m == i })
@@ -128,13 +142,18 @@ func (r *run) suspend(u *unit, reason, text string) {
 	}
 }
 
-// lockOf is what a task must hold while it runs.
-func lockOf(def *v1.TaskDefinition) admission.Lock {
-	switch {
-	case def.GetMutex() != "":
-		return admission.Lock{Name: names.TaskLock(def.GetMutex()), Limit: 1}
-	case def.GetSemaphore() != nil:
-		return admission.Lock{Name: names.TaskLock(def.GetSemaphore().GetName()), Limit: int(def.GetSemaphore().GetLimit())}
+// lockOf returns what a task must hold while it runs.
+func (r *run) lockOf(i int) admission.Lock {
+	def := r.core.Definition(i)
+	name := definition.LockName(def)
+	if definition.HasLockTemplate(def) {
+		name = r.status.Lock(i)
 	}
-	return admission.Lock{}
+	switch {
+	case name == "":
+		return admission.Lock{}
+	case def.GetMutex() != "":
+		return admission.Lock{Name: names.TaskLock(name), Limit: 1}
+	}
+	return admission.Lock{Name: names.TaskLock(name), Limit: int(def.GetSemaphore().GetLimit())}
 }

@@ -97,10 +97,15 @@ func (r *run) rendered(i int, a *v1.ConditionAnswer) {
 		r.waitForPerson(u, a.GetRendered())
 		return
 	}
+	r.failBeforeStart(i, a)
+}
+
+// failBeforeStart fails a task of which an expression could not be evaluated that it needs to start.
+func (r *run) failBeforeStart(i int, a *v1.ConditionAnswer) {
 	reason := v1.ReasonExpression
 	if a.GetBroken() {
 		reason = v1.ReasonSystem
 	}
-	r.events = append(r.events, dag.Placed{Task: i, Claim: u.claim})
+	r.events = append(r.events, dag.Placed{Task: i, Claim: r.core.Task(i).Claim})
 	r.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
 }

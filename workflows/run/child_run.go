@@ -79,7 +79,7 @@ func (r *run) followChild(c *child) {
 
 // restoreChild continues with the run of a task that the execution before has started.
 func (r *run) restoreChild(i int, t *v1.TaskCarry) {
-	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))}
+	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)}
 	r.track(u)
 	c := &child{
 		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},

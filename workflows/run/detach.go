@@ -252,7 +252,7 @@ func (r *run) restoreAttempt(h *v1.HandedOver) {
 			r.status.SetPlace(m, "", r.core.Number(att.members[0]))
 		}
 	}
-	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: lockOf(r.core.Definition(lead))}
+	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: r.lockOf(lead)}
 	r.track(att.unit)
 	r.detaching.detached = append(r.detaching.detached, att)
 }

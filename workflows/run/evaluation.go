@@ -24,6 +24,7 @@ const (
 	asksItems     = "items"
 	asksCache     = "cache"
 	asksRetry     = "retry"
+	asksLock      = "lock"
 	asksTemplate  = "template"
 )
 
@@ -32,7 +33,7 @@ const (
 type question struct {
 	task  int
 	kind  string
-	claim int32        // under which the task waits for the answer, of "cache" and "template"
+	claim int32        // under which the task waits for the answer, of "cache", "lock" and "template"
 	end   *dispatchEnd // of "retry": the failed attempt
 }
 
@@ -108,7 +109,7 @@ func (r *run) wanted(q question) bool {
 	switch q.kind {
 	case asksRetry:
 		return true
-	case asksCache, asksTemplate:
+	case asksCache, asksLock, asksTemplate:
 		return rec.State == v1.TaskQueued && rec.Claim == q.claim
 	}
 	return rec.State == v1.TaskPending
@@ -131,6 +132,10 @@ func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	case asksCache:
 		if r.wanted(q) {
 			r.cacheAnswered(q.task, a)
+		}
+	case asksLock:
+		if r.wanted(q) {
+			r.lockNamed(q.task, a)
 		}
 	case asksTemplate:
 		if r.wanted(q) {
@@ -197,6 +202,10 @@ func (r *run) condition(q question) *v1.Condition {
 			Number: end.number, State: end.ended.State, Reason: end.ended.Reason,
 			Result: status.ResultOf(end.res), Record: end.res.GetRecord(),
 		}
+	case asksLock:
+		c.Expression, c.References = definition.LockName(def), refs.GetTemplates()
+		c.Input = r.taskInput(q.task)
+		r.addItem(c, q.task)
 	case asksTemplate:
 		c.Template, c.References = definition.TemplateSpec(def), refs.GetTemplates()
 		c.Input = r.taskInput(q.task)

@@ -216,7 +216,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		r.status.Touch(i) // who watched the execution before sees all of it again
 		if r.core.Task(i).State == v1.TaskAssigned && r.core.Definition(i).GetType() == v1.TypeApproval {
 			r.approvals[i] = true
-			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: lockOf(r.core.Definition(i))})
+			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)})
 		}
 	}
 	r.status.SetContext(r.context)

@@ -81,6 +81,7 @@ type Extras struct {
 	CacheKey   string // under which the result is to be kept
 	Uncached   string // why its result is kept under none, although it has a cache
 	ChildRun   string
+	Lock       string    // name of its lock, if that was made from an expression
 	left       []string  // keys of records that attempts of generations before may have left
 	items      *v1.Items // of a foreach whose list was evaluated
 	FanOut     *FanOut   // or nil if it has no instances yet
@@ -248,7 +249,7 @@ func (s *Status) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals = 0, 0
 	if m := e.extras; m != nil {
-		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy = "", "", "", "", time.Time{}, ""
+		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
 		if m.FanOut != nil {
 			m.FanOut.View = nil
 		}
@@ -341,6 +342,14 @@ func (s *Status) Refusals(i int) int32 { return s.entries[i].refusals }
 
 // Unacknowledged returns the numbers of the attempts of task i whose end is not known.
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
+
+// Lock returns the name of the lock of task i that was made from an expression, or "" if there is none.
+func (s *Status) Lock(i int) string {
+	if m := s.entries[i].extras; m != nil {
+		return m.Lock
+	}
+	return ""
+}
 
 // LeftRecords returns the keys of the records that attempts of task i in earlier generations may have left.
 func (s *Status) LeftRecords(i int) []string {

@@ -455,7 +455,8 @@ type TaskDefinition struct {
 	// Instances that run one after the other in one batch on one node: an integer, or "auto", which makes a batch about a
 	// second of work. Absent, 0 or 1: each instance is placed by itself.
 	Batch *structpb.Value `protobuf:"bytes,20,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Name of a lock that one attempt at a time holds, over all runs.
+	// Name of a lock that one attempt at a time holds, over all runs. `${{ expr }}` in it is replaced by the value of the
+	// CEL expression once, before the first attempt.
 	Mutex string `protobuf:"bytes,21,opt,name=mutex,proto3" json:"mutex,omitempty"`
 	// Counting lock that the attempt holds while it runs.
 	Semaphore *Semaphore `protobuf:"bytes,22,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
@@ -677,7 +678,7 @@ func (x *TaskDefinition) GetHeartbeatTimeout() string {
 // Semaphore is a lock that a number of attempts hold at once, over all runs.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the lock.
+	// Name of the lock. `${{ expr }}` in it is replaced as in that of a mutex.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Attempts that may hold it at once. Where runs differ, each goes by its own.
 	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -1162,7 +1163,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xe9\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xf9\n" +
 	"\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
@@ -1191,16 +1192,16 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x06matrix\x18\x19 \x01(\v2\x17.google.protobuf.StructR\x06matrix\x12)\n" +
 	"\vconcurrency\x18\x12 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vconcurrency\x12*\n" +
 	"\fmax_failures\x18\x13 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxFailures\x12,\n" +
-	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12E\n" +
-	"\x05mutex\x18\x15 \x01(\tB/\xbaH,\xd8\x01\x01r'2%^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$R\x05mutex\x126\n" +
+	"\x05batch\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05batch\x12U\n" +
+	"\x05mutex\x18\x15 \x01(\tB?\xbaH<\xd8\x01\x01r725^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?|.*[$][{][{].*)$R\x05mutex\x126\n" +
 	"\tsemaphore\x18\x16 \x01(\v2\x18.switchyard.v1.SemaphoreR\tsemaphore\x12*\n" +
 	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x12+\n" +
 	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"o\n" +
-	"\tSemaphore\x12@\n" +
-	"\x04name\x18\x01 \x01(\tB,\xbaH)r'2%^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$R\x04name\x12 \n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x7f\n" +
+	"\tSemaphore\x12P\n" +
+	"\x04name\x18\x01 \x01(\tB<\xbaH9r725^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?|.*[$][{][{].*)$R\x04name\x12 \n" +
 	"\x05limit\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x01R\x05limit\"4\n" +
 	"\x05Cache\x12\x19\n" +

@@ -2807,7 +2807,9 @@ type TaskCarry struct {
 	// First execution of the run that it has started, which has not ended; empty: there is none.
 	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
 	// Keys of the records that attempts of generations before may have left which were lost.
-	Left          []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
+	Left []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
+	// Name of its lock, if that was made from an expression.
+	Lock          string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3001,6 +3003,13 @@ func (x *TaskCarry) GetLeft() []string {
 		return x.Left
 	}
 	return nil
+}
+
+func (x *TaskCarry) GetLock() string {
+	if x != nil {
+		return x.Lock
+	}
+	return ""
 }
 
 // HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
@@ -3451,8 +3460,8 @@ type Condition struct {
 	// Ancestors that it reads.
 	References []string `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty"`
 	// What is wanted: "" (true or false), "count" (a number of instances), "items" (a list of them), "cache" (the text of a
-	// key, and what is stored under it), "retry" (true or false, of `attempt`), or "template" (`template` with its
-	// expressions replaced).
+	// key, and what is stored under it), "retry" (true or false, of `attempt`), "lock" (the name of a lock, which is
+	// `expression` with its expressions replaced), or "template" (`template` with its expressions replaced).
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Attempt that a "retry" is about.
 	Attempt *AttemptView `protobuf:"bytes,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -7812,7 +7821,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xf4\x06\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\x88\a\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -7843,7 +7852,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
 	"childFirst\x12\x12\n" +
-	"\x04left\x18\x17 \x03(\tR\x04left\"\x9d\x02\n" +
+	"\x04left\x18\x17 \x03(\tR\x04left\x12\x12\n" +
+	"\x04lock\x18\x19 \x01(\tR\x04lock\"\x9d\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
