@@ -1,7 +1,10 @@
 package workers
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +110,51 @@ func TestLargeFanOutFails(t *testing.T) {
 	}
 	if each.GetError() != "3 of 40 instances failed: each[0]: exit code 3" || each.GetResult().GetExitCode() != 3 {
 		t.Errorf("each: %v", each)
+	}
+}
+
+// How the instances of a large fan-out ended reaches the tasks below it, and how the tasks above it ended its instances.
+func TestEndsOfALargeFanOutReachATask(t *testing.T) {
+	t.Parallel()
+	y := own(t, ControlConfig{limits: inParts})
+	c := y.workers(t, nil)
+	c.start("n", withShell(t))
+	result := filepath.Join(t.TempDir(), "input")
+	run := c.do(`
+name: large
+defaults: { type: shell, retry: { maxRetries: 0 } }
+tasks:
+  broken: { spec: { command: exit 4 } }
+  each:
+    dependsOn: [broken]
+    when: always
+    foreach: [a, b, c, d, e, f, g, h, i, j]
+    maxFailures: 2
+    spec: { command: 'grep -q "\"broken\":{.*\"state\":\"failed\"}" "$SWITCHYARD_INPUT" && case $SWITCHYARD_ITEM in [bcj]) exit 3;; esac' }
+  tell: { dependsOn: [each], when: always, spec: { command: 'cat "$SWITCHYARD_INPUT" >"$RESULT"' }, env: { RESULT: "` + result + `" } }
+`)
+	want(t, run, "failed", map[string]string{"each": "failed instances", "tell": "completed"})
+	data, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Each      []any
+		Ancestors map[string]struct {
+			Failed    int
+			Instances []struct{ State, Item string }
+		}
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	each := got.Ancestors["each"]
+	shown := fmt.Sprint(each.Instances)
+	if want := "[{completed a} {failed b} {failed c} {completed d} {completed e} {completed f} {completed g} {completed h} {completed i} {failed j}]"; shown != want || each.Failed != 3 {
+		t.Errorf("%d failed: %s, want %s", each.Failed, shown, want)
+	}
+	if fmt.Sprint(got.Each) != "[map[] <nil> <nil> map[] map[] map[] map[] map[] map[] <nil>]" {
+		t.Errorf("outputs %v", got.Each)
 	}
 }
 

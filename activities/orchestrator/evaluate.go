@@ -215,7 +215,7 @@ func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, i
 			return nil, problem
 		}
 		answer.Count = int32(len(list.GetValues()))
-		answer.Items, err = c.keepList(ctx, home, list, false)
+		answer.Items, err = c.keepList(ctx, home, &v1.ItemList{Items: list.GetValues()}, false)
 	case kindTemplate:
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
 		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {

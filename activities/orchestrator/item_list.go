@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"switchyard/activities/results"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
@@ -13,12 +11,16 @@ import (
 
 // keepList returns a list as it may travel: here when it is small, else by its key
 // in the store; or there however small it is. Keeping it again gives the same.
-func (c *Control) keepList(ctx context.Context, home string, list *structpb.ListValue, stored bool) (*v1.Items, error) {
+func (c *Control) keepList(ctx context.Context, home string, list *v1.ItemList, stored bool) (*v1.Items, error) {
 	if !stored && proto.Size(list) <= results.MaxInline {
-		return &v1.Items{List: list}, nil
+		items := &v1.Items{States: list.GetStates()}
+		if list.GetError() == "" {
+			items.List = results.ListOf(list)
+		}
+		return items, nil
 	}
 	// Maps in a fixed order, so that an equal list has an equal key.
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(&v1.ItemList{Items: list.GetValues()})
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(list)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,17 +29,17 @@ const (
 )
 
 // Collect puts the outputs of the instances of a task into one list, null where an
-// instance did not complete. The list is in the answer when it is small, in the
-// store when it is not, and absent when every instance completed and left nothing.
-// Where it would be too large, or a result is missing or cannot be read, the answer says
-// so; a store that is away is an error.
+// instance did not complete, with the states of those. The list is in the answer when
+// it is small, in the store when it is not, and absent when every instance completed and
+// left nothing. Where it would be too large, or a result is missing or cannot be read, the
+// answer has the states and says so; a store that is away is an error.
 func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanOutView, error) {
 	var view *v1.FanOutView
-	var values []*structpb.Value
+	var list *v1.ItemList
 	var plain bool
 	err := c.insist(ctx, names.Home(req.GetRunId(), req.GetChain()), func() (err error) {
-		view = &v1.FanOutView{}
-		values, plain, err = c.collect(ctx, req, view)
+		view, list = &v1.FanOutView{}, &v1.ItemList{States: map[int32]string{}}
+		plain, err = c.collect(ctx, req, view, list)
 		return err
 	})
 	if away, ok := errors.AsType[awayError](err); ok {
@@ -47,31 +48,33 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil {
-		view.Error = err.Error()
+	switch {
+	case err != nil:
+		view.Error, list.Items, list.Error = err.Error(), nil, err.Error()
+	case plain:
 		return view, nil
 	}
-	if plain {
-		return view, nil
-	}
-	view.Outputs, err = c.keepList(ctx, names.Home(req.GetRunId(), req.GetChain()), &structpb.ListValue{Values: values}, req.GetStored())
+	view.Outputs, err = c.keepList(ctx, names.Home(req.GetRunId(), req.GetChain()), list, req.GetStored())
 	return view, err
 }
 
-// collect returns the outputs, and whether all of them are there and empty, and
-// counts the instances.
-func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView) (values []*structpb.Value, plain bool, err error) {
+// collect fills the list, and reports whether all instances completed and left nothing. It counts the instances.
+func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
 	if len(req.GetParts()) > 0 {
-		return c.collectParts(ctx, req, view)
+		return c.collectParts(ctx, req, view, list)
+	}
+	for i, item := range req.GetItems() {
+		if item.GetState() != v1.TaskCompleted {
+			list.States[int32(i)] = item.GetState()
+		}
 	}
 	s := collection{control: c, task: req.GetTask(), values: make([]*structpb.Value, len(req.GetItems())), room: maxCollectedBytes, patient: time.Now().Add(store.Arrival)}
-	view.Count, plain = int32(len(req.GetItems())), true
+	view.Count, plain = int32(len(req.GetItems())), len(list.States) == 0
 	records := map[string][]int{} // positions, by key of the record
 	for i, item := range req.GetItems() {
 		switch {
-		case item.GetMissing():
+		case !v1.IsTaskSuccess(item.GetState()):
 			view.Failed++
-			plain = false
 			err = s.put(i, structpb.NewNullValue())
 		case item.GetRecord() != "":
 			view.Completed++
@@ -83,16 +86,17 @@ func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.
 			err = s.put(i, outputValue(item.GetOutput()))
 		}
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 	}
 	if err := s.read(ctx, req, records); err != nil {
-		return nil, false, err
+		return false, err
 	}
 	for _, positions := range records {
 		plain = plain && !slices.ContainsFunc(positions, func(i int) bool { return len(s.values[i].GetStructValue().GetFields()) > 0 })
 	}
-	return s.values, plain, nil
+	list.Items = s.values
+	return plain, nil
 }
 
 // collection is the list while it is put together. put is safe for concurrent use.
@@ -185,25 +189,43 @@ func (s *collection) name(req *v1.CollectRequest, position int) string {
 	return fmt.Sprintf("%s[%d]", s.task, int(req.GetFrom())+position)
 }
 
-// collectParts puts the lists of parts into one.
-func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView) (values []*structpb.Value, plain bool, err error) {
+// collectParts puts the lists of parts into one. Where a part has no outputs to give, the states of all parts are there regardless.
+func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
 	plain = true
 	room := maxCollectedBytes
+	var refused error
 	for _, part := range req.GetParts() {
+		first := view.GetCount()
 		view.Count += part.GetCount()
-		list := condition.EmptyOutputs(int(part.GetCount()))
-		if part.GetKey() != "" {
+		outputs := condition.EmptyOutputs(int(part.GetCount()))
+		switch {
+		case part.GetState() != "":
+			plain, outputs = false, &structpb.ListValue{}
+			for k := range part.GetCount() {
+				list.States[first+k] = part.GetState()
+				outputs.Values = append(outputs.Values, structpb.NewNullValue())
+			}
+		case part.GetKey() != "":
 			plain = false
 			stored, err := c.Store.AwaitItems(ctx, part.GetKey(), store.Arrival)
 			if err != nil {
-				return nil, false, storeError{fmt.Errorf("read the outputs of %s from instance %d on: %w", req.GetTask(), int(req.GetFrom())+len(values), err)}
+				return false, storeError{fmt.Errorf("read the outputs of %s from instance %d on: %w", req.GetTask(), req.GetFrom()+first, err)}
 			}
-			list = results.ListOf(stored)
+			for k, state := range stored.GetStates() {
+				list.States[first+k] = state
+			}
+			if stored.GetError() != "" {
+				refused = cmp.Or(refused, errors.New(stored.GetError()))
+				continue
+			}
+			outputs = results.ListOf(stored)
 		}
-		if room -= proto.Size(list); room < 0 {
-			return nil, false, tooLarge(req.GetTask())
+		if room -= proto.Size(outputs); room < 0 {
+			refused = cmp.Or(refused, tooLarge(req.GetTask()))
 		}
-		values = append(values, list.GetValues()...)
+		if refused == nil {
+			list.Items = append(list.Items, outputs.GetValues()...)
+		}
 	}
-	return values, plain, nil
+	return plain, refused
 }

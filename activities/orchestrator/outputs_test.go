@@ -53,7 +53,8 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{
-		{Output: objectOf(t, map[string]any{"n": 0})}, {}, {Record: alone}, {Record: store.MemberReference(batch, 3)}, {Missing: true}, {Record: store.MemberReference(batch, 5)},
+		{State: "completed", Output: objectOf(t, map[string]any{"n": 0})}, {State: "completed"}, {State: "completed", Record: alone},
+		{State: "completed", Record: store.MemberReference(batch, 3)}, {State: "dead_letter"}, {State: "stopped", Record: store.MemberReference(batch, 5)},
 	}})
 	n := func(i int) any { return map[string]any{"n": float64(i)} }
 	if diff := cmp.Diff([]any{n(0), map[string]any{}, n(2), n(3), nil, map[string]any{}}, outputsOf(t, c, view)); diff != "" {
@@ -62,10 +63,13 @@ func TestCollect(t *testing.T) {
 	if view.GetCount() != 6 || view.GetCompleted() != 5 || view.GetFailed() != 1 || view.GetError() != "" || view.GetOutputs().GetKey() != "" {
 		t.Errorf("view %v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{}, {Record: store.MemberReference(batch, 5)}}}); view.GetOutputs() != nil || view.GetCount() != 2 || view.GetError() != "" {
+	if diff := cmp.Diff(map[int32]string{4: "dead_letter", 5: "stopped"}, view.GetOutputs().GetStates()); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{State: "completed"}, {State: "completed", Record: store.MemberReference(batch, 5)}}}); view.GetOutputs() != nil || view.GetCount() != 2 || view.GetError() != "" {
 		t.Errorf("of instances that left nothing: %v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{}, {Missing: true}}}); len(view.GetOutputs().GetList().GetValues()) != 2 {
+	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{State: "completed"}, {State: "failed"}}}); len(view.GetOutputs().GetList().GetValues()) != 2 {
 		t.Errorf("of one that did not complete: %v", view)
 	}
 }
@@ -77,7 +81,7 @@ func TestCollectParts(t *testing.T) {
 	part := func(from, count int) *v1.CollectPart {
 		req := &v1.CollectRequest{From: int32(from)}
 		for i := range count {
-			req.Items = append(req.Items, &v1.CollectItem{Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
+			req.Items = append(req.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
 		}
 		view := collect(t, c, req)
 		if view.GetOutputs().GetKey() == "" {
@@ -96,6 +100,22 @@ func TestCollectParts(t *testing.T) {
 			t.Fatalf("output %d is %v", i, output)
 		}
 	}
+	// Parts whose outputs are too large, or that have left none, do not hide how the others ended.
+	unfinished := collect(t, c, &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "completed"}, {State: "failed"}}})
+	large := &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "lost"}}}
+	for range 9 {
+		large.Items = append(large.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})})
+	}
+	refused := collect(t, c, large)
+	parts := []*v1.CollectPart{{Count: 3}, {Key: unfinished.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: "skipped"}}
+	if view := collect(t, c, &v1.CollectRequest{Parts: parts}); view.GetError() != "" || !cmp.Equal(view.GetOutputs().GetStates(), map[int32]string{4: "failed", 5: "skipped", 6: "skipped"}) ||
+		!cmp.Equal(outputsOf(t, c, view), []any{map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, nil, nil, nil}) {
+		t.Errorf("of parts that did not complete: %v", view)
+	}
+	parts = append(parts, &v1.CollectPart{Key: refused.GetOutputs().GetKey(), Count: 10})
+	if view := collect(t, c, &v1.CollectRequest{Parts: parts}); !strings.Contains(view.GetError(), "larger than 8 MiB") || view.GetOutputs().GetStates()[7] != "lost" || view.GetOutputs().GetList() != nil {
+		t.Errorf("with a part whose outputs are too large: %v", view)
+	}
 	if view := collect(t, c, &v1.CollectRequest{Parts: []*v1.CollectPart{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
 		t.Errorf("of parts that left nothing: %v", view)
 	}
@@ -109,18 +129,19 @@ func TestCollectRefuses(t *testing.T) {
 	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
 	req := &v1.CollectRequest{}
 	for range 9 {
-		req.Items = append(req.Items, &v1.CollectItem{Output: large})
+		req.Items = append(req.Items, &v1.CollectItem{State: "completed", Output: large})
 	}
-	if view := collect(t, c, req); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "outputs of the instances of each are larger than 8 MiB") {
+	req.Items = append(req.Items, &v1.CollectItem{State: "failed"})
+	if view := collect(t, c, req); view.GetOutputs().GetList() != nil || view.GetOutputs().GetStates()[9] != "failed" || !strings.Contains(view.GetError(), "outputs of the instances of each are larger than 8 MiB") {
 		t.Errorf("too large: %.200v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{}, {Record: storekey.Result("r-1", 0, "each[11]", 0)}}}); view.GetOutputs() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
+	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{State: "completed"}, {State: "completed", Record: storekey.Result("r-1", 0, "each[11]", 0)}}}); view.GetOutputs().GetList() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
 		t.Errorf("missing: %v", view)
 	}
 	if err := c.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
+	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{State: "completed", Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
 		t.Errorf("with a store that is closed: %v", view)
 	}
 }

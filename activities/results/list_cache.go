@@ -28,31 +28,36 @@ type ListCache struct {
 }
 
 type keptList struct {
-	key   string
-	items []*structpb.Value
-	size  int
+	key  string
+	list *v1.ItemList
+	size int
 }
 
 // Read returns the items under a key. They must not be changed.
 func (l *ListCache) Read(ctx context.Context, s *store.Store, key string) ([]*structpb.Value, error) {
-	if items, ok := l.find(key); ok {
-		return items, nil
+	list, err := l.read(ctx, s, key)
+	return list.GetItems(), err
+}
+
+func (l *ListCache) read(ctx context.Context, s *store.Store, key string) (*v1.ItemList, error) {
+	if list, ok := l.find(key); ok {
+		return list, nil
 	}
 	list, err := s.AwaitItems(ctx, key, store.Arrival)
 	if err != nil {
 		return nil, err
 	}
-	l.keep(&keptList{key: key, items: list.GetItems(), size: proto.Size(list)})
-	return list.GetItems(), nil
+	l.keep(&keptList{key: key, list: list, size: proto.Size(list)})
+	return list, nil
 }
 
-func (l *ListCache) find(key string) ([]*structpb.Value, bool) {
+func (l *ListCache) find(key string) (*v1.ItemList, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, k := range l.kept {
 		if k.key == key {
 			l.kept = append(slices.Delete(l.kept, i, i+1), k)
-			return k.items, true
+			return k.list, true
 		}
 	}
 	return nil, false
@@ -75,11 +80,11 @@ func (l *ListCache) keep(k *keptList) {
 }
 
 // All returns the list that Items stand for. It must not be changed.
-func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) ([]*structpb.Value, error) {
+func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) (*v1.ItemList, error) {
 	if items.GetKey() == "" {
-		return items.GetList().GetValues(), nil
+		return &v1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates()}, nil
 	}
-	return l.Read(ctx, s, items.GetKey())
+	return l.read(ctx, s, items.GetKey())
 }
 
 // ListOf returns a stored list as a value.

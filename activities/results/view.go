@@ -32,7 +32,10 @@ func ResolveView(ctx context.Context, s *store.Store, task string, view *v1.Pare
 		}
 		whole.FanOut = &v1.FanOutView{
 			Count: view.GetFanOut().GetCount(), Completed: view.GetFanOut().GetCompleted(), Failed: view.GetFanOut().GetFailed(),
-			Outputs: &v1.Items{List: ListOf(list)},
+			Error: list.GetError(),
+		}
+		if list.GetError() == "" {
+			whole.FanOut.Outputs = &v1.Items{List: ListOf(list)}
 		}
 	}
 	return whole, nil

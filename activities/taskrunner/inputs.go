@@ -52,7 +52,7 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 		if err := n.Store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
 			return nil, fmt.Errorf("read what the ancestors of %s have left: %w", req.GetTask(), err)
 		}
-		req.Parents, req.Views = all.GetParents(), all.GetViews()
+		req.Parents, req.Views, req.Ends = all.GetParents(), all.GetViews(), all.GetEnds()
 	}
 	for _, p := range req.GetParents() {
 		if why := p.GetFanOut().GetError(); why != "" {
@@ -71,7 +71,11 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 	if err != nil {
 		return nil, fmt.Errorf("read the input of the run for %s: %w", req.GetTask(), err)
 	}
-	if g.input, err = workspace.NewInput(req.GetInput(), parents, shared, inputs); err != nil {
+	ancestors, err := n.ancestors(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("read how the ancestors of %s ended: %w", req.GetTask(), err)
+	}
+	if g.input, err = workspace.NewInput(req.GetInput(), parents, ancestors, shared, inputs); err != nil {
 		return nil, fmt.Errorf("input of %s: %w", req.GetTask(), err)
 	}
 	if key := req.GetItems(); key != "" {
@@ -132,8 +136,8 @@ func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.V
 	case view.GetOutputs() == nil:
 		return structpb.NewListValue(condition.EmptyOutputs(int(view.GetCount()))), nil
 	}
-	items, err := n.lists.All(ctx, n.Store, view.GetOutputs())
-	return structpb.NewListValue(&structpb.ListValue{Values: items}), err
+	outputs, err := n.lists.All(ctx, n.Store, view.GetOutputs())
+	return structpb.NewListValue(results.ListOf(outputs)), err
 }
 
 // shared is an object that came with a request or lies in the store; nil: there is none.

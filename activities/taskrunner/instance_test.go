@@ -88,7 +88,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 		return b.Store.PutMessage(t.Context(), key, object(t, `{"channel":"beta"}`))
 	})
 	outputs := keep("outputs", func(key string) error {
-		return b.Store.PutMessage(t.Context(), key, &v1.ItemList{Items: list(t, `[{"a":1},null]`).GetValues()})
+		return b.Store.PutMessage(t.Context(), key, &v1.ItemList{Items: list(t, `[{"a":1},null]`).GetValues(), States: map[int32]string{1: "failed"}})
 	})
 	record := keep("record", func(key string) error {
 		return b.Store.PutMessage(t.Context(), key, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
@@ -100,6 +100,13 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 	req.Index, req.Count, req.Item = new(int32(2)), 5, structpb.NewListValue(list(t, `["x",1]`))
 	req.Input = object(t, `{"own":1}`)
 	req.Context, req.RunInput = &v1.Shared{Key: large}, &v1.Shared{Value: object(t, `{"who":"me"}`)}
+	req.Ends = &v1.AncestorEnds{Completed: []string{"plain", "quiet"}, Others: []*v1.AncestorEnd{
+		{Task: "kept", State: "dead_letter", Reason: "exit_code", Error: "exit code 3: no", ExitCode: 3, Attempt: 1},
+		{Task: "far", State: "skipped", Reason: "upstream", ExitCode: -1},
+		{Task: "wide", State: "completed", FanOut: &v1.FanOutCounts{Count: 2, Completed: 1, Items: &v1.Items{List: list(t, `["x","y"]`)}}},
+		{Task: "small", State: "completed", FanOut: &v1.FanOutCounts{Count: 1, Completed: 1}},
+		{Task: "huge", State: "completed", FanOut: &v1.FanOutCounts{Count: 2, Completed: 2}},
+	}}
 	req.Parents = []*v1.ParentOutput{
 		{Task: "plain", Output: object(t, `{"x":1}`)}, {Task: "quiet"}, {Task: "kept", Record: record + "#3"},
 		{Task: "wide", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: outputs}}},
@@ -114,7 +121,15 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 		t.Fatalf("%v in %v", err, res)
 	}
 	wanted := object(t, `{"own":1,"item":["x",1],"index":2,"count":5,"context":{"channel":"beta"},"inputs":{"who":"me"},
-		"plain":{"x":1},"quiet":{},"kept":{"deep":true},"wide":[{"a":1},null],"empty":[{},{}],"small":[{"b":2}],"huge":null}`).AsMap()
+		"plain":{"x":1},"quiet":{},"kept":{"deep":true},"wide":[{"a":1},null],"empty":[{},{}],"small":[{"b":2}],"huge":null,
+		"ancestors":{
+			"plain":{"state":"completed","exitCode":0,"attempt":0},"quiet":{"state":"completed","exitCode":0,"attempt":0},
+			"kept":{"state":"dead_letter","reason":"exit_code","error":"exit code 3: no","exitCode":3,"attempt":1},
+			"far":{"state":"skipped","reason":"upstream","exitCode":-1,"attempt":0},
+			"wide":{"state":"completed","exitCode":0,"count":2,"completed":1,"failed":1,"instances":[
+				{"index":0,"state":"completed","item":"x"},{"index":1,"state":"failed","item":"y"}]},
+			"small":{"state":"completed","exitCode":0,"count":1,"completed":1,"failed":0,"instances":[{"index":0,"state":"completed"}]},
+			"huge":{"state":"completed","exitCode":0,"count":2,"completed":2,"failed":0}}}`).AsMap()
 	if diff := cmp.Diff(any(wanted), got); diff != "" {
 		t.Errorf("the input (-want +got):\n%s", diff)
 	}

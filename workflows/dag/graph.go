@@ -124,6 +124,25 @@ func (g *Graph) Parents(i int) []int { return g.nodes[i].parents }
 // to the graph.
 func (g *Graph) Children(i int) []int { return g.nodes[i].children }
 
+// Ancestors returns all tasks above task i, descending.
+func (g *Graph) Ancestors(i int) []int {
+	above := make([]bool, i+1)
+	above[i] = true
+	var ancestors []int
+	for at := i; at >= 0; at-- {
+		if !above[at] {
+			continue
+		}
+		if at != i {
+			ancestors = append(ancestors, at)
+		}
+		for _, p := range g.nodes[at].parents {
+			above[p] = true
+		}
+	}
+	return ancestors
+}
+
 // FansOut reports whether task i runs as instances.
 func (g *Graph) FansOut(i int) bool { return g.nodes[i].fansOut }
 

@@ -47,6 +47,9 @@ func TestGraphOrder(t *testing.T) {
 	if diff := cmp.Diff([]int{4, 5}, g.Children(3)); diff != "" {
 		t.Errorf("children of z (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([][]int{nil, {0}, nil, nil, {3}, {4, 3}}, [][]int{g.Ancestors(0), g.Ancestors(1), g.Ancestors(2), g.Ancestors(3), g.Ancestors(4), g.Ancestors(5)}); diff != "" {
+		t.Errorf("ancestors (-want +got):\n%s", diff)
+	}
 	if _, ok := g.Index("none"); ok {
 		t.Error("found a task that is not there")
 	}

@@ -106,6 +106,12 @@ func writtenByAncestors(req *v1.ExecuteRequest) int {
 	for _, view := range req.GetViews() {
 		n += memberCharge + resultBytes(view.GetResult())
 	}
+	for _, name := range req.GetEnds().GetCompleted() {
+		n += textBytes(name)
+	}
+	for _, end := range req.GetEnds().GetOthers() {
+		n += memberCharge + textBytes(end.GetTask()) + textBytes(end.GetError()) + valueBytes(structpb.NewListValue(end.GetFanOut().GetItems().GetList()))
+	}
 	return n
 }
 

@@ -2,6 +2,8 @@ package run
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -69,7 +71,7 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 	if req.RunInput, err = r.shared(&r.sharedInput, "input", r.in.GetInput()); err != nil {
 		return nil, err
 	}
-	req.Templates = definition.HasTemplates(def)
+	req.Templates, req.Ends = definition.HasTemplates(def), r.ancestorEnds(task)
 	if part := r.in.GetPart(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
 		return req, r.shareAncestors(req, task)
@@ -92,9 +94,9 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
 		return nil
 	}
-	version := r.claimsOf(req)
+	version := r.ancestorsVersion(task)
 	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
-		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews()}, ""
+		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
 		err := r.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, r.home(), all)
 		if errors.Is(err, errInterrupted) {
 			return err
@@ -106,31 +108,24 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 		r.charge(commandCharge)
 		r.ancestors[task] = storedAncestors{key: key, version: version}
 	}
-	req.Parents, req.Views, req.Ancestors = nil, nil, r.ancestors[task].key
+	req.Parents, req.Views, req.Ends, req.Ancestors = nil, nil, nil, r.ancestors[task].key
 	return nil
 }
 
-// claimsOf returns a number that grows when an ancestor that a request names has been done again.
-func (r *run) claimsOf(req *v1.ExecuteRequest) (n int32) {
-	add := func(name string) {
-		if i, ok := r.graph.Index(name); ok { // a partition does not have those of its run
-			n += r.core.Task(i).Claim
-		}
+// ancestorsVersion returns a number that changes when an ancestor of a task has been done again.
+func (r *run) ancestorsVersion(task int) uint64 {
+	h := fnv.New64a()
+	for _, i := range r.graph.Ancestors(task) {
+		rec := r.core.Task(i)
+		fmt.Fprintln(h, i, rec.Claim, rec.State)
 	}
-	for _, p := range req.GetParents() {
-		add(p.GetTask())
-	}
-	//workflowcheck:ignore (a sum does not depend on the order)
-	for name := range req.GetViews() {
-		add(name)
-	}
-	return n
+	return h.Sum64()
 }
 
 // storedAncestors is a stored copy of what the ancestors of a task have left.
 type storedAncestors struct {
 	key     string
-	version int32
+	version uint64
 }
 
 // inlineLimit is how much of streams and output the answer to a request may hold.

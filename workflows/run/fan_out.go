@@ -311,7 +311,17 @@ func (r *run) addPartitions(req *v1.CollectRequest, task int) bool {
 	}
 	size := r.partitionSize(m)
 	for k, p := range m.partitions {
-		req.Parts = append(req.Parts, &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k, size)) - p.GetFrom()})
+		part := &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k, size)) - p.GetFrom()}
+		if part.Key == "" && p.GetCounts()[v1.TaskCompleted] != part.Count {
+			part.State = v1.TaskLost // its child left no list
+			if p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled {
+				part.State = p.GetState()
+			}
+		}
+		req.Parts = append(req.Parts, part)
+	}
+	if begun := len(m.partitions) * size; begun < m.total {
+		req.Parts = append(req.Parts, &v1.CollectPart{Count: int32(m.total - begun), State: v1.TaskSkipped})
 	}
 	return true
 }

@@ -228,6 +228,7 @@ func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, err
 	for _, n := range m.requeuedIn(o.from, o.to) {
 		back = append(back, names.InstanceName(name, int(n)))
 	}
+	part.Ends = r.ancestorEnds(m.task)
 	var err error
 	if part.Parents, err = r.parentOutputs(m.task); err != nil {
 		return nil, err

@@ -27,10 +27,11 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 		}
 	}
 	view.Failed = view.Count - view.Completed
-	var err error
-	if view.Outputs, err = r.collect(task, f); errors.Is(err, errInterrupted) {
+	collected, err := r.collect(task, f)
+	if errors.Is(err, errInterrupted) {
 		return nil, err
 	}
+	view.Outputs, view.Error = collected.GetOutputs(), collected.GetError()
 	if err != nil {
 		view.Error = err.Error()
 	}
@@ -40,8 +41,8 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	return view, nil
 }
 
-// collect has the outputs of the instances of a task made into a list; nil: all are empty.
-func (r *run) collect(task int, f *status.FanOut) (*v1.Items, error) {
+// collect returns the outputs of the instances of a task as a list, or why they are none; nil if all completed and left nothing.
+func (r *run) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
 	req := &v1.CollectRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.From),
 		Items: make([]*v1.CollectItem, f.Count), Stored: r.in.GetPart() != nil,
@@ -49,8 +50,8 @@ func (r *run) collect(task int, f *status.FanOut) (*v1.Items, error) {
 	some := r.addPartitions(req, task)
 	for k := range req.Items {
 		state := r.status.State(f.First + k)
-		item := &v1.CollectItem{Missing: !v1.IsTaskSuccess(state)}
-		if !item.Missing {
+		item := &v1.CollectItem{State: state}
+		if v1.IsTaskSuccess(state) {
 			result, record := r.status.Result(f.First + k)
 			if item.Record = record; record == "" {
 				item.Output = result.GetOutput()
@@ -59,17 +60,14 @@ func (r *run) collect(task int, f *status.FanOut) (*v1.Items, error) {
 		}
 		req.Items[k] = item
 	}
-	if !some && f.Counts[v1.TaskCompleted]+f.Counts[v1.TaskStopped] == int32(max(f.Count, len(req.Parts))) {
+	if !some && f.Counts[v1.TaskCompleted] == int32(max(f.Count, len(req.Parts))) {
 		return nil, nil
 	}
 	var res v1.FanOutView
 	if err := r.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
 		return nil, err
 	}
-	if res.GetError() != "" {
-		return nil, errors.New(res.GetError())
-	}
-	return res.GetOutputs(), nil
+	return &res, nil
 }
 
 // parentOutput is what a task sees of a parent's output: the output itself when

@@ -147,11 +147,11 @@ func (r *run) lastReport() {
 	p, rec := r.partitionReport(), r.core.Task(0)
 	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
 	if f := r.status.FanOut(0); f != nil {
-		outputs, err := r.collect(0, f)
+		collected, err := r.collect(0, f)
 		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("the outputs of the part are not kept", "error", err)
 		}
-		p.Outputs = outputs.GetKey()
+		p.Outputs = collected.GetOutputs().GetKey()
 	}
 	if err := r.signal(r.id, names.PartSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)

@@ -20,16 +20,20 @@ type Input struct {
 
 // NewInput puts together what a task is given: its own input at the top level, and
 // beside it each parent's output under the parent's name, an object or, of a
-// fanned-out one, a list. The context of the run is under "context" and its input
-// under "inputs", when they hold anything. Of one name, the first of these counts:
-// the task's author wrote its input, while a parent's name can change.
-func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, context, inputs *structpb.Struct) (*Input, error) {
-	values := make(map[string]any, len(own.GetFields())+len(parents)+2)
+// fanned-out one, a list. How the ancestors ended is under "ancestors", the context of
+// the run under "context" and its input under "inputs", when they hold anything. Of one
+// name, the first of these counts: the task's author wrote its input, while a parent's
+// name can change.
+func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, ancestors map[string]any, context, inputs *structpb.Struct) (*Input, error) {
+	values := make(map[string]any, len(own.GetFields())+len(parents)+3)
 	if len(context.GetFields()) > 0 {
 		values["context"] = context.AsMap()
 	}
 	if len(inputs.GetFields()) > 0 {
 		values["inputs"] = inputs.AsMap()
+	}
+	if len(ancestors) > 0 {
+		values["ancestors"] = ancestors
 	}
 	for name, output := range parents {
 		values[name] = output.AsInterface()

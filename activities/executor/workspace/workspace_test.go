@@ -37,7 +37,7 @@ func list(t testing.TB, items ...any) *structpb.Value {
 
 func newInput(t testing.TB, fields map[string]any) *Input {
 	t.Helper()
-	in, err := NewInput(newStruct(t, fields), nil, nil, nil)
+	in, err := NewInput(newStruct(t, fields), nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +117,20 @@ func TestPrepare(t *testing.T) {
 
 func TestInput(t *testing.T) {
 	for name, test := range map[string]struct {
-		input   *structpb.Struct
-		parents map[string]*structpb.Value
-		context *structpb.Struct
-		run     *structpb.Struct
-		request Request
-		want    string
+		input     *structpb.Struct
+		parents   map[string]*structpb.Value
+		ancestors map[string]any
+		context   *structpb.Struct
+		run       *structpb.Struct
+		request   Request
+		want      string
 	}{
 		"nothing": {want: `{}`},
+		"ancestors": {
+			parents:   map[string]*structpb.Value{"build": object(t, nil)},
+			ancestors: map[string]any{"build": map[string]any{"state": "failed", "exitCode": int32(2)}, "up": map[string]any{"state": "skipped"}},
+			want:      `{"ancestors":{"build":{"exitCode":2,"state":"failed"},"up":{"state":"skipped"}},"build":{}}`,
+		},
 		"input and parents": {
 			input: newStruct(t, map[string]any{"n": 3, "list": []any{"a", nil, true}, "html": "<&>"}),
 			parents: map[string]*structpb.Value{
@@ -149,14 +155,15 @@ func TestInput(t *testing.T) {
 		},
 		"instance without item": {request: Request{Index: 1, Count: 2}, want: `{"index":1,"count":2}`},
 		"words that are taken": {
-			input:   newStruct(t, map[string]any{"index": "i", "context": "c"}),
-			parents: map[string]*structpb.Value{"item": object(t, nil), "inputs": object(t, nil)},
-			context: newStruct(t, map[string]any{"channel": "beta"}), run: newStruct(t, map[string]any{"who": "me"}),
+			input:     newStruct(t, map[string]any{"index": "i", "context": "c"}),
+			parents:   map[string]*structpb.Value{"item": object(t, nil), "inputs": object(t, nil), "ancestors": object(t, nil)},
+			ancestors: map[string]any{"ancestors": map[string]any{"state": "completed"}},
+			context:   newStruct(t, map[string]any{"channel": "beta"}), run: newStruct(t, map[string]any{"who": "me"}),
 			request: Request{Index: 1, Count: 2, Item: structpb.NewNullValue()},
-			want:    `{"index":"i","context":"c","item":{},"inputs":{},"count":2}`,
+			want:    `{"index":"i","context":"c","item":{},"inputs":{},"ancestors":{},"count":2}`,
 		},
 	} {
-		input, err := NewInput(test.input, test.parents, test.context, test.run)
+		input, err := NewInput(test.input, test.parents, test.ancestors, test.context, test.run)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -338,7 +338,9 @@ type Part struct {
 	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
 	HaltReason string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
+	// How the ancestors of the task ended.
+	Ends          *AncestorEnds `protobuf:"bytes,19,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -499,6 +501,13 @@ func (x *Part) GetChain() string {
 	return ""
 }
 
+func (x *Part) GetEnds() *AncestorEnds {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
 // Pace is what is known of the instances of a task from those that have run, for batches that are made as large as is good.
 type Pace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -651,7 +660,9 @@ type Items struct {
 	// The list, when it is small.
 	List *structpb.ListValue `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
 	// Key of an ItemList in the store; empty: `list` is whole.
-	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// As ItemList.states; absent where `key` is set.
+	States        map[int32]string `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,11 +711,22 @@ func (x *Items) GetKey() string {
 	return ""
 }
 
+func (x *Items) GetStates() map[int32]string {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
 // ItemList is a stored list.
 type ItemList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The items.
-	Items         []*structpb.Value `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*structpb.Value `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Of a list of outputs: states of the instances that did not complete, by position.
+	States map[int32]string `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of a list of outputs: why `items` is empty although there are some; empty: it is whole.
+	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -744,6 +766,20 @@ func (x *ItemList) GetItems() []*structpb.Value {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *ItemList) GetStates() map[int32]string {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *ItemList) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 // Shared is an object that travels with a request: here, or in the store.
@@ -5219,8 +5255,8 @@ func (x *CollectRequest) GetChain() string {
 // CollectItem is the output of one instance.
 type CollectItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// It did not complete: null in the list.
-	Missing bool `protobuf:"varint,1,opt,name=missing,proto3" json:"missing,omitempty"`
+	// State that it ended in; null in the list where that is no success.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Its output, when small.
 	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
 	// Key of the record that holds it; empty: `output` is whole.
@@ -5259,11 +5295,11 @@ func (*CollectItem) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
-func (x *CollectItem) GetMissing() bool {
+func (x *CollectItem) GetState() string {
 	if x != nil {
-		return x.Missing
+		return x.State
 	}
-	return false
+	return ""
 }
 
 func (x *CollectItem) GetOutput() *structpb.Struct {
@@ -5283,10 +5319,12 @@ func (x *CollectItem) GetRecord() string {
 // CollectPart is the list of the outputs of a part.
 type CollectPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its key; empty: all of them are empty.
+	// Its key; empty: there is none.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Number of instances.
-	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Without a list, the state of all instances; empty: they completed, and left nothing.
+	State         string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5333,6 +5371,13 @@ func (x *CollectPart) GetCount() int32 {
 		return x.Count
 	}
 	return 0
+}
+
+func (x *CollectPart) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
 }
 
 // PlaceRequest brings the placement queue up to date with a run and asks for
@@ -6092,7 +6137,9 @@ type ExecuteRequest struct {
 	Left []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
 	// Execution of the workflow that sends the request. An activity of another one was scheduled before a reset: it works
 	// for the chain that the reset has begun.
-	Execution     string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
+	Execution string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
+	// How the ancestors of the task ended, when that is small.
+	Ends          *AncestorEnds `protobuf:"bytes,37,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6379,13 +6426,22 @@ func (x *ExecuteRequest) GetExecution() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetEnds() *AncestorEnds {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
 // Ancestors are what the tasks above a task have left, as far as it reads them.
 type Ancestors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Outputs of the parents.
 	Parents []*ParentOutput `protobuf:"bytes,1,rep,name=parents,proto3" json:"parents,omitempty"`
 	// Ancestors that the templates read, by name.
-	Views         map[string]*ParentView `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Views map[string]*ParentView `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How the ancestors ended.
+	Ends          *AncestorEnds `protobuf:"bytes,3,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6434,6 +6490,232 @@ func (x *Ancestors) GetViews() map[string]*ParentView {
 	return nil
 }
 
+func (x *Ancestors) GetEnds() *AncestorEnds {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+// AncestorEnds are how the tasks above a task ended.
+type AncestorEnds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that completed with exit code 0 in their first attempt and did not fan out. Where they are many, only parents.
+	Completed []string `protobuf:"bytes,1,rep,name=completed,proto3" json:"completed,omitempty"`
+	// The others, the nearest first. Of very many the furthest are left out.
+	Others        []*AncestorEnd `protobuf:"bytes,2,rep,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AncestorEnds) Reset() {
+	*x = AncestorEnds{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AncestorEnds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AncestorEnds) ProtoMessage() {}
+
+func (x *AncestorEnds) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AncestorEnds.ProtoReflect.Descriptor instead.
+func (*AncestorEnds) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *AncestorEnds) GetCompleted() []string {
+	if x != nil {
+		return x.Completed
+	}
+	return nil
+}
+
+func (x *AncestorEnds) GetOthers() []*AncestorEnd {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+// AncestorEnd is how a task above a task ended.
+type AncestorEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// State of the task.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in that state, as a word; may be empty.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The first line of what was wrong.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// Exit code of its newest attempt; -1 where nothing ran.
+	ExitCode int32 `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// Number of its newest attempt, from 0.
+	Attempt int32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Its instances by state; absent: it has not fanned out.
+	FanOut        *FanOutCounts `protobuf:"bytes,7,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AncestorEnd) Reset() {
+	*x = AncestorEnd{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AncestorEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AncestorEnd) ProtoMessage() {}
+
+func (x *AncestorEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AncestorEnd.ProtoReflect.Descriptor instead.
+func (*AncestorEnd) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *AncestorEnd) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *AncestorEnd) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *AncestorEnd) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AncestorEnd) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *AncestorEnd) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *AncestorEnd) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *AncestorEnd) GetFanOut() *FanOutCounts {
+	if x != nil {
+		return x.FanOut
+	}
+	return nil
+}
+
+// FanOutCounts are the instances of a task above a task.
+type FanOutCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of instances.
+	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// Those that completed.
+	Completed int32 `protobuf:"varint,2,opt,name=completed,proto3" json:"completed,omitempty"`
+	// Of a parent: the items of its `foreach`; absent: it has none.
+	Items         *Items `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FanOutCounts) Reset() {
+	*x = FanOutCounts{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FanOutCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FanOutCounts) ProtoMessage() {}
+
+func (x *FanOutCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FanOutCounts.ProtoReflect.Descriptor instead.
+func (*FanOutCounts) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *FanOutCounts) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FanOutCounts) GetCompleted() int32 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *FanOutCounts) GetItems() *Items {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6457,7 +6739,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6469,7 +6751,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6482,7 +6764,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -6547,7 +6829,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6559,7 +6841,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6572,7 +6854,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -6606,7 +6888,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6618,7 +6900,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6631,7 +6913,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -6697,7 +6979,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6709,7 +6991,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6722,7 +7004,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -6829,7 +7111,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6841,7 +7123,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6854,7 +7136,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -6943,7 +7225,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6955,7 +7237,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6968,7 +7250,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -7033,7 +7315,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7045,7 +7327,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7058,7 +7340,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -7107,7 +7389,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7119,7 +7401,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7132,7 +7414,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -7227,7 +7509,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7239,7 +7521,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7252,7 +7534,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *NodeInput) GetName() string {
@@ -7285,7 +7567,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7579,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7310,7 +7592,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -7339,7 +7621,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7351,7 +7633,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7364,7 +7646,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -7438,7 +7720,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7450,7 +7732,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7463,7 +7745,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -7506,7 +7788,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7518,7 +7800,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7531,7 +7813,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -7609,7 +7891,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\bR\askipped\"\x95\x05\n" +
+	"\askipped\x18\x03 \x01(\bR\askipped\"\xc6\x05\n" +
 	"\x04Part\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -7632,7 +7914,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04pace\x18\x10 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x1f\n" +
 	"\vhalt_reason\x18\x11 \x01(\tR\n" +
 	"haltReason\x12\x14\n" +
-	"\x05chain\x18\x12 \x01(\tR\x05chain\x1aS\n" +
+	"\x05chain\x18\x12 \x01(\tR\x05chain\x12/\n" +
+	"\x04ends\x18\x13 \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
@@ -7647,12 +7930,21 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06killed\x18\x04 \x01(\tR\x06killed\x12\x1f\n" +
 	"\vhalt_reason\x18\x05 \x01(\tR\n" +
 	"haltReason\x12#\n" +
-	"\rcancel_reason\x18\x06 \x01(\tR\fcancelReason\"I\n" +
+	"\rcancel_reason\x18\x06 \x01(\tR\fcancelReason\"\xbe\x01\n" +
 	"\x05Items\x12.\n" +
 	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"8\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x128\n" +
+	"\x06states\x18\x03 \x03(\v2 .switchyard.v1.Items.StatesEntryR\x06states\x1a9\n" +
+	"\vStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc6\x01\n" +
 	"\bItemList\x12,\n" +
-	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\"I\n" +
+	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\x12;\n" +
+	"\x06states\x18\x02 \x03(\v2#.switchyard.v1.ItemList.StatesEntryR\x06states\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x1a9\n" +
+	"\vStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"\xab\x04\n" +
@@ -8038,14 +8330,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x120\n" +
 	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\x12\x16\n" +
 	"\x06stored\x18\a \x01(\bR\x06stored\x12\x14\n" +
-	"\x05chain\x18\b \x01(\tR\x05chain\"p\n" +
-	"\vCollectItem\x12\x18\n" +
-	"\amissing\x18\x01 \x01(\bR\amissing\x12/\n" +
+	"\x05chain\x18\b \x01(\tR\x05chain\"l\n" +
+	"\vCollectItem\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"5\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\"K\n" +
 	"\vCollectPart\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xd4\x01\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\"\xd4\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
@@ -8100,7 +8393,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"g\n" +
 	"\x12AwaitAnswerRequest\x127\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1d.switchyard.v1.ExecuteRequestR\aattempt\x12\x18\n" +
-	"\aretried\x18\x02 \x01(\bR\aretried\"\x8b\v\n" +
+	"\aretried\x18\x02 \x01(\bR\aretried\"\xbc\v\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -8142,7 +8435,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\anotices\x18  \x03(\tR\anotices\x12\x14\n" +
 	"\x05chain\x18\" \x01(\tR\x05chain\x12\x12\n" +
 	"\x04left\x18# \x03(\tR\x04left\x12\x1c\n" +
-	"\texecution\x18$ \x01(\tR\texecution\x1a6\n" +
+	"\texecution\x18$ \x01(\tR\texecution\x12/\n" +
+	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -8152,14 +8446,30 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
-	"\x06_index\"\xd2\x01\n" +
+	"\x06_index\"\x83\x02\n" +
 	"\tAncestors\x125\n" +
 	"\aparents\x18\x01 \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x129\n" +
-	"\x05views\x18\x02 \x03(\v2#.switchyard.v1.Ancestors.ViewsEntryR\x05views\x1aS\n" +
+	"\x05views\x18\x02 \x03(\v2#.switchyard.v1.Ancestors.ViewsEntryR\x05views\x12/\n" +
+	"\x04ends\x18\x03 \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xe3\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"`\n" +
+	"\fAncestorEnds\x12\x1c\n" +
+	"\tcompleted\x18\x01 \x03(\tR\tcompleted\x122\n" +
+	"\x06others\x18\x02 \x03(\v2\x1a.switchyard.v1.AncestorEndR\x06others\"\xd2\x01\n" +
+	"\vAncestorEnd\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1b\n" +
+	"\texit_code\x18\x05 \x01(\x05R\bexitCode\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\x05R\aattempt\x124\n" +
+	"\afan_out\x18\a \x01(\v2\x1b.switchyard.v1.FanOutCountsR\x06fanOut\"n\n" +
+	"\fFanOutCounts\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
+	"\tcompleted\x18\x02 \x01(\x05R\tcompleted\x12*\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.switchyard.v1.ItemsR\x05items\"\xe3\x01\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
@@ -8296,7 +8606,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 111)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -8375,217 +8685,230 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*AwaitAnswerRequest)(nil),    // 74: switchyard.v1.AwaitAnswerRequest
 	(*ExecuteRequest)(nil),        // 75: switchyard.v1.ExecuteRequest
 	(*Ancestors)(nil),             // 76: switchyard.v1.Ancestors
-	(*Member)(nil),                // 77: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 78: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 79: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 80: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 81: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 82: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 83: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 84: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 85: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 86: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 87: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 88: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 89: switchyard.v1.ExplainResponse
-	nil,                           // 90: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 91: switchyard.v1.Part.ViewsEntry
-	nil,                           // 92: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 93: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 94: switchyard.v1.RunCarry.HeldByEntry
-	nil,                           // 95: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 96: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 97: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 98: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 99: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 100: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 101: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 102: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 103: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 104: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 105: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 106: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 107: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 108: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 109: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 110: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 111: google.protobuf.Timestamp
-	(*Run)(nil),                   // 112: switchyard.v1.Run
-	(*Instance)(nil),              // 113: switchyard.v1.Instance
-	(*Event)(nil),                 // 114: switchyard.v1.Event
-	(*Task)(nil),                  // 115: switchyard.v1.Task
-	(*TaskResult)(nil),            // 116: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 117: switchyard.v1.Constraints
-	(*Resources)(nil),             // 118: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 119: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 120: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 121: switchyard.v1.NodeVerdict
+	(*AncestorEnds)(nil),          // 77: switchyard.v1.AncestorEnds
+	(*AncestorEnd)(nil),           // 78: switchyard.v1.AncestorEnd
+	(*FanOutCounts)(nil),          // 79: switchyard.v1.FanOutCounts
+	(*Member)(nil),                // 80: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 81: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 82: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 83: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 84: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 85: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 86: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 87: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 88: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 89: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 90: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 91: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 92: switchyard.v1.ExplainResponse
+	nil,                           // 93: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 94: switchyard.v1.Part.ViewsEntry
+	nil,                           // 95: switchyard.v1.Items.StatesEntry
+	nil,                           // 96: switchyard.v1.ItemList.StatesEntry
+	nil,                           // 97: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 98: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 99: switchyard.v1.RunCarry.HeldByEntry
+	nil,                           // 100: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 101: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 102: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 103: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 104: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 105: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 106: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 107: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 108: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 109: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 110: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 111: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 112: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 113: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 114: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 115: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 116: google.protobuf.Timestamp
+	(*Run)(nil),                   // 117: switchyard.v1.Run
+	(*Instance)(nil),              // 118: switchyard.v1.Instance
+	(*Event)(nil),                 // 119: switchyard.v1.Event
+	(*Task)(nil),                  // 120: switchyard.v1.Task
+	(*TaskResult)(nil),            // 121: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 122: switchyard.v1.Constraints
+	(*Resources)(nil),             // 123: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 124: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 125: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 126: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	106, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	107, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	90,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	111, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	112, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	93,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	13,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	14,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
 	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	79,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	91,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	82,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	94,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	108, // 12: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	109, // 13: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	110, // 14: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	107, // 15: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	92,  // 16: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	9,   // 17: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
-	3,   // 18: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	107, // 19: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
-	11,  // 20: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	108, // 21: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	108, // 22: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	108, // 23: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	111, // 24: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	93,  // 25: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	107, // 26: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	112, // 27: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	111, // 28: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	94,  // 29: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
-	113, // 30: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	95,  // 31: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	96,  // 32: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	5,   // 33: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	22,  // 34: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	23,  // 35: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	20,  // 36: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	22,  // 37: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 38: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	22,  // 39: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 40: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	28,  // 41: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	22,  // 42: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	24,  // 43: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	114, // 44: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	114, // 45: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	114, // 46: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	115, // 47: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	115, // 48: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	111, // 49: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	5,   // 50: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	111, // 51: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 52: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	115, // 53: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	78,  // 54: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	36,  // 55: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 56: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 57: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	111, // 58: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	69,  // 59: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	108, // 60: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	69,  // 61: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	42,  // 62: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	97,  // 63: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	59,  // 64: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	56,  // 65: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	107, // 66: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	107, // 67: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	108, // 68: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	110, // 69: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	44,  // 70: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	45,  // 71: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 72: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	107, // 73: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	13,  // 74: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	47,  // 75: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 76: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	49,  // 77: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	111, // 78: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	50,  // 79: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	52,  // 80: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	55,  // 81: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	80,  // 82: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	116, // 83: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	116, // 84: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	58,  // 85: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 86: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	107, // 87: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	107, // 88: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	61,  // 89: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 90: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	62,  // 91: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	107, // 92: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	111, // 93: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	80,  // 94: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	62,  // 95: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	65,  // 96: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	66,  // 97: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	107, // 98: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	68,  // 99: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	69,  // 100: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	117, // 101: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	118, // 102: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	111, // 103: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	108, // 104: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	119, // 105: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	71,  // 106: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	72,  // 107: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	75,  // 108: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	107, // 109: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	98,  // 110: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	107, // 111: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	79,  // 112: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	118, // 113: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	108, // 114: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	110, // 115: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 116: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	99,  // 117: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 118: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	78,  // 119: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	77,  // 120: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	79,  // 121: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	100, // 122: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	110, // 123: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	78,  // 124: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	107, // 125: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	58,  // 126: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	116, // 127: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	111, // 128: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	111, // 129: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	111, // 130: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	78,  // 131: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	81,  // 132: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	116, // 133: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	78,  // 134: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	111, // 135: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	78,  // 136: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	81,  // 137: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	112, // 138: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	101, // 139: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	102, // 140: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 141: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	103, // 142: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	120, // 143: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	111, // 144: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	104, // 145: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	105, // 146: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	68,  // 147: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	68,  // 148: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	121, // 149: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	89,  // 150: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	12,  // 151: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	57,  // 152: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	35,  // 153: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	57,  // 154: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 155: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 156: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 157: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	111, // 158: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	159, // [159:159] is the sub-list for method output_type
-	159, // [159:159] is the sub-list for method input_type
-	159, // [159:159] is the sub-list for extension type_name
-	159, // [159:159] is the sub-list for extension extendee
-	0,   // [0:159] is the sub-list for field type_name
+	77,  // 12: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
+	113, // 13: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	114, // 14: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	95,  // 15: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
+	115, // 16: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	96,  // 17: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
+	112, // 18: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	97,  // 19: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	9,   // 20: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
+	3,   // 21: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
+	112, // 22: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	11,  // 23: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
+	113, // 24: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	113, // 25: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	113, // 26: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	116, // 27: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	98,  // 28: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	112, // 29: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	117, // 30: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	116, // 31: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	99,  // 32: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
+	118, // 33: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	100, // 34: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	101, // 35: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	5,   // 36: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	22,  // 37: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	23,  // 38: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	20,  // 39: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	22,  // 40: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 41: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	22,  // 42: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 43: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	28,  // 44: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	22,  // 45: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	24,  // 46: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	119, // 47: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	119, // 48: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	119, // 49: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	120, // 50: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	120, // 51: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	116, // 52: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	5,   // 53: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	116, // 54: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 55: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	120, // 56: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	81,  // 57: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	36,  // 58: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 59: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 60: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	116, // 61: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	69,  // 62: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	113, // 63: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	69,  // 64: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	42,  // 65: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	102, // 66: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	59,  // 67: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	56,  // 68: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	112, // 69: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	112, // 70: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	113, // 71: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	115, // 72: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	44,  // 73: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	45,  // 74: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 75: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	112, // 76: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	13,  // 77: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	47,  // 78: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 79: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	49,  // 80: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	116, // 81: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	50,  // 82: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	52,  // 83: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	55,  // 84: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	83,  // 85: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	121, // 86: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	121, // 87: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	58,  // 88: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 89: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	112, // 90: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	112, // 91: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	61,  // 92: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 93: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	62,  // 94: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	112, // 95: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	116, // 96: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	83,  // 97: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	62,  // 98: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	65,  // 99: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	66,  // 100: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	112, // 101: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	68,  // 102: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	69,  // 103: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	122, // 104: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	123, // 105: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	116, // 106: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	113, // 107: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	124, // 108: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	71,  // 109: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	72,  // 110: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	75,  // 111: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	112, // 112: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	103, // 113: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	112, // 114: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	82,  // 115: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	123, // 116: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	113, // 117: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	115, // 118: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 119: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	104, // 120: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 121: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	81,  // 122: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	80,  // 123: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	77,  // 124: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	82,  // 125: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	105, // 126: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	77,  // 127: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	78,  // 128: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	79,  // 129: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	5,   // 130: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	115, // 131: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	81,  // 132: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	112, // 133: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	58,  // 134: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	121, // 135: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	116, // 136: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	116, // 137: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	116, // 138: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	81,  // 139: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 140: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	121, // 141: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	81,  // 142: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	116, // 143: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	81,  // 144: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 145: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	117, // 146: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	106, // 147: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	107, // 148: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 149: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	108, // 150: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	125, // 151: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	116, // 152: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	109, // 153: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	110, // 154: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	68,  // 155: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	68,  // 156: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	126, // 157: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	92,  // 158: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	12,  // 159: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	57,  // 160: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	35,  // 161: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	57,  // 162: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 163: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 164: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 165: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	116, // 166: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	167, // [167:167] is the sub-list for method output_type
+	167, // [167:167] is the sub-list for method input_type
+	167, // [167:167] is the sub-list for extension type_name
+	167, // [167:167] is the sub-list for extension extendee
+	0,   // [0:167] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -8605,7 +8928,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   106,
+			NumMessages:   111,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,91 @@
+package taskrunner
+
+import (
+	"context"
+	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxShownInstances is how many instances of a parent a task finds described.
+const maxShownInstances = 1000
+
+// ancestors returns how the ancestors of the task of a request ended, as the task finds it, by name:
+//
+//	{"state": "failed", "reason": "exit_code", "error": "exit code 1", "exitCode": 1, "attempt": 3}
+//
+// One that fanned out has no attempt, but `count`, `completed` and `failed`, and if it is a parent `instances`.
+func (n *Node) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[string]any, error) {
+	ends := req.GetEnds()
+	all := make(map[string]any, len(ends.GetCompleted())+len(ends.GetOthers()))
+	for _, name := range ends.GetCompleted() {
+		all[name] = shownEnd(&v1.AncestorEnd{State: v1.TaskCompleted})
+	}
+	for _, end := range ends.GetOthers() {
+		shown := shownEnd(end)
+		all[end.GetTask()] = shown
+		if end.GetFanOut() == nil {
+			continue
+		}
+		for _, p := range req.GetParents() {
+			if p.GetTask() != end.GetTask() {
+				continue
+			}
+			if p.GetFanOut().GetError() != "" && p.GetFanOut().GetOutputs() == nil {
+				continue // their states are not known
+			}
+			instances, err := n.instances(ctx, p.GetFanOut(), end.GetFanOut().GetItems())
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
+			}
+			shown["instances"] = instances
+		}
+	}
+	return all, nil
+}
+
+// shownEnd returns how an ancestor ended, but for its instances.
+func shownEnd(end *v1.AncestorEnd) map[string]any {
+	shown := map[string]any{"state": end.GetState(), "exitCode": end.GetExitCode()}
+	if end.GetReason() != "" {
+		shown["reason"] = end.GetReason()
+	}
+	if end.GetError() != "" {
+		shown["error"] = end.GetError()
+	}
+	if f := end.GetFanOut(); f != nil {
+		shown["count"], shown["completed"], shown["failed"] = f.GetCount(), f.GetCompleted(), f.GetCount()-f.GetCompleted()
+	} else {
+		shown["attempt"] = end.GetAttempt()
+	}
+	return shown
+}
+
+// instances describes the instances of a parent: all of them, or of very many the first that did not complete.
+func (n *Node) instances(ctx context.Context, view *v1.FanOutView, items *v1.Items) ([]any, error) {
+	outputs, err := n.lists.All(ctx, n.Store, view.GetOutputs())
+	if err != nil {
+		return nil, err
+	}
+	list, err := n.lists.All(ctx, n.Store, items)
+	if err != nil {
+		return nil, err
+	}
+	many := view.GetCount() > maxShownInstances
+	instances := []any{}
+	for i := range view.GetCount() {
+		state, unfinished := outputs.GetStates()[i]
+		switch {
+		case many && (!unfinished || len(instances) == maxShownInstances):
+			continue
+		case !unfinished:
+			state = v1.TaskCompleted
+		}
+		one := map[string]any{"index": i, "state": state}
+		if int(i) < len(list.GetItems()) {
+			one["item"] = list.GetItems()[i].AsInterface()
+		}
+		instances = append(instances, one)
+	}
+	return instances, nil
+}

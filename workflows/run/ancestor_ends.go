@@ -1,0 +1,70 @@
+package run
+
+import (
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+const (
+	// maxCompletedNames is how many bytes the names of ancestors that completed may take in a request.
+	maxCompletedNames = 4 << 10
+	// maxAncestorEnds is how many other ancestors a request describes.
+	maxAncestorEnds = 1000
+)
+
+// ancestorEnds returns how the ancestors of a task have ended.
+func (r *run) ancestorEnds(task int) *v1.AncestorEnds {
+	if part := r.in.GetPart(); part != nil {
+		return part.GetEnds()
+	}
+	parents := map[int]bool{}
+	for _, p := range r.graph.Parents(task) {
+		parents[p] = true
+	}
+	ends := &v1.AncestorEnds{}
+	var far []string // that completed and are no parents
+	size := 0
+	for _, i := range r.graph.Ancestors(task) {
+		rec, name := r.core.Task(i), r.graph.Name(i)
+		if rec.State != v1.TaskCompleted || rec.ExitCode != 0 || rec.Attempt > 0 || r.graph.FansOut(i) {
+			if parents[i] || len(ends.Others) < maxAncestorEnds {
+				ends.Others = append(ends.Others, r.ancestorEnd(i, rec, parents[i]))
+			}
+			continue
+		}
+		if size += len(name); parents[i] {
+			ends.Completed = append(ends.Completed, name)
+		} else {
+			far = append(far, name)
+		}
+	}
+	if size <= maxCompletedNames {
+		ends.Completed = append(ends.Completed, far...)
+	}
+	if len(ends.Completed)+len(ends.Others) == 0 {
+		return nil
+	}
+	return ends
+}
+
+// ancestorEnd returns how one ancestor has ended.
+func (r *run) ancestorEnd(i int, rec dag.Record, isParent bool) *v1.AncestorEnd {
+	end := &v1.AncestorEnd{
+		Task: r.graph.Name(i), State: rec.State, Reason: rec.Reason, Error: dag.OneLine(rec.Error), ExitCode: rec.ExitCode, Attempt: rec.Attempt,
+	}
+	f := r.status.FanOut(i)
+	if f == nil {
+		return end
+	}
+	end.FanOut = &v1.FanOutCounts{Count: int32(f.Total)}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for state, n := range f.Counts {
+		if v1.IsTaskSuccess(state) {
+			end.FanOut.Completed += n
+		}
+	}
+	if isParent {
+		end.FanOut.Items = r.status.ItemsOf(end.Task)
+	}
+	return end
+}
