@@ -100,10 +100,15 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		items = append(items, item)
 	}
 	if format == output.JSON {
+		after := ""
+		if readTo, ok := page.(interface{ GetAfter() string }); ok {
+			after = readTo.GetAfter()
+		}
 		return output.WriteJSON(sys.stdout, struct {
 			Items         []any  `json:"items"`
 			NextPageToken string `json:"nextPageToken"`
-		}{items, page.GetNextPageToken()})
+			After         string `json:"after,omitempty"` // of events: where they were read to
+		}{items, page.GetNextPageToken(), after})
 	}
 	for _, item := range items {
 		if err := output.WriteLine(sys.stdout, item); err != nil {

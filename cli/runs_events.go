@@ -41,7 +41,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 		rows: func(events []*v1.Event) [][]string { return eventRows(events, req.GetId() == "", sys.zone) },
 	}.command(sys)
 	cmd.Flags().StringVar(&req.Task, "task", "", "only those of this task")
-	cmd.Flags().StringVar(&req.After, "after", "", "only those after the event with this id, which -o json shows")
+	cmd.Flags().StringVar(&req.After, "after", "", "only those that the run learned of after this: the \"after\" of an earlier list with -o json")
 	cmd.Flags().Var(event, "event", "only those of this kind, such as failed")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only those that happened on this node")
 	cmd.Flags().StringVar(&since, "since", "", "only those within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")

@@ -23,13 +23,13 @@ func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
 	// The gateway cuts the first page short.
-	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "middle", Items: []*v1.Event{
+	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "middle", After: "0-1", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
 		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
 			Data: eventData(t, map[string]any{"score": 87.3, "gpus": []any{0, 1}, "numaNode": 0})},
 	}}
-	f.backend.moreEvents = &v1.ListRunEventsResponse{NextPageToken: "more", Items: []*v1.Event{
+	f.backend.moreEvents = &v1.ListRunEventsResponse{NextPageToken: "more", After: "0-2", Items: []*v1.Event{
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {

@@ -1,7 +1,9 @@
 package runevents
 
 import (
+	"cmp"
 	"context"
+
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -37,7 +39,10 @@ func (r *Reader) listOfRun(ctx context.Context, pages paging.List, page *eventPa
 	if filter.after != nil && !filter.after.passed {
 		return nil, rpcerror.Invalid("run %s has no event %s", id, filter.GetAfter())
 	}
-	res := &v1.ListRunEventsResponse{Items: page.items}
+	res := &v1.ListRunEventsResponse{Items: page.items, After: page.after}
+	if filter.GetPageToken() == "" {
+		res.After = cmp.Or(page.after, filter.GetAfter())
+	}
 	if next != nil {
 		res.NextPageToken = encodeEvent(pages, id, *next)
 	}

@@ -54,27 +54,24 @@ func startedEvents(v *runview.View, only string, known []*v1.Event) []*v1.Event 
 	return events
 }
 
-// sortByTime sorts events by time, except that those of one task stay in their
-// order, and those of the run stay between the same others: nodes have clocks of
-// their own, and the order of the workflow is the truth.
+// sortByTime sorts events by time, except that those of one task and those of the run stay in their order, and that nothing
+// passes the beginning or the end of a generation: nodes have clocks of their own, and the workflow learns of the start of
+// an attempt with its end.
 func sortByTime(events []*v1.Event) []*v1.Event {
 	type placed struct {
 		event *v1.Event
 		at    time.Time
 	}
 	all := make([]placed, len(events))
-	tasks := map[string]time.Time{} // time of the newest event of each
-	var newest, run time.Time
+	tasks := map[string]time.Time{} // time of the newest event of each; the run is ""
+	var newest, bound time.Time
 	for i, e := range events {
-		at := e.GetAt().AsTime()
-		if e.GetTask() == "" {
+		at := later(e.GetAt().AsTime(), later(bound, tasks[e.GetTask()]))
+		if boundsGeneration(e) {
 			at = later(at, newest)
-			run = at
-		} else {
-			at = later(at, later(run, tasks[e.GetTask()]))
-			tasks[e.GetTask()] = at
+			bound = at
 		}
-		newest = later(newest, at)
+		tasks[e.GetTask()], newest = at, later(newest, at)
 		all[i] = placed{e, at}
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
@@ -83,6 +80,11 @@ func sortByTime(events []*v1.Event) []*v1.Event {
 		sorted[i] = p.event
 	}
 	return sorted
+}
+
+// boundsGeneration reports whether an event is the beginning or the end of a generation of a run.
+func boundsGeneration(e *v1.Event) bool {
+	return e.GetTask() == "" && (e.GetEvent() == v1.EventSubmitted || v1.IsRunTerminal(e.GetEvent()))
 }
 
 func later(a, b time.Time) time.Time {

@@ -1,6 +1,7 @@
 package runevents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,8 +24,9 @@ type eventPage struct {
 	filter *eventFilter
 	limit  int
 	items  []*v1.Event
-	size   int // of the items, in bytes
-	passed int // events that the filter does not want
+	size   int    // of the items, in bytes
+	passed int    // events that the filter does not want
+	after  string // id of the last event that was read, or "" if none was
 }
 
 // hasRoom reports whether the page may read another event.
@@ -37,6 +39,7 @@ func (p *eventPage) isFull(e *v1.Event) bool {
 
 // read adds an event if the filter wants it.
 func (p *eventPage) read(e *v1.Event) {
+	p.after = cmp.Or(e.GetId(), p.after)
 	switch after := p.filter.after; {
 	case after != nil && !after.passed:
 		after.passed = e.GetId() == after.id

@@ -149,10 +149,14 @@ func (x *ListRunEventsRequest) GetUntil() *timestamppb.Timestamp {
 // ListRunEventsResponse is a page of events.
 type ListRunEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events of each run, oldest first.
+	// The events of each run, oldest first: by time, as far as the order within each task and the beginnings and ends of the
+	// run allow. What the run learned of last need not be the last.
 	Items []*Event `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Where the events of the run were read to: the `after` that lists exactly those that it learns of later. Empty: none was
+	// read, or the events are of all runs.
+	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +201,13 @@ func (x *ListRunEventsResponse) GetItems() []*Event {
 func (x *ListRunEventsResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListRunEventsResponse) GetAfter() string {
+	if x != nil {
+		return x.After
 	}
 	return ""
 }
@@ -5081,10 +5092,11 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x05event\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x120\n" +
 	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"k\n" +
+	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x81\x01\n" +
 	"\x15ListRunEventsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"J\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"J\n" +
 	"\x12ExplainTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xa1\x01\n" +
