@@ -16,7 +16,7 @@ import (
 
 func newDev(sys *system) *cobra.Command {
 	var (
-		nodes                     nodeFlags
+		nodes                     = nodeFlags{command: "dev"}
 		fleet                     fleetFlags
 		db, store                 string
 		allowedHosts              []string

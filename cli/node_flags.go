@@ -20,6 +20,8 @@ const maxLocalNodes = 100
 
 // nodeFlags describe the nodes of a process.
 type nodeFlags struct {
+	// command is the command that has the flags, or "" for worker.
+	command      string
 	count        int
 	name         string
 	labels       []string
@@ -98,6 +100,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	containers.Policy.Command = n.command
 	base := "local"
 	if n.name != "" {
 		base = n.name

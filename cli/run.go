@@ -36,7 +36,7 @@ type runFlags struct {
 }
 
 func newRun(sys *system) *cobra.Command {
-	f := &runFlags{}
+	f := &runFlags{nodes: nodeFlags{command: "run"}}
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a definition to its end",

@@ -70,6 +70,7 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 		number(math.Float64bits(p.GetMemoryTotalMb()))
 	}
 	allowed := s.GetContainers()
+	text(allowed.GetCommand())
 	flag(allowed.GetPrivileged())
 	flag(allowed.GetHostNetwork())
 	list(allowed.GetCapabilities())

@@ -30,7 +30,7 @@ tasks:
       mounts: [{ hostPath: %s, containerPath: /data, readOnly: true }]
 `, image, dir))
 	refused := start(t, "run", file)
-	refused.expect(&refused.stderr, "local does not allow mounting "+dir+" (switchyard worker --allow-mount "+dir+")")
+	refused.expect(&refused.stderr, "local does not allow mounting "+dir+" (switchyard run --allow-mount "+dir+")")
 	refused.signal(syscall.SIGINT)
 	if code := refused.wait(); code != 130 {
 		t.Errorf("exit code %d", code)

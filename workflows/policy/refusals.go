@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Flags of a worker that allow what is refused without them.
+// Flags of a node's command that allow what is refused without them.
 const (
 	PrivilegedFlag  = "--allow-privileged"
 	HostNetworkFlag = "--allow-host-network"
@@ -23,31 +24,36 @@ const (
 func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
 	var refused []string
 	if needs.GetPrivileged() && !allowed.GetPrivileged() {
-		refused = append(refused, "privileged containers"+by(PrivilegedFlag))
+		refused = append(refused, "privileged containers"+by(allowed, PrivilegedFlag))
 	}
 	if needs.GetHostNetwork() && !allowed.GetHostNetwork() {
-		refused = append(refused, "the host's network"+by(HostNetworkFlag))
+		refused = append(refused, "the host's network"+by(allowed, HostNetworkFlag))
 	}
 	for _, m := range needs.GetMounts() {
-		if r := mountRefusal(allowed.GetMounts(), m); r != "" {
+		if r := mountRefusal(allowed, m); r != "" {
 			refused = append(refused, r)
 		}
 	}
 	for _, name := range needs.GetCapabilities() {
 		if !slices.Contains(allowed.GetCapabilities(), name) && !slices.Contains(allowed.GetCapabilities(), AllCapabilities) {
-			refused = append(refused, "the capability "+name+by(CapabilityFlag+" "+name))
+			refused = append(refused, "the capability "+name+by(allowed, CapabilityFlag+" "+name))
 		}
 	}
 	return refused
 }
 
-// by returns how a node comes to allow something.
-func by(flag string) string { return " (switchyard worker " + flag + ")" }
+// by returns how a node comes to allow something, to be added to what it refuses.
+func by(allowed *v1.ContainerPolicy, flag string) string { return " (" + Remedy(allowed, flag) + ")" }
+
+// Remedy returns the command that starts a node with a policy, with a flag that allows more.
+func Remedy(allowed *v1.ContainerPolicy, flag string) string {
+	return "switchyard " + cmp.Or(allowed.GetCommand(), "worker") + " " + flag
+}
 
 // mountRefusal says why a directory may not be mounted; empty: it may.
-func mountRefusal(rules []*v1.MountRule, m *v1.MountRule) string {
+func mountRefusal(allowed *v1.ContainerPolicy, m *v1.MountRule) string {
 	reading := false
-	for _, r := range rules {
+	for _, r := range allowed.GetMounts() {
 		switch {
 		case !covers(r.GetPath(), m.GetPath()):
 		case r.GetReadOnly() && !m.GetReadOnly():
@@ -56,7 +62,7 @@ func mountRefusal(rules []*v1.MountRule, m *v1.MountRule) string {
 			return ""
 		}
 	}
-	flag := by(MountFlag + " " + m.GetPath())
+	flag := by(allowed, MountFlag+" "+m.GetPath())
 	if reading {
 		return "mounting " + m.GetPath() + " without readOnly: true" + flag
 	}

@@ -46,7 +46,7 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 	case err != nil:
 		return "", none, fmt.Errorf("look at network %s: %w", name, err)
 	case found.Driver == "host" && !e.opts.Policy.GetHostNetwork():
-		return "", none, refusal(fmt.Sprintf("network %s is the host's, and this node does not allow that (switchyard worker %s)", name, policy.HostNetworkFlag))
+		return "", none, refusal(fmt.Sprintf("network %s is the host's, and this node does not allow that (%s)", name, policy.Remedy(e.opts.Policy, policy.HostNetworkFlag)))
 	case want == "":
 		return "", none, nil
 	case !userDefined(found.Name) || found.Driver == "host" || found.Driver == "null":

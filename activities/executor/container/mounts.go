@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/mount"
-
-	"switchyard/workflows/policy"
 )
 
 // openMounts are the directories of a container's mounts that stay open until the engine
@@ -53,16 +51,16 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 		// With a slash, links of the image are followed.
 		seen, err := r.e.docker.ContainerStatPath(ctx, r.id, strings.TrimSuffix(m.GetContainerPath(), "/")+"/")
 		if told := causeOf(ctx, err); told != nil {
-			return fmt.Errorf("mount %s: the engine cannot mount a directory that this worker holds open, as it must below a rule; allow it by a rule of its own (switchyard worker %s %s): %w",
-				m.GetHostPath(), policy.MountFlag, m.GetHostPath(), told)
+			return fmt.Errorf("mount %s: the engine cannot mount a directory that this worker holds open, as it must below a rule; allow it by a rule of its own (%s): %w",
+				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()), told)
 		}
 		after, err := dir.Stat()
 		if err != nil {
 			return fmt.Errorf("mount %s: %w", m.GetHostPath(), err)
 		}
 		if seen.Mode != after.Mode() || seen.Mtime.Before(before.ModTime()) || seen.Mtime.After(after.ModTime()) {
-			return fmt.Errorf("mount %s: the engine does not see the processes of this worker, as it must below a rule; allow it by a rule of its own (switchyard worker %s %s)",
-				m.GetHostPath(), policy.MountFlag, m.GetHostPath())
+			return fmt.Errorf("mount %s: the engine does not see the processes of this worker, as it must below a rule; allow it by a rule of its own (%s)",
+				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()))
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 		}
 	}()
 	needs := &v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: at, ReadOnly: m.GetReadOnly()}}}
-	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: e.rules}, needs); len(r) > 0 {
+	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: e.rules, Command: e.opts.Policy.GetCommand()}, needs); len(r) > 0 {
 		return nil, refusal(fmt.Sprintf("%s leads to %s, and this node does not allow %s", written, at, r[0]))
 	}
 	info, err := dir.Stat()
@@ -83,11 +83,11 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 		return nil, fmt.Errorf("mount %s: %w", written, err)
 	}
 	if info.Mode().Type() == fs.ModeSocket && !e.isNamed(at) {
-		return nil, refusal(fmt.Sprintf("this node does not allow mounting the socket %s without a rule of its own (switchyard worker %s %s)", written, policy.MountFlag, at))
+		return nil, refusal(fmt.Sprintf("this node does not allow mounting the socket %s without a rule of its own (%s)", written, e.mountRemedy(at)))
 	}
 	for _, socket := range e.engineSockets() {
 		if policy.Below(at, socket) && !e.isNamed(socket) {
-			return nil, refusal(fmt.Sprintf("this node does not allow mounting %s, which has the container engine's socket %s in it (switchyard worker %s %s)", written, socket, policy.MountFlag, socket))
+			return nil, refusal(fmt.Sprintf("this node does not allow mounting %s, which has the container engine's socket %s in it (%s)", written, socket, e.mountRemedy(socket)))
 		}
 	}
 	m.HostPath = at
@@ -97,10 +97,15 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	case !info.IsDir() && e.isNamed(at):
 		return nil, refusal(fmt.Sprintf("%s is no directory and lies in one that containers may write to, where they could exchange it: mount that directory, or keep the file elsewhere", written))
 	case !info.IsDir():
-		return nil, refusal(fmt.Sprintf("%s is no directory: this node mounts a single file only by a rule of its own (switchyard worker %s %s)", written, policy.MountFlag, at))
+		return nil, refusal(fmt.Sprintf("%s is no directory: this node mounts a single file only by a rule of its own (%s)", written, e.mountRemedy(at)))
 	}
 	keep = true
 	return dir, nil
+}
+
+// mountRemedy returns the command that allows mounting a path.
+func (e *Executor) mountRemedy(at string) string {
+	return policy.Remedy(e.opts.Policy, policy.MountFlag+" "+at)
 }
 
 // isNamed reports whether a path has a rule of its own.

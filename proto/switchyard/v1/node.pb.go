@@ -296,7 +296,9 @@ type ContainerPolicy struct {
 	// Directories of the host that they may see, with all that lies below.
 	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
 	// Linux capabilities that they may add, without the prefix "CAP_"; "ALL": any.
-	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Capabilities []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	// Command of the CLI whose flags set the policy, such as "run"; empty: "worker".
+	Command       string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,6 +359,13 @@ func (x *ContainerPolicy) GetCapabilities() []string {
 		return x.Capabilities
 	}
 	return nil
+}
+
+func (x *ContainerPolicy) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
 }
 
 // MountRule allows a directory of the host in containers.
@@ -1600,14 +1609,15 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"metricsUrl\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\x01\n" +
 	"\x0fContainerPolicy\x12\x1e\n" +
 	"\n" +
 	"privileged\x18\x01 \x01(\bR\n" +
 	"privileged\x12!\n" +
 	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
 	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
-	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"<\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\x12\x18\n" +
+	"\acommand\x18\x05 \x01(\tR\acommand\"<\n" +
 	"\tMountRule\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xa9\x01\n" +
