@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
@@ -63,6 +64,12 @@ func TestChildRun(t *testing.T) {
 	}
 	if run.Tasks["named"].GetResult().GetOutput() != nil && h.records["named"] == "" {
 		t.Errorf("30 KB of output travel: %v", run.Tasks["named"])
+	}
+	for _, e := range h.history("") {
+		// The history of a parent has room for the ends of many children.
+		if end := e.GetChildWorkflowExecutionCompletedEventAttributes(); end != nil && proto.Size(end) > 1<<10 {
+			t.Errorf("the end of a child takes %d bytes", proto.Size(end))
+		}
 	}
 	child := &handle{workerSet: c, id: task.GetChildRun(), run: c.conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
 	inner := child.wait()

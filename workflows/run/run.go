@@ -86,8 +86,8 @@ type Runner struct {
 }
 
 // Run runs a definition to its end. The result is its
-// final status. A run whose tasks failed ends as an application error, a
-// cancelled one as a cancellation; both hold the final status as their detail.
+// final status, shortened for children and where it is large. A run whose tasks failed ends as an application error, a
+// cancelled one as a cancellation; both hold the result as their detail.
 func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
 	r := newRun(ctx, in, runner.Limits.WithDefaults())
 	if err := r.handle(); err != nil {
@@ -426,7 +426,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	if err := r.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
 	}
-	kept := workflowResult(final)
+	kept := workflowResult(final, r.isChild())
 	status.EndRun(r.status.Run, end, now) // not before it is kept: until then the run is open
 	r.attributes.wanted.DeadLetters = r.countDeadLetters()
 	r.endAttributes(end.State, end.Error)
@@ -448,10 +448,13 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 // maxResultBytes is the largest final status that is the result of its workflow. As JSON it takes about twice as much.
 const maxResultBytes = 128 << 10
 
-// workflowResult returns a final status as it is the result of its workflow: a large one is in the store only, but for what
-// reports how the run has ended.
-func workflowResult(status *v1.StatusResponse) *v1.StatusResponse {
-	if proto.Size(status) <= maxResultBytes {
+// isChild reports whether this is a child run or a partition, whose result goes into the history of the run that has started it.
+func (r *run) isChild() bool { return r.in.GetParentRun() != "" || r.in.GetPart() != nil }
+
+// workflowResult returns a final status as it is the result of its workflow. That of a child, or a large one, is in the store
+// only: the result reports how the run has ended, and names what is stored.
+func workflowResult(status *v1.StatusResponse, child bool) *v1.StatusResponse {
+	if !child && proto.Size(status) <= maxResultBytes {
 		return status
 	}
 	run := status.GetRun()
