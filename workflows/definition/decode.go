@@ -18,14 +18,13 @@ import (
 // decoder fills messages from a tree and remembers where everything was.
 type decoder struct {
 	*source.Report
-	base   *source.Path              // where the definition begins: the root, or the spec that it is inline in
-	depth  int                       // definitions around this one
-	places map[string]place          // by path; none for a definition that came as a message
-	meant  []*source.Path            // named by hints, not yet settled
-	inner  map[string]*v1.Definition // that are inline, by the path of the spec
-	stored *[]StoredReference        // of this definition and those that are inline
-	// inherited are the fields, by task, that were not those of the task itself.
-	inherited map[string][]fieldScope
+	base     *source.Path              // where the definition begins: the root, or the spec that it is inline in
+	depth    int                       // definitions around this one
+	places   map[string]place          // by path; none for a definition that came as a message
+	meant    []*source.Path            // named by hints, not yet settled
+	inner    map[string]*v1.Definition // that are inline, by the path of the spec
+	stored   *[]StoredReference        // of this definition and those that are inline
+	heritage *heritage                 // or nil if there are no defaults
 }
 
 func newDecoder(r *source.Report) *decoder {
@@ -79,6 +78,7 @@ func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 		}
 		d.dropUnused(name, task)
 	}
+	d.unusedDefaults()
 	return specs
 }
 

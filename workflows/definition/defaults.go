@@ -21,10 +21,10 @@ func (d *decoder) inherit(def *v1.Definition) {
 	}
 	from := d.base.Field("defaults")
 	bad := d.checkDefaults(def.GetDefaults(), from)
-	d.inherited = map[string][]fieldScope{}
+	d.heritage = newHeritage(def.GetDefaults())
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: d, bad: bad, task: def.GetTasks()[name]}
-		d.inherited[name] = unsaid(h.task)
+		d.heritage.taken[name] = unsaid(h.task)
 		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -159,5 +160,30 @@ tasks:
 	}
 	if err := Check(def); err != nil {
 		t.Error(err)
+	}
+}
+
+// A default that has no effect on any task is warned of.
+func TestDefaultsWithoutEffectAreWarnedOf(t *testing.T) {
+	checked, err := ParseChecked("a.yaml", []byte(`
+name: a
+defaults: { type: shell, resources: { maxProcesses: 9, memoryMb: 7 }, timeout: 5m, env: { A: b } }
+tasks:
+  plain: { spec: { command: x }, timeout: 1m }
+  child: { type: run, spec: { workflow: other } }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range checked.Warnings {
+		got = append(got, fmt.Sprintf("%d:%d %s: %s", w.GetLine(), w.GetColumn(), w.GetMessage(), w.GetHint()))
+	}
+	want := []string{
+		"3:39 defaults.resources.maxProcesses has no effect on any task of the workflow: resources.maxProcesses is for a container or a sandbox",
+		"3:71 defaults.timeout has no effect on any task of the workflow: timeout is for tasks that run on a node",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

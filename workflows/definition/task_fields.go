@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -89,27 +90,46 @@ func mentionsInput(v *structpb.Value) bool {
 	return false
 }
 
-// parent returns the message of a task that has the last field of the path, which is nil if the task has no such message.
-func (s fieldScope) parent(task *v1.TaskDefinition) (m protoreflect.Message, field protoreflect.FieldDescriptor) {
-	m = task.ProtoReflect()
-	for {
-		name, _, nested := strings.Cut(s.field, ".")
+// parent returns the message that has the last field of the path, in a task or in the defaults of tasks, or nil if there
+// is no such field.
+func (s fieldScope) parent(m protoreflect.Message) (parent protoreflect.Message, field protoreflect.FieldDescriptor) {
+	for rest := s.field; ; {
+		name, after, nested := strings.Cut(rest, ".")
 		field = m.Descriptor().Fields().ByJSONName(name)
-		if !nested {
+		switch {
+		case field == nil:
+			return nil, nil
+		case !nested:
 			return m, field
-		}
-		s.field = s.field[len(name)+1:]
-		if !m.Has(field) {
+		case !m.Has(field):
 			return nil, nil
 		}
-		m = m.Get(field).Message()
+		m, rest = m.Get(field).Message(), after
 	}
 }
 
-// isSet reports whether a task has the field.
-func (s fieldScope) isSet(task *v1.TaskDefinition) bool {
-	m, field := s.parent(task)
+// isSet reports whether a task, or the defaults of tasks, has the field.
+func (s fieldScope) isSet(of proto.Message) bool {
+	m, field := s.parent(of.ProtoReflect())
 	return m != nil && m.Has(field)
+}
+
+// heritage is what tasks inherit, until it is known what of that has an effect.
+type heritage struct {
+	given []fieldScope            // fields that the defaults have
+	taken map[string][]fieldScope // fields that tasks do not have themselves, by task
+	used  map[string]bool         // fields that a task has inherited to some effect
+	lost  map[string]bool         // fields that a task would have inherited without one
+}
+
+func newHeritage(defaults *v1.TaskDefaults) *heritage {
+	h := &heritage{taken: map[string][]fieldScope{}, used: map[string]bool{}, lost: map[string]bool{}}
+	for _, s := range fieldScopes {
+		if s.isSet(defaults) {
+			h.given = append(h.given, s)
+		}
+	}
+	return h
 }
 
 // unsaid returns the scopes of the fields that a task does not have itself, and which it may inherit.
@@ -124,10 +144,31 @@ func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
 
 // dropUnused takes away what a task has inherited without an effect on it. Its spec is known.
 func (d *decoder) dropUnused(name string, task *v1.TaskDefinition) {
-	for _, s := range d.inherited[name] {
-		if s.isSet(task) && !s.affects(task) {
-			m, field := s.parent(task)
+	if d.heritage == nil {
+		return
+	}
+	for _, s := range d.heritage.taken[name] {
+		switch {
+		case !s.isSet(task):
+		case s.affects(task):
+			d.heritage.used[s.field] = true
+		default:
+			d.heritage.lost[s.field] = true
+			m, field := s.parent(task.ProtoReflect())
 			m.Clear(field)
+		}
+	}
+}
+
+// unusedDefaults warns of the defaults that have no effect on any of the tasks that do not say otherwise.
+func (d *decoder) unusedDefaults() {
+	if d.heritage == nil {
+		return
+	}
+	for _, s := range d.heritage.given {
+		p := extend(d.base.Field("defaults"), s.field)
+		if purpose, _, _ := strings.Cut(s.reason, ";"); d.heritage.lost[s.field] && !d.heritage.used[s.field] && !d.IsSettled(p) {
+			d.Warn(d.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
 		}
 	}
 }

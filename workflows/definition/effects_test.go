@@ -1,0 +1,289 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// What becomes of a field that has a value other than its default.
+const (
+	refused    = "refused"    // it is a problem, at its place
+	warned     = "warned"     // there is a warning
+	read       = "read"       // code that runs workflows reads it
+	translated = "translated" // what it says is written into other fields
+	ignored    = "ignored"
+)
+
+// TestEveryFieldHasAnEffect gives each field of each message of the language a value that is not its default, on tasks of
+// each type, and compares what becomes of it. What is accepted without a word must be read by code that runs workflows.
+func TestEveryFieldHasAnEffect(t *testing.T) {
+	reads := fieldReads(t)
+	types := rulesOf((&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")).in
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-40s %s\n", "", strings.Join(types, " "))
+	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
+		for i := range file.Messages().Len() {
+			message := file.Messages().Get(i)
+			for k := range message.Fields().Len() {
+				field := message.Fields().Get(k)
+				var effects []string
+				for _, taskType := range types {
+					effect := effectOf(t, field, taskType, reads)
+					if effect == ignored {
+						t.Errorf("%s of a task of type %s is accepted, and nothing reads it", field.FullName(), taskType)
+					}
+					effects = append(effects, effect)
+				}
+				row := strings.Join(effects, " ")
+				if same := slices.Compact(slices.Clone(effects)); len(same) == 1 {
+					row = same[0]
+				}
+				fmt.Fprintf(&table, "%-40s %s\n", string(message.Name())+"."+field.JSONName(), row)
+			}
+		}
+	}
+	checkGolden(t, "testdata/effects.golden", table.String())
+}
+
+// minimalSpecs has, for each type, a spec that is accepted.
+var minimalSpecs = map[string]map[string]any{
+	v1.TypeShell:       {"command": "x"},
+	v1.TypeContainer:   {"image": "x"},
+	v1.TypeVPS:         {},
+	v1.TypeK8sJob:      {"image": "x"},
+	v1.TypeSubagent:    {"prompt": "x"},
+	v1.TypeClaudeRelay: {"targetSessionId": "x", "prompt": "x"},
+	v1.TypeRun:         {"workflow": "other"},
+	v1.TypeApproval:    {},
+}
+
+// samples are values of fields for which one made from the kind of the field would not do.
+var samples = map[string]any{
+	"Definition.tasks":                map[string]any{"t": nil}, // in place of what is there
+	"Definition.inputs":               map[string]any{"i": map[string]any{}},
+	"Definition.defaults":             map[string]any{"deadline": "2h"},
+	"Definition.deadline":             "1h",
+	"Definition.concurrency":          map[string]any{"maxRuns": 1},
+	"InputDefinition.enum":            []any{"x"},
+	"TaskDefaults.timeout":            "1h",
+	"TaskDefaults.deadline":           "1h",
+	"TaskDefaults.constraints":        map[string]any{"avoidGaming": true},
+	"TaskDefaults.resources":          map[string]any{"memoryMb": 1},
+	"TaskDefaults.retry":              map[string]any{"maxRetries": 1},
+	"TaskDefaults.heartbeatTimeout":   "1m",
+	"TaskDefinition.spec":             nil, // that of the type
+	"TaskDefinition.constraints":      map[string]any{"avoidGaming": true},
+	"TaskDefinition.resources":        map[string]any{"memoryMb": 1},
+	"TaskDefinition.retry":            map[string]any{"maxRetries": 1},
+	"TaskDefinition.timeout":          "1h",
+	"TaskDefinition.deadline":         "1h",
+	"TaskDefinition.condition":        "workflow.name == 'x'",
+	"TaskDefinition.parallel":         2,
+	"TaskDefinition.foreach":          []any{"a"},
+	"TaskDefinition.matrix":           map[string]any{"a": []any{"b"}},
+	"TaskDefinition.batch":            2,
+	"TaskDefinition.semaphore":        map[string]any{"name": "x", "limit": 2},
+	"TaskDefinition.cache":            map[string]any{"key": "workflow.name"},
+	"TaskDefinition.heartbeatTimeout": "1m",
+	"TaskDefinition.dependsOn":        []any{"before"},
+	"Cache.key":                       "workflow.name",
+	"Cache.ttl":                       "1h",
+	"Constraints.requiresExecutors":   []any{"shell"},
+	"RetryPolicy.when":                "attempt.exitCode == 1",
+	"RetryPolicy.backoffMultiplier":   3,
+	"ContainerSpec.mounts":            []any{map[string]any{"hostPath": "/x", "containerPath": "/x"}},
+	"ContainerSpec.workingDirectory":  "/x",
+	"ContainerSpec.ip":                "auto",
+	"ContainerSpec.capAdd":            []any{"NET_ADMIN"},
+	"ContainerSpec.ulimits":           []any{map[string]any{"name": "nofile", "soft": 1}},
+	"ContainerSpec.imageTarball":      "/x.tar",
+	"Ulimit.name":                     "core",
+	"Ulimit.hard":                     2,
+	"Mount.hostPath":                  "/y",
+	"Mount.containerPath":             "/y",
+	"VpsSpec.diskSize":                "50G",
+	"VpsSpec.mounts":                  []any{map[string]any{"hostPath": "/x", "containerPath": "/x"}},
+	"VpsSpec.sshPublicKey":            "ssh-ed25519 AAAA",
+	"RunSpec.definition":              map[string]any{"name": "inner", "tasks": map[string]any{"t": map[string]any{"type": "approval"}}},
+}
+
+// companions are what else a field needs to be accepted at all, in the message that it is in.
+var companions = map[string]map[string]any{
+	"RunConcurrency.strategy":    {"maxRuns": 1},
+	"TaskDefinition.concurrency": {"parallel": 2},
+	"TaskDefinition.maxFailures": {"parallel": 2},
+	"TaskDefinition.batch":       {"parallel": 2},
+	"TaskDefinition.when":        {"dependsOn": []any{"before"}},
+	"TaskDefinition.dependsOn":   {"condition": "parent.before.exitCode == 0"},
+	"ShellSpec.network":          {"sandbox": true},
+	"ContainerSpec.ip":           {"network": "lab"},
+	"VpsSpec.diskSize":           {"backend": "qemu"},
+	"Semaphore.name":             {"limit": 2},
+	"Semaphore.limit":            {"name": "x"},
+	"Cache.ttl":                  {"key": "workflow.name"},
+	"RunSpec.definition":         {"workflow": nil},
+	"InputDefinition.enum":       {"default": "x"},
+}
+
+// sampleOf returns a value of a field that is not its default.
+func sampleOf(field protoreflect.FieldDescriptor) any {
+	if sample, ok := samples[shortName(field)]; ok {
+		return sample
+	}
+	rules := rulesOf(field)
+	switch {
+	case len(rules.in) > 0:
+		return rules.in[len(rules.in)-1]
+	case field.IsMap():
+		return map[string]any{"A": "b"}
+	case field.IsList():
+		return []any{"x"}
+	case field.Kind() == protoreflect.BoolKind:
+		return true
+	case field.Kind() == protoreflect.Int32Kind, field.Kind() == protoreflect.DoubleKind:
+		return 2
+	case field.Message() != nil && field.Message().FullName() == structName:
+		return map[string]any{"a": "b"}
+	}
+	return "x"
+}
+
+func shortName(field protoreflect.FieldDescriptor) string {
+	return string(field.Parent().Name()) + "." + field.JSONName()
+}
+
+// documentWith returns a document that has a field of a message with a value, in or about a task of a type, and the
+// path of the field; without has the same but the field. Not ok: such a task has no such message.
+func documentWith(field protoreflect.FieldDescriptor, taskType string, value any, with bool) (document map[string]any, path string, ok bool) {
+	spec := maps.Clone(minimalSpecs[taskType])
+	task := map[string]any{"type": taskType, "spec": spec}
+	document = map[string]any{
+		"name": "walk", "tasks": map[string]any{"t": task, "before": map[string]any{"type": "approval"}},
+	}
+	in, at := map[string]any{}, ""
+	switch name := string(field.Parent().Name()); name {
+	case "Definition":
+		in = document
+	case "InputDefinition":
+		document["inputs"], at = map[string]any{"i": in}, "inputs.i."
+	case "TaskDefaults":
+		document["defaults"], at = in, "defaults."
+	case "RunConcurrency":
+		document["concurrency"], at = in, "concurrency."
+	case "TaskDefinition":
+		in, at = task, "tasks.t."
+	case "Semaphore", "Cache", "Constraints", "Resources", "RetryPolicy":
+		word := map[string]string{"Semaphore": "semaphore", "Cache": "cache", "Constraints": "constraints", "Resources": "resources", "RetryPolicy": "retry"}[name]
+		task[word], at = in, "tasks.t."+word+"."
+	case "Mount":
+		if taskType != v1.TypeContainer && taskType != v1.TypeVPS {
+			return nil, "", false
+		}
+		in = map[string]any{"hostPath": "/x", "containerPath": "/x"}
+		spec["mounts"], at = []any{in}, "tasks.t.spec.mounts[0]."
+	case "Ulimit":
+		if taskType != v1.TypeContainer {
+			return nil, "", false
+		}
+		in = map[string]any{"name": "nofile", "soft": 1}
+		spec["ulimits"], at = []any{in}, "tasks.t.spec.ulimits[0]."
+	default:
+		if newSpec(taskType).ProtoReflect().Descriptor() != field.Parent() {
+			return nil, "", false
+		}
+		in, at = spec, "tasks.t.spec."
+	}
+	for name, more := range companions[shortName(field)] {
+		if more == nil {
+			delete(in, name)
+		} else {
+			in[name] = more
+		}
+	}
+	path = at + field.JSONName()
+	switch {
+	case path == "tasks":
+		value = map[string]any{"t": task}
+	case path == "tasks.t.type":
+		return document, path, true
+	case path == "defaults.type" && with:
+		delete(task, "type")
+		value = taskType
+	case path == "defaults.type": // another type, so that the default one is seen to have an effect
+		task["type"] = map[bool]string{true: v1.TypeShell, false: v1.TypeApproval}[taskType == v1.TypeApproval]
+		task["spec"] = minimalSpecs[task["type"].(string)]
+	case value == nil:
+		return document, path, true
+	}
+	if with {
+		in[field.JSONName()] = value
+	}
+	return document, path, true
+}
+
+// effectOf returns what becomes of a field on a task of a type.
+func effectOf(t *testing.T, field protoreflect.FieldDescriptor, taskType string, reads map[protoreflect.FullName]bool) string {
+	t.Helper()
+	parsed := func(with bool) (Checked, error, string, bool) {
+		document, path, ok := documentWith(field, taskType, sampleOf(field), with)
+		if !ok {
+			return Checked{}, nil, "", false
+		}
+		text, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := ParseChecked("walk.json", text)
+		return checked, err, path, true
+	}
+	checked, err, path, ok := parsed(true)
+	if !ok {
+		return "-"
+	}
+	if problems, bad := errors.AsType[source.Problems](err); bad {
+		for _, p := range problems {
+			if !strings.HasPrefix(path, p.GetPath()) && !strings.HasPrefix(p.GetPath(), path) || p.GetLine() == 0 {
+				t.Errorf("%s: %v", path, p)
+			}
+		}
+		return refused
+	}
+	if len(checked.Warnings) > 0 {
+		return warned
+	}
+	if reads[field.FullName()] {
+		return read
+	}
+	without, err, _, _ := parsed(false)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if !hasField(checked.Definition, field) && !proto.Equal(checked.Definition, without.Definition) {
+		return translated
+	}
+	return ignored
+}
+
+// hasField reports whether a definition still has a field of the definition itself or of its task.
+func hasField(def *v1.Definition, field protoreflect.FieldDescriptor) bool {
+	switch field.Parent().Name() {
+	case "Definition":
+		return def.ProtoReflect().Has(field)
+	case "TaskDefaults":
+		return def.GetDefaults() != nil
+	case "TaskDefinition":
+		return def.GetTasks()["t"].ProtoReflect().Has(field)
+	}
+	return true
+}
