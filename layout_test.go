@@ -54,7 +54,7 @@ var arrows = []struct {
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},
-	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/nearest", "switchyard/workflows/definition"}},
+	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/nearest", "switchyard/workflows/phrase", "switchyard/workflows/definition"}},
 	{"gateway/edge", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/httpguard"}},
 	{"gateway/runindex", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"gateway/runevents", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store", "switchyard/workflows/names"}},

@@ -157,7 +157,7 @@ func (t *termination) count(before *runview.Description, terminated, root bool) 
 	} else {
 		t.children++
 	}
-	t.attempts += len(runview.RunningAttempts(before.GetPendingActivities()))
+	t.attempts += len(runview.RunningAttempts(before.GetPendingActivities(), time.Now()))
 }
 
 // childrenOf returns the ids of open workflows that a workflow has started: those that

@@ -83,7 +83,29 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 			res.Reason = t.GetError()
 		}
 	}
+	res.Reason = strings.Join(slices.DeleteFunc(append([]string{res.Reason}, g.explainNotes(ctx, v, about)...), func(note string) bool { return note == "" }), "; ")
 	return connect.NewResponse(res), nil
+}
+
+// explainNotes returns what else explains where a task is: what holds it up on its node, how it ended there, and why it
+// was taken from the node before.
+func (g *Gateway) explainNotes(ctx context.Context, v *runview.View, about runview.TaskRef) []string {
+	t := about.Brief()
+	notes := []string{t.GetNotice()}
+	if v1.IsTaskFailure(t.GetState()) && t.GetNode() != "" {
+		notes = append(notes, t.GetError())
+	}
+	if about.Claim() <= 1 { // it has been on one node at most
+		return notes
+	}
+	moved, err := g.events.LastDetail(ctx, v, about.Name, v1.EventReassigned)
+	if err != nil {
+		g.log.Debug("the events of a task could not be read", "run", v.Run.GetId(), "task", about.Name, "error", err)
+	}
+	if moved != "" {
+		notes = append(notes, "it was moved before: "+moved)
+	}
+	return notes
 }
 
 // explainTask asks the placement queue about a task or an instance of a run.

@@ -59,6 +59,12 @@ type ControlConfig struct {
 	// Defaults are what child runs, and runs that Temporal starts, are given that do not say otherwise.
 	Defaults definition.RunDefaults
 
+	// ServerStarted is when this process has started the server that it uses, or zero if another one has. The server was
+	// away before.
+	ServerStarted time.Time
+
+	// server is that of the process.
+	server *serverWatch
 	// Smaller than their defaults in tests.
 	limits        limits.Run
 	registrar     node.Registrar
@@ -111,6 +117,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		return nil, err
 	}
 	loopsCtx, cancel := context.WithCancel(context.Background())
+	cfg.server = &serverWatch{awayUntil: cfg.ServerStarted}
 	c := &Control{cfg: cfg, look: make(chan struct{}, 1), cancel: cancel, expected: map[string]time.Time{}}
 	if cfg.Role == RoleObserver {
 		return c, nil
@@ -141,6 +148,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		return c, nil
 	}
 	c.loops.Go(func() { c.elect(loopsCtx) })
+	c.loops.Go(func() { cfg.server.run(loopsCtx, registry.New(cfg.Client)) })
 	if cfg.Role == RoleLeader {
 		if err := c.lead(ctx); err != nil {
 			c.Stop()

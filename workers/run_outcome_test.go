@@ -28,6 +28,7 @@ import (
 type puppet struct {
 	*workerSet
 	name string
+	node *Node
 
 	mu       sync.Mutex
 	requests []*v1.ExecuteRequest
@@ -45,7 +46,7 @@ func (c *workerSet) puppet(short string, moves ...move) *puppet {
 	lane := len(n.workers) - 1
 	n.workers[lane].Stop() // it stays in the fleet, and another node takes its tasks
 	n.workers = n.workers[:lane]
-	p := &puppet{workerSet: c, name: c.name(short), silence: make(chan struct{})}
+	p := &puppet{workerSet: c, name: c.name(short), node: n, silence: make(chan struct{})}
 	w := worker.New(c.conn.Client, names.NodeQueue(p.name, names.CPULane), worker.Options{DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 		p.mu.Lock()
@@ -92,6 +93,19 @@ func die(spawned bool) move {
 	}
 }
 
+// leave beats once, and then its node leaves the fleet.
+func leave(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+	activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
+	go p.node.Stop()
+	<-p.silence
+	return nil, nil
+}
+
+// loseLease hands the dispatch back after its process has started.
+func loseLease(context.Context, *puppet) (*v1.ExecuteResponse, error) {
+	return &v1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
+}
+
 // answer hands the dispatch back, or fails.
 func answer(state, reason string) move {
 	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
@@ -125,15 +139,36 @@ func TestHowDispatchesEnd(t *testing.T) {
 		events     string
 		suspicions int32
 	}{
-		"lost": {
+		"lost on a live node": {
 			moves: []move{die(true)}, retries: 1, state: "completed",
-			attempts: "0.1 lost node_lost, 1.2 completed ", dispatches: "0.1[] 1.2[0]",
-			events: "submitted queued assigned started failed retried queued assigned started completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned silent started reassigned assigned started completed",
 		},
-		"lost, not repeated": {
-			moves: []move{die(true)}, retries: 0, state: "lost node_lost",
+		"lost on a live node, not repeated": {
+			moves: []move{die(true)}, retries: 0, state: "lost lease_lost",
+			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned silent started failed",
+		},
+		"lost with its node, not repeated": {
+			moves: []move{leave}, retries: 0, state: "lost node_lost",
 			attempts: "0.1 lost node_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned silent started failed",
+		},
+		"handed back without a lease after its start": {
+			moves: []move{loseLease}, retries: 1, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned started reassigned assigned started completed",
+		},
+		"handed back without a lease after its start, not repeated": {
+			moves: []move{loseLease}, retries: 0, state: "lost lease_lost",
+			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
 			events: "submitted queued assigned started failed",
+		},
+		"handed back without a lease again and again": {
+			moves: []move{loseLease, loseLease, loseLease, loseLease}, retries: 1, state: "completed",
+			attempts: "0.4 lost lease_lost, 1.5 completed ", dispatches: "0.1[] 0.2[0] 0.3[0] 0.4[0] 1.5[0]",
+			events: "submitted queued assigned started reassigned assigned started reassigned assigned started reassigned assigned " +
+				"started failed retried queued assigned started completed",
 		},
 		"lost before it started": {
 			moves: []move{die(false)}, retries: 0, state: "completed", suspicions: 1,

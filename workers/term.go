@@ -71,7 +71,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	locks := &orchestrator.Locks{Client: cfg.Client}
-	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry}
+	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,

@@ -4,8 +4,12 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // firstBeat is how long after its start an attempt that lasts shows that it has
@@ -63,6 +67,31 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
+const (
+	// waitsToRecord is what the heartbeats report of an attempt that has ended and cannot be recorded.
+	waitsToRecord = "has ended; its result waits for the store"
+	// announceAfter is how long an attempt waits for something before its heartbeats report that.
+	announceAfter = time.Second
+)
+
+// announce has the heartbeats report what the attempt waits for, unless the wait is short. The function that it returns
+// ends that.
+func (a *attempt) announce(what string) (end func()) {
+	announced := make(chan struct{})
+	timer := time.AfterFunc(announceAfter, func() {
+		defer close(announced)
+		a.advance(func(p *v1.ExecuteProgress) { p.Notice = what })
+		a.beatNow()
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		<-announced
+		a.advance(func(p *v1.ExecuteProgress) { p.Notice = "" })
+	}
+}
+
 // beatNow makes the attempt beat at once.
 func (a *attempt) beatNow() {
 	select {
@@ -99,8 +128,10 @@ func (a *attempt) beat(ctx context.Context) error {
 	if released {
 		return errDetached
 	}
+	progress := proto.CloneOf(a.progress.Load())
+	progress.SentAt = timestamppb.Now()
 	sent := executor.Now()
-	err := heartbeat.Send(ctx, a.node.Client, a.terms.answer, token, a.progress.Load())
+	err := heartbeat.Send(ctx, a.node.Client, a.terms.answer, token, progress)
 	switch err {
 	case nil, heartbeat.ErrCancelled:
 		a.lease.Renew(sent)

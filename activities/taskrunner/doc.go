@@ -28,7 +28,7 @@
 //
 // # Imports
 //
-// It imports proto, workflows/names, workflows/condition, the Temporal SDK, the leaves activities/heartbeat and
+// It imports proto, workflows/names, workflows/phrase, workflows/condition, the Temporal SDK, the leaves activities/heartbeat and
 // activities/results, and activities/executor, activities/logs, activities/store, activities/registry and
 // activities/metrics.
 package taskrunner

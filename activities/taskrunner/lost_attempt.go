@@ -3,9 +3,11 @@ package taskrunner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -14,6 +16,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 const (
@@ -32,19 +35,29 @@ type LostAttempts struct {
 	Store  *store.Store
 	// Node returns what the registry holds of a node, at most about a second old.
 	Node func(ctx context.Context, name string) (*registry.Entry, error)
+	// AwayUntil returns when Temporal has last been away until, as far as this process knows, or the zero time.
+	AwayUntil func() time.Time
 }
 
 // AwaitAnswer returns what an attempt whose heartbeats or lease have ended has recorded, in the form of the answer of
-// Execute, or "lost" if nothing more is to be expected of its node. It waits for as long as the node lists the
+// Execute. If nothing more is to be expected of its node, the answer is "moved" if the node has lived on without the
+// attempt, which its lease has ended, and "lost" otherwise. AwaitAnswer waits for as long as the node lists the
 // attempt, which keeps its place there until its end is recorded, or has records on their way to the store.
 func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerRequest) (*v1.ExecuteResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, l.Client)
 	defer stop()
 	req := await.GetAttempt()
-	debtor := debtor{req: req, retried: await.GetRetried()}
+	debtor := debtor{req: req}
+	silentFrom := activity.GetInfo(ctx).ScheduledTime.Add(-await.GetHeartbeatTimeout().AsDuration())
 	members := endedMembersOf(req)
 	failures := 0
 	for pause := firstAnswerPause; ; pause = min(2*pause, lastAnswerPause) {
+		outage := l.AwayUntil()
+		if outage.Before(silentFrom) {
+			outage = time.Time{}
+		}
+		// After an outage every node has been silent.
+		debtor.retried = await.GetRetried() && outage.IsZero()
 		entry, entryErr := l.Node(ctx, req.GetNode())
 		owes := debtor.owes(entry, entryErr, time.Now())
 		found, err := findPriorResults(ctx, l.Store, req, members)
@@ -60,7 +73,11 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 			owes = true
 		}
 		lost := &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: "the node was lost while the task ran", Node: req.GetNode()}
-		if res := withPriorResults(lost, req, members, found); res.GetState() != v1.TaskLost || !owes {
+		res := withPriorResults(lost, req, members, found)
+		if res.GetState() == v1.TaskLost && !owes && debtor.lives(entry) {
+			res.State, res.Reason, res.Error = v1.AttemptMoved, v1.ReasonLeaseLost, leaseText(req.GetNode(), outage)
+		}
+		if res.GetState() != v1.TaskLost || !owes {
 			return res, nil
 		}
 		select {
@@ -98,6 +115,20 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	}
 	d.silentSince = time.Time{}
 	return true
+}
+
+// lives reports whether the worker that was given the attempt has beaten since the attempt was lost.
+func (d *debtor) lives(e *registry.Entry) bool {
+	return e != nil && e.Record.GetState() != v1.NodeOffline && d.isNews(e.Snapshot) &&
+		d.req.GetIncarnation() != "" && e.Snapshot.GetIncarnation() == d.req.GetIncarnation()
+}
+
+// leaseText says why an attempt on a live node has lost its lease, given when Temporal has been away until, or the zero time.
+func leaseText(node string, outage time.Time) string {
+	if outage.IsZero() {
+		return fmt.Sprintf("node %s and Temporal did not reach each other, so that the attempt lost its lease and ended itself", node)
+	}
+	return fmt.Sprintf("the control plane was away until %s, so that the attempt on node %s lost its lease and ended itself", phrase.Clock(outage), node)
 }
 
 // isNews reports whether a snapshot was taken after the first look, and with that after the attempt was lost.

@@ -113,12 +113,14 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		return nil, err
 	}
 	dial := workers.DialOptions{Metrics: figures, Logger: cfg.Logger}
+	var serverStarted time.Time
 	if cfg.Temporal != nil {
 		cfg.Temporal.SearchAttributes = visibility.Types()
 		cfg.Temporal.UIHosts = cfg.AllowedHosts
 		if s.temporal, err = embedded.Start(ctx, *cfg.Temporal); err != nil {
 			return nil, err
 		}
+		serverStarted = time.Now()
 		s.addCloser("Temporal", s.temporal.Stop)
 		dial.Address, dial.Namespace = s.temporal.Address(), s.temporal.Namespace()
 	}
@@ -127,7 +129,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	}
 	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}

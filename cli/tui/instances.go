@@ -84,7 +84,7 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 		Result: i.GetResult(), DependsOn: t.GetDependsOn(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
 		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
 		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
-		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: i.GetDeadLetteredAt(),
+		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: i.GetDeadLetteredAt(), Notice: i.GetNotice(),
 	}
 }
 

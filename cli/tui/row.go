@@ -35,6 +35,9 @@ func note(t *v1.Task, now time.Time) string {
 	case t.GetChildRun() != "":
 		return joinNote("run "+t.GetChildRun(), text)
 	}
+	if t.GetNotice() != "" {
+		return OneLine(t.GetNotice())
+	}
 	if state := t.GetState(); text != "" && v1.IsTaskDispatched(state) {
 		return "after " + text // what the attempt before failed with
 	}

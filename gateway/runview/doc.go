@@ -9,5 +9,5 @@
 // store where it is large. A View that a Reader returns is shared and never changed; that of a Poller is its own.
 //
 // Of this module it may import proto, gateway/rpcerror, activities/store, activities/registry, workflows/names,
-// workflows/nearest, workflows/visibility and workflows/definition.
+// workflows/nearest, workflows/phrase, workflows/visibility and workflows/definition.
 package runview

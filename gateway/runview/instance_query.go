@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -71,7 +72,7 @@ func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limi
 	for _, i := range answer.GetInstances() {
 		brief := BriefInstance(i)
 		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == v1.TaskAssigned {
-			brief.State, brief.AssignedAt, brief.StartedAt = v1.TaskRunning, at.assigned, at.Started
+			brief.State, brief.AssignedAt, brief.StartedAt, brief.Notice = v1.TaskRunning, at.assigned, at.Started, at.notice(brief.Node)
 		}
 		found = append(found, &InstanceView{
 			Instance: i, Brief: brief, Record: answer.GetRecords()[i.GetIndex()], Claim: answer.GetClaims()[i.GetIndex()],
@@ -111,7 +112,7 @@ func (r *Reader) runningIn(ctx context.Context, workflow string) (map[string]Run
 		return nil, err
 	}
 	running := map[string]RunningAttempt{}
-	for id, attempt := range RunningAttempts(desc.GetPendingActivities()) {
+	for id, attempt := range RunningAttempts(desc.GetPendingActivities(), time.Now()) {
 		name, _, _ := names.ParseAttemptID(id)
 		running[name] = attempt
 	}

@@ -45,7 +45,7 @@ func (i *InstanceView) briefIn(t *TaskView, task string, running map[string]Runn
 		return b
 	}
 	if r, ok := i.findAttempt(t, task, running); ok {
-		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.Started
+		b.State, b.AssignedAt, b.StartedAt, b.Notice = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node)
 	}
 	return b
 }
@@ -82,7 +82,7 @@ func BriefInstance(i *v1.Instance) *v1.Instance {
 		Error: i.GetError(), Result: briefResult(i.GetResult()), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
 		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Suspicions: i.GetSuspicions(),
 		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
-		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: DeadLetteredAt(i),
+		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: DeadLetteredAt(i), Notice: i.GetNotice(),
 	}
 }
 
@@ -124,5 +124,6 @@ func CopyWithoutInstances(t *v1.Task) *v1.Task {
 		DependsOn: t.DependsOn, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
 		ScheduledAfter: t.ScheduledAfter, Attempts: t.Attempts, Suspicions: t.Suspicions, Count: t.Count, Counts: t.Counts,
 		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held, QueuedAt: t.QueuedAt,
+		Notice: t.Notice,
 	}
 }

@@ -134,7 +134,7 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 		}
 		p.runID, p.events = runID, info.GetHistoryLength()
 	}
-	running := RunningAttempts(desc.GetPendingActivities())
+	running := RunningAttempts(desc.GetPendingActivities(), time.Now())
 	p.publish(func(v *View) {
 		v.Update(answers, running)
 		v.setProblem(problem)

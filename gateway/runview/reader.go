@@ -131,7 +131,7 @@ func (r *Reader) readOnce(ctx context.Context, id string) (*View, error) {
 		}
 		return said.viewWith(id, nil), nil
 	}
-	running, problem := RunningAttempts(desc.GetPendingActivities()), r.problem(ctx, desc)
+	running, problem := RunningAttempts(desc.GetPendingActivities(), time.Now()), r.problem(ctx, desc)
 	so, err := r.OpenStatus(ctx, info)
 	if problem == "" {
 		if err != nil {

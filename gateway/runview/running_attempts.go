@@ -1,6 +1,8 @@
 package runview
 
 import (
+	"time"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -10,6 +12,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // RunningAttempt is when the node accepted an attempt that runs, and when its process started there. Of a batch, ended is
@@ -17,14 +20,26 @@ import (
 type RunningAttempt struct {
 	assigned, Started *timestamppb.Timestamp
 	ended             int
+	// waits is what the attempt waits for, or "". silentSince is when the newest heartbeat came of a node from which one
+	// is overdue, or zero.
+	waits       string
+	silentSince time.Time
+}
+
+// notice returns what holds up the attempt on its node, or "".
+func (r RunningAttempt) notice(node string) string {
+	if !r.silentSince.IsZero() {
+		return phrase.Silence(node, r.silentSince)
+	}
+	return r.waits
 }
 
 func (r RunningAttempt) equal(other RunningAttempt) bool {
-	return r.ended == other.ended && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started)
+	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started)
 }
 
 // RunningAttempts returns the attempts whose process has been started, by activity id, as their heartbeats report.
-func RunningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]RunningAttempt {
+func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) map[string]RunningAttempt {
 	running := map[string]RunningAttempt{}
 	for _, p := range pending {
 		// One that is being cancelled runs until its processes are gone.
@@ -40,13 +55,26 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo) map[string]Runni
 		if _, claim, ok := names.ParseAttemptID(p.GetActivityId()); !ok || claim != progress.GetClaim() {
 			continue
 		}
-		r := RunningAttempt{assigned: p.GetLastStartedTime(), Started: progress.GetStartedAt(), ended: int(progress.GetEnded())}
+		r := RunningAttempt{
+			assigned: p.GetLastStartedTime(), Started: progress.GetStartedAt(), ended: int(progress.GetEnded()),
+			waits: progress.GetNotice(), silentSince: silentSince(p, now),
+		}
 		if r.Started == nil {
 			r.Started = r.assigned
 		}
 		running[p.GetActivityId()] = r
 	}
 	return running
+}
+
+// silentSince returns when the newest heartbeat of an activity came, if the next one is overdue, or the zero time. A node
+// sends several in a heartbeat time-out, and ends the attempt when none was acknowledged for as long as this.
+func silentSince(p *workflowpb.PendingActivityInfo, now time.Time) time.Time {
+	timeout, last := p.GetActivityOptions().GetHeartbeatTimeout().AsDuration(), p.GetLastHeartbeatTime()
+	if timeout <= 0 || last == nil || now.Sub(last.AsTime()) < timeout*6/10 {
+		return time.Time{}
+	}
+	return last.AsTime()
 }
 
 func progressOf(details *commonpb.Payloads) (*v1.ExecuteProgress, bool) {

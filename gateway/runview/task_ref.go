@@ -53,7 +53,7 @@ func (s TaskRef) Brief() *v1.Task {
 		State: b.GetState(), Reason: b.GetReason(), Type: s.Task.Task.GetType(), Node: b.GetNode(), Attempt: b.GetAttempt(), Error: b.GetError(),
 		Result: b.GetResult(), DependsOn: s.Task.Task.GetDependsOn(), AssignedAt: b.GetAssignedAt(), StartedAt: b.GetStartedAt(),
 		CompletedAt: b.GetCompletedAt(), ScheduledAfter: b.GetScheduledAfter(), Suspicions: b.GetSuspicions(),
-		CreatedAt: b.GetCreatedAt(), QueuedAt: b.GetQueuedAt(), CachedFrom: b.GetCachedFrom(), ChildRun: b.GetChildRun(), Held: b.GetHeld(),
+		CreatedAt: b.GetCreatedAt(), QueuedAt: b.GetQueuedAt(), CachedFrom: b.GetCachedFrom(), ChildRun: b.GetChildRun(), Held: b.GetHeld(), Notice: b.GetNotice(),
 	}
 }
 

@@ -211,10 +211,10 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 		CompletedAt: t.Task.GetCompletedAt(), ScheduledAfter: t.Task.GetScheduledAfter(),
 		Suspicions: t.Task.GetSuspicions(), Result: briefResult(t.Task.GetResult()),
 		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
-		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(),
+		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), Notice: t.Task.GetNotice(),
 	}
 	if r, ok := running[names.AttemptID(name, t.Claim)]; ok && mayRun(b.State) {
-		b.State, b.AssignedAt, b.StartedAt = shownRunning(b.State), r.assigned, r.Started
+		b.State, b.AssignedAt, b.StartedAt, b.Notice = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node)
 	}
 	return b
 }

@@ -3,12 +3,15 @@ package runview
 import (
 	"maps"
 	"testing"
+	"time"
 
+	activitypb "go.temporal.io/api/activity/v1"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
@@ -163,11 +166,36 @@ func TestRunningAttempts(t *testing.T) {
 		pending("waits#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
 		pending("other#1", names.AwaitPlacementActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
 		pending("odd", names.ExecuteActivity, startedState, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}}),
-	})
+	}, now.AsTime())
 	same := func(id string, started *timestamppb.Timestamp) bool {
 		return proto.Equal(got[id].Started, started) && proto.Equal(got[id].assigned, begun)
 	}
 	if len(got) != 3 || !same("runs#1", now) || !same("stops#1", now) || !same("runs-too#2", begun) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// An attempt shows what holds it up: what its node reports, or that its node is silent.
+func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 30, 0, time.UTC)
+	for silent, want := range map[time.Duration]string{
+		time.Second: "waits", 8 * time.Second: "waits", 9 * time.Second: "node n has been silent since 03:04:21 UTC",
+	} {
+		v := NewView("r")
+		v.Update([]*v1.StatusResponse{{
+			Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: v1.TaskAssigned, Node: "n"}}},
+			Claims: map[string]int32{"a": 1}, TaskCount: 1,
+		}}, RunningAttempts([]*workflowpb.PendingActivityInfo{{
+			ActivityId: "a#1", ActivityType: &commonpb.ActivityType{Name: names.ExecuteActivity}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED,
+			HeartbeatDetails: details, LastHeartbeatTime: timestamppb.New(now.Add(-silent)),
+			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(15 * time.Second)},
+		}}, now))
+		if a := v.Tasks["a"].Brief; a.GetState() != v1.TaskRunning || a.GetNotice() != want {
+			t.Errorf("after %v: %v", silent, a)
+		}
 	}
 }

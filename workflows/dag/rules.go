@@ -113,6 +113,9 @@ func (s *State) repeat(i int, rec Record) {
 	}
 }
 
+// IsRetryable reports whether a task may be done again after a failure, be its retries spent or not.
+func (s *State) IsRetryable(i int) bool { return s.node(i).retry.retries > 0 }
+
 // RetriesLeft reports whether a task whose attempt fails now would have another one.
 func (s *State) RetriesLeft(i int) bool {
 	return s.Task(i).Attempt < s.node(i).retry.retries && s.mayStart(i)

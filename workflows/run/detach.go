@@ -145,8 +145,13 @@ func (r *run) detach() {
 // detachedLease returns how long a detached attempt may run unattended. Its node takes the heartbeat time-out of the
 // attempt where that is longer, too.
 func (r *run) detachedLease(att *attempt) time.Duration {
+	return max(r.limits.DetachedLease, r.heartbeatTimeout(att))
+}
+
+// heartbeatTimeout returns how long the node of an attempt may be silent.
+func (r *run) heartbeatTimeout(att *attempt) time.Duration {
 	own, all := definition.HeartbeatTimeout(r.core.Definition(att.task)), r.in.GetOptions().GetHeartbeatTimeout().AsDuration()
-	return max(r.limits.DetachedLease, cmp.Or(own, all, options.HeartbeatTimeout))
+	return cmp.Or(own, all, options.HeartbeatTimeout)
 }
 
 // outlives reports whether an attempt runs, or may run, although its activity has ended, and sees to what follows.

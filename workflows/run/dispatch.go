@@ -8,7 +8,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -27,6 +26,8 @@ type attempt struct {
 	steered, unsure bool
 	// askedIn is the round in which its node was asked to detach it, or 0 if it was not, or has done so.
 	askedIn int
+	// excuse says why its lease was lost although its node lives, or is "".
+	excuse string
 	// detached says that no activity waits for it, and leaseUntil is when nothing of it runs
 	// unless it was reattached, or zero if it was never detached.
 	detached   bool
@@ -140,9 +141,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
 	options := options.Execute(req, name, att.queue, priority, r.in.GetOptions())
-	if own := definition.HeartbeatTimeout(r.core.Definition(att.task)); own > 0 {
-		options.HeartbeatTimeout = own
-	}
+	options.HeartbeatTimeout = r.heartbeatTimeout(att)
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(workflow.Now(r.ctx)))
 	att.cancel = cancel
 	r.dispatched++
@@ -158,10 +157,14 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 // over ends an attempt as its activity has ended.
 func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := r.dispatchEnds(att.assignment, att.members, att, res, err)
+	if started := err != nil || res.GetStartedAt() != nil; started {
+		outcome = r.judgeLostLease(att, ends, outcome)
+	}
 	r.dispatched--
 	for _, m := range att.members {
 		delete(r.attempts, m)
 		r.status.SetSuspended(m, "")
+		r.status.EndSilence(m)
 	}
 	r.release(att.task, att.claim, outcome)
 	r.leave(att.unit)

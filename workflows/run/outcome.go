@@ -3,17 +3,20 @@ package run
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"
 )
 
@@ -120,9 +123,18 @@ func (r *run) isRetried(att *attempt) bool {
 func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	att.cancel = cancel
-	name := r.core.Name(att.members[0])
+	name, silence := r.core.Name(att.members[0]), r.heartbeatTimeout(att)
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		now, beat := workflow.Now(r.ctx), lastBeat(timeout)
+		since := now.Add(-silence)
+		if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was away when the time-out came
+			since = sent.AsTime()
+		}
+		running := att.members[min(int(beat.GetEnded()), len(att.members)-1)]
+		r.status.SetSilent(running, phrase.Silence(att.node, since), beat.GetStartedAt(), now)
+	}
 	req := &v1.AwaitAnswerRequest{
-		Attempt: r.attemptRequest(att.assignment, att.members),
+		Attempt: r.attemptRequest(att.assignment, att.members), HeartbeatTimeout: durationpb.New(silence),
 		// A node that has lost a lease is alive; its next snapshot says what it has recorded.
 		Retried: err != nil && r.isRetried(att),
 	}
@@ -132,13 +144,17 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 		answer := &v1.ExecuteResponse{}
 		failure := f.Get(r.ctx, answer)
 		_, away := errors.AsType[*temporal.ApplicationError](failure)
+		isExcused := answer.GetState() == v1.AttemptMoved
+		if isExcused {
+			att.excuse = answer.GetError()
+		}
 		switch {
 		case away:
 			r.pending.Watch(r.awaitStore("look for the result of "+name, failure), func(workflow.Future) {
 				r.succeeded()
 				r.settle(att, res, err)
 			})
-		case failure == nil && answer.GetState() != v1.TaskLost:
+		case failure == nil && answer.GetState() != v1.TaskLost && !isExcused:
 			r.over(att, answer, nil)
 		case failure == nil && err != nil:
 			r.over(att, answer, err) // of a batch, some instances may have completed
@@ -146,6 +162,40 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 			r.over(att, res, err)
 		}
 	})
+}
+
+// maxLostLeases is how often in a row an attempt that lost its lease on a live node is no attempt. Beyond it, a network
+// that fails again and again spends the retries.
+const maxLostLeases = 3
+
+// judgeLostLease decides what becomes of the task of an attempt that had started and ended with its lease. A task that may
+// be retried is placed anew, and that is no attempt; one that may not be is lost, as its attempt may have done its work.
+// It returns what the end says of the node.
+func (r *run) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) string {
+	for k := range ends {
+		d := &ends[k]
+		e := &d.ended
+		isMoved := e.State == v1.AttemptMoved && e.Reason == v1.ReasonLeaseLost
+		isExcused := att.excuse != "" && e.State == v1.TaskLost && e.Reason == v1.ReasonNodeLost
+		if !isMoved && !isExcused || att.stopped[e.Task] {
+			continue
+		}
+		e.State, e.Reason, e.Error = v1.AttemptMoved, v1.ReasonLeaseLost, cmp.Or(att.excuse, e.Error)
+		switch {
+		case !r.core.IsRetryable(e.Task):
+			e.State, e.NoRetry = v1.TaskLost, true
+			e.Error += "; it may have done its work, and nothing was recorded"
+		case r.status.LostLeases(e.Task) >= maxLostLeases:
+			e.State = v1.TaskLost
+			e.Error += fmt.Sprintf("; after %d times in a row that counts as an attempt", maxLostLeases)
+		}
+		if att.excuse != "" {
+			d.outcome = v1.OutcomeMoved
+			return v1.OutcomeMoved
+		}
+		return outcome // of a batch, no later member had started
+	}
+	return outcome
 }
 
 // outcomeOf is what the answer of a node says of the node.

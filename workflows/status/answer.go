@@ -38,7 +38,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		State: s.ShownState(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: e.result, DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
-		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: s.queuedTime(i),
+		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	if t.State == v1.TaskPaused {
 		t.Reason = s.pausedReason(i)
@@ -82,7 +82,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: e.result, AssignedAt: e.assignedAt, StartedAt: e.startedAt,
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
-		CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i),
+		CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	if m.State == v1.TaskPaused {
 		m.Reason = s.pausedReason(i)

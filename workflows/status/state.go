@@ -50,7 +50,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	t := &v1.TaskCarry{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unheard: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
-		Paused: s.Suspended(i), Left: s.LeftRecords(i), Lock: s.Lock(i),
+		Paused: s.Suspended(i), Left: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases,
 	}
 	if e.record != "" {
 		kept := e.result
@@ -107,7 +107,7 @@ func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
 	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
 	e.unacknowledged, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
-	e.checkpoint = t.GetCheckpoint()
+	e.checkpoint, e.lostLeases = t.GetCheckpoint(), t.GetLostLeases()
 	if task.QueuedAt != nil {
 		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
 	}

@@ -22,8 +22,9 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	rec := RecordOf(carried)
 	rec.PendingEnd = false
 	again := b.taskState(0, rec)
-	// What the definition has, the gateway adds, or the instances have by themselves.
-	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at"); len(missing) > 0 {
+	// What the definition has, the gateway adds, or the instances have by themselves; and no run whose nodes are silent
+	// continues as new.
+	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice"); len(missing) > 0 {
 		t.Errorf("the task has no %v", missing)
 	}
 	// What the run adds for fan-outs, attempts and child runs, and for a task that has ended.
@@ -33,7 +34,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	kept := proto.CloneOf(again.GetTask())
 	kept.Result = task.GetResult() // the record has the rest
 	for _, clear := range []*v1.Task{task, kept} {
-		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt = "", nil, false, nil, nil, nil
+		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt, clear.Notice = "", nil, false, nil, nil, nil, ""
 		clear.QueuedAt.Nanos = 0
 	}
 	if !proto.Equal(task, kept) {

@@ -64,6 +64,7 @@ type entry struct {
 	place          []eventlog.Fact // of the newest dispatch, until the event of its assignment is logged
 	queuedAt       int64           // when it asked for a place for its newest attempt, in nanoseconds since 1970, or 0 if it has not
 	refusals       int32           // how often in a row a node had no room
+	lostLeases     int32           // how often its lease was lost on a live node since an attempt ended otherwise
 	unacknowledged []int32
 	ended          *v1.Attempt // dispatch that has ended, until the core has taken it in
 	checkpoint     *v1.Checkpoint
@@ -77,6 +78,7 @@ type Extras struct {
 	held       bool   // by a person
 	heldBy     string // who holds it back, and why, or "" if that is not known
 	suspended  string // who has suspended it, and why, or ""
+	silent     string // how its node is silent, or ""
 	cachedFrom string // run whose result was reused
 	CacheKey   string // under which the result is to be kept
 	Uncached   string // why its result is kept under none, although it has a cache
@@ -247,7 +249,7 @@ func (s *Status) Update(i int, rec dag.Record, now time.Time) {
 func (s *Status) forget(i int) {
 	e := &s.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
-	e.queuedAt, e.refusals = 0, 0
+	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
 	if m := e.extras; m != nil {
 		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
 		if m.FanOut != nil {
@@ -290,7 +292,7 @@ func (s *Status) countGroup(i int, was string, rec dag.Record, now time.Time) {
 }
 
 // ShownState returns the state of task i as people see it: one that waits for a person is paused,
-// and so is one that a person has suspended.
+// and so is one that a person has suspended. One whose node is silent runs, as far as is known.
 func (s *Status) ShownState(i int) string {
 	e := &s.entries[i]
 	switch {
@@ -298,6 +300,8 @@ func (s *Status) ShownState(i int) string {
 		return v1.TaskPaused
 	case e.extras != nil && e.extras.suspended != "" && v1.IsTaskDispatched(e.state):
 		return v1.TaskPaused
+	case s.notice(i) != "":
+		return v1.TaskRunning
 	}
 	return e.state
 }
@@ -339,6 +343,9 @@ func (s *Status) AvoidedNode(i int) string { return s.entries[i].avoid }
 
 // Refusals returns how often in a row a node had no room for task i.
 func (s *Status) Refusals(i int) int32 { return s.entries[i].refusals }
+
+// LostLeases returns how often attempts of task i have lost their lease on a live node since one of them ended otherwise.
+func (s *Status) LostLeases(i int) int32 { return s.entries[i].lostLeases }
 
 // Unacknowledged returns the numbers of the attempts of task i whose end is not known.
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
@@ -409,12 +416,15 @@ func (s *Status) EndAttempt(i int, d AttemptEnd, now time.Time) {
 		e.checkpoint = d.Checkpoint
 	}
 	if d.Ended.State == v1.AttemptMoved {
+		if d.Ended.Reason == v1.ReasonLeaseLost {
+			e.lostLeases++
+		}
 		if d.Ended.Reason == v1.ReasonNotStarted || d.Ended.Reason == v1.ReasonNotPickedUp {
 			s.change(i, func(e *entry) { e.suspicions++ })
 		}
 		return
 	}
-	e.record = d.Response.GetRecord()
+	e.record, e.lostLeases = d.Response.GetRecord(), 0
 	s.change(i, func(e *entry) {
 		e.result = shownResult(d.Response)
 		if attempt.AssignedAt != nil {

@@ -2845,7 +2845,9 @@ type TaskCarry struct {
 	// Keys of the records that attempts of generations before may have left which were lost.
 	Left []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
 	// Name of its lock, if that was made from an expression.
-	Lock          string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
+	Lock string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
+	// How often its attempts have lost their lease on a live node since one of them ended otherwise.
+	LostLeases    int32 `protobuf:"varint,26,opt,name=lost_leases,json=lostLeases,proto3" json:"lost_leases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3046,6 +3048,13 @@ func (x *TaskCarry) GetLock() string {
 		return x.Lock
 	}
 	return ""
+}
+
+func (x *TaskCarry) GetLostLeases() int32 {
+	if x != nil {
+		return x.LostLeases
+	}
+	return 0
 }
 
 // HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
@@ -6010,9 +6019,11 @@ type AwaitAnswerRequest struct {
 	Attempt *ExecuteRequest `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// The task is tried again, and the next attempt looks for records, too: a node that is silent is waited for only
 	// about as long as it is silent between two of its snapshots.
-	Retried       bool `protobuf:"varint,2,opt,name=retried,proto3" json:"retried,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Retried bool `protobuf:"varint,2,opt,name=retried,proto3" json:"retried,omitempty"`
+	// Heartbeat time-out of the attempt.
+	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *AwaitAnswerRequest) Reset() {
@@ -6057,6 +6068,13 @@ func (x *AwaitAnswerRequest) GetRetried() bool {
 		return x.Retried
 	}
 	return false
+}
+
+func (x *AwaitAnswerRequest) GetHeartbeatTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.HeartbeatTimeout
+	}
+	return nil
 }
 
 // ExecuteRequest gives one attempt of a task to a node.
@@ -7218,7 +7236,11 @@ type ExecuteProgress struct {
 	// Key of a stored ExecuteResponse with their results; empty: `batch` has them.
 	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
 	// The results of the instances that have ended; see `record`.
-	Batch         []*MemberResult `protobuf:"bytes,7,rep,name=batch,proto3" json:"batch,omitempty"`
+	Batch []*MemberResult `protobuf:"bytes,7,rep,name=batch,proto3" json:"batch,omitempty"`
+	// What the attempt waits for, for people; empty: nothing.
+	Notice string `protobuf:"bytes,8,opt,name=notice,proto3" json:"notice,omitempty"`
+	// When the heartbeat was sent, by the clock of the node.
+	SentAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7298,6 +7320,20 @@ func (x *ExecuteProgress) GetRecord() string {
 func (x *ExecuteProgress) GetBatch() []*MemberResult {
 	if x != nil {
 		return x.Batch
+	}
+	return nil
+}
+
+func (x *ExecuteProgress) GetNotice() string {
+	if x != nil {
+		return x.Notice
+	}
+	return ""
+}
+
+func (x *ExecuteProgress) GetSentAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SentAt
 	}
 	return nil
 }
@@ -8113,7 +8149,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\x88\a\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xa9\a\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8145,7 +8181,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
 	"childFirst\x12\x12\n" +
 	"\x04left\x18\x17 \x03(\tR\x04left\x12\x12\n" +
-	"\x04lock\x18\x19 \x01(\tR\x04lock\"\x9d\x02\n" +
+	"\x04lock\x18\x19 \x01(\tR\x04lock\x12\x1f\n" +
+	"\vlost_leases\x18\x1a \x01(\x05R\n" +
+	"lostLeases\"\x9d\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -8390,10 +8428,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"g\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xaf\x01\n" +
 	"\x12AwaitAnswerRequest\x127\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1d.switchyard.v1.ExecuteRequestR\aattempt\x12\x18\n" +
-	"\aretried\x18\x02 \x01(\bR\aretried\"\xbc\v\n" +
+	"\aretried\x18\x02 \x01(\bR\aretried\x12F\n" +
+	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xbc\v\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -8519,7 +8558,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\n" +
 	" \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\"\x98\x02\n" +
+	"checkpoint\"\xe5\x02\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
@@ -8530,7 +8569,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"checkpoint\x12\x14\n" +
 	"\x05ended\x18\x05 \x01(\x05R\x05ended\x12\x16\n" +
 	"\x06record\x18\x06 \x01(\tR\x06record\x121\n" +
-	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"B\n" +
+	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\x12\x16\n" +
+	"\x06notice\x18\b \x01(\tR\x06notice\x123\n" +
+	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\"B\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\x9c\x05\n" +
@@ -8849,66 +8890,68 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	71,  // 109: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
 	72,  // 110: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
 	75,  // 111: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	112, // 112: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	103, // 113: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	112, // 114: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	82,  // 115: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	123, // 116: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	113, // 117: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	115, // 118: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 119: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	104, // 120: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 121: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	81,  // 122: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	80,  // 123: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	77,  // 124: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	82,  // 125: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	105, // 126: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	77,  // 127: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	78,  // 128: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	79,  // 129: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	5,   // 130: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	115, // 131: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	81,  // 132: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	112, // 133: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	58,  // 134: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	121, // 135: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	116, // 136: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	116, // 137: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	116, // 138: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	81,  // 139: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 140: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	121, // 141: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	81,  // 142: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	116, // 143: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	81,  // 144: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 145: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	117, // 146: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	106, // 147: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	107, // 148: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 149: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	108, // 150: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	125, // 151: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	116, // 152: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	109, // 153: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	110, // 154: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	68,  // 155: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	68,  // 156: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	126, // 157: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	92,  // 158: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	12,  // 159: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	57,  // 160: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	35,  // 161: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	57,  // 162: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 163: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 164: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 165: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	116, // 166: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	167, // [167:167] is the sub-list for method output_type
-	167, // [167:167] is the sub-list for method input_type
-	167, // [167:167] is the sub-list for extension type_name
-	167, // [167:167] is the sub-list for extension extendee
-	0,   // [0:167] is the sub-list for field type_name
+	113, // 112: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	112, // 113: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	103, // 114: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	112, // 115: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	82,  // 116: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	123, // 117: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	113, // 118: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	115, // 119: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 120: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	104, // 121: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 122: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	81,  // 123: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	80,  // 124: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	77,  // 125: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	82,  // 126: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	105, // 127: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	77,  // 128: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	78,  // 129: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	79,  // 130: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	5,   // 131: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	115, // 132: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	81,  // 133: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	112, // 134: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	58,  // 135: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	121, // 136: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	116, // 137: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	116, // 138: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	116, // 139: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	81,  // 140: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 141: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	121, // 142: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	81,  // 143: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	116, // 144: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	81,  // 145: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 146: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	116, // 147: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	117, // 148: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	106, // 149: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	107, // 150: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 151: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	108, // 152: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	125, // 153: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	116, // 154: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	109, // 155: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	110, // 156: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	68,  // 157: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	68,  // 158: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	126, // 159: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	92,  // 160: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	12,  // 161: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	57,  // 162: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	35,  // 163: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	57,  // 164: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 165: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 166: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 167: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	116, // 168: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	169, // [169:169] is the sub-list for method output_type
+	169, // [169:169] is the sub-list for method input_type
+	169, // [169:169] is the sub-list for extension type_name
+	169, // [169:169] is the sub-list for extension extendee
+	0,   // [0:169] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }

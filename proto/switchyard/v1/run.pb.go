@@ -274,8 +274,11 @@ type Task struct {
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
 	// When its retries were spent; absent: it is no dead letter.
 	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What holds up the attempt that its node has, in one line: its node is silent, or its result waits for the store.
+	// Empty: nothing is known to.
+	Notice        string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -469,6 +472,13 @@ func (x *Task) GetDeadLetteredAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Task) GetNotice() string {
+	if x != nil {
+		return x.Notice
+	}
+	return ""
+}
+
 // Instance is one instance of a fanned-out task.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -513,7 +523,9 @@ type Instance struct {
 	// When its retries were spent; absent: it is no dead letter.
 	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
 	// Item of the `foreach` that it is for, in one line and cut to 80 characters; only in lists of instances.
-	Item          string `protobuf:"bytes,21,opt,name=item,proto3" json:"item,omitempty"`
+	Item string `protobuf:"bytes,21,opt,name=item,proto3" json:"item,omitempty"`
+	// What holds up the attempt that its node has, as Task.notice.
+	Notice        string `protobuf:"bytes,22,opt,name=notice,proto3" json:"notice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -695,6 +707,13 @@ func (x *Instance) GetItem() string {
 	return ""
 }
 
+func (x *Instance) GetNotice() string {
+	if x != nil {
+		return x.Notice
+	}
+	return ""
+}
+
 // Attempt is one execution of a task that has ended.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -857,7 +876,8 @@ type Event struct {
 	// Task or instance ("each[3]") that it is about; empty: the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
-	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed or expanded (into instances).
+	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances) or silent
+	// (its node, whose answer is awaited).
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node that it happened on; empty: none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -1543,7 +1563,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aA\n" +
 	"\x13InstanceCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xa2\t\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xba\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1576,11 +1596,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x127\n" +
 	"\tqueued_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
-	"\x10dead_lettered_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x1a9\n" +
+	"\x10dead_lettered_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x16\n" +
+	"\x06notice\x18\x18 \x01(\tR\x06notice\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
-	"\x06_count\"\xd7\x06\n" +
+	"\x06_count\"\xef\x06\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -1609,7 +1630,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"created_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x127\n" +
 	"\tqueued_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
 	"\x10dead_lettered_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x12\n" +
-	"\x04item\x18\x15 \x01(\tR\x04itemB\a\n" +
+	"\x04item\x18\x15 \x01(\tR\x04item\x12\x16\n" +
+	"\x06notice\x18\x16 \x01(\tR\x06noticeB\a\n" +
 	"\x05_lead\"\xc7\x03\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
@@ -1629,12 +1651,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\xcb\x03\n" +
+	"_numa_node\"\xd3\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xd6\x01\n" +
-	"\x05event\x18\x03 \x01(\tB\xbf\x01\xbaH\xbb\x01r\xb8\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xde\x01\n" +
+	"\x05event\x18\x03 \x01(\tB\xc7\x01\xbaH\xc3\x01r\xc0\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x06silentR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +

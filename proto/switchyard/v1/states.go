@@ -82,6 +82,7 @@ const (
 	EventRejected     = "rejected"
 	EventKilled       = "killed"
 	EventExpanded     = "expanded" // into instances
+	EventSilent       = "silent"   // its node, whose answer is awaited
 )
 
 // Strategies of a RunConcurrency: what becomes of a run for which there is no place.
@@ -201,7 +202,7 @@ func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventKilled,
-		EventExpanded,
+		EventExpanded, EventSilent,
 	}
 }
 

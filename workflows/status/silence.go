@@ -1,0 +1,38 @@
+package status
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// notice returns what holds up the attempt of task i, or "" if nothing is known to.
+func (s *Status) notice(i int) string {
+	if m := s.entries[i].extras; m != nil && s.entries[i].state == v1.TaskAssigned {
+		return m.silent
+	}
+	return ""
+}
+
+// SetSilent shows that the node of task i is silent, whose process started at a time. The task counts as running until
+// it is known what became of it.
+func (s *Status) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
+	e, before := &s.entries[i], s.ShownState(i)
+	s.Extras(i).silent, e.startedAt = notice, started
+	s.recount(i, before)
+	s.Log.Add(now, v1.EventSilent, i, e.node, e.attempt, e.claim, notice)
+	s.Touch(i)
+}
+
+// EndSilence shows that it is known what became of task i.
+func (s *Status) EndSilence(i int) {
+	if s.notice(i) == "" {
+		return
+	}
+	before := s.ShownState(i)
+	s.entries[i].extras.silent, s.entries[i].startedAt = "", nil
+	s.recount(i, before)
+	s.Touch(i)
+}
