@@ -16,12 +16,16 @@ import (
 	"switchyard/workflows/definition"
 )
 
+// defaultSilence is how long the node of an attempt may be silent where nothing says otherwise.
+const defaultSilence = 15 * time.Second
+
 // fleetFlags are settings of a process that carries runs, for the whole fleet.
 type fleetFlags struct {
 	weights  []string
 	timeout  time.Duration
 	failures output.Choice
 	pickup   time.Duration
+	silence  time.Duration
 }
 
 func (o *fleetFlags) add(f *pflag.FlagSet) {
@@ -29,6 +33,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.weights, "score-weights", nil, "weights of a node's score as NAME=NUMBER, of cpu, memory, disk, network, gpu and task (default cpu=0.3,memory=0.3,disk=0.15,network=0.1,gpu=0.15,task=5)")
 	f.DurationVar(&o.timeout, "default-timeout", 0, "longest time that one attempt of a task may run whose definition does not say; 0: no limit")
 	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure whose definition does not say: continue or halt")
+	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long the node of a task may be silent before the task starts elsewhere, if neither definition nor run says; with more, tasks outlive longer outages of Temporal, and a dead node is noticed later")
 	f.DurationVar(&o.pickup, "pickup-timeout", 15*time.Second, "how long a node may take to pick up what it is given before that goes to another node")
 }
 
@@ -37,6 +42,8 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	switch {
 	case o.timeout < 0:
 		return exit.Usagef("--default-timeout %s: it must not be negative; 0 is no limit", o.timeout)
+	case o.silence < definition.MinHeartbeatTimeout || o.silence > definition.MaxHeartbeatTimeout:
+		return exit.Usagef("--default-heartbeat-timeout %s: it must be 5s to 1h", o.silence)
 	case o.pickup < time.Second:
 		return exit.Usagef("--pickup-timeout %s: it must be at least 1s", o.pickup)
 	}
@@ -46,6 +53,9 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	}
 	cfg.Weights = weights
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, PickupTimeout: o.pickup}
+	if o.silence != defaultSilence { // which need not be said
+		cfg.Defaults.HeartbeatTimeout = o.silence
+	}
 	if o.failures.Value != "continue" { // which need not be said
 		cfg.Defaults.FailurePolicy = o.failures.Value
 	}

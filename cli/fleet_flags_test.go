@@ -29,10 +29,10 @@ func TestFleetFlags(t *testing.T) {
 	if err != nil || cfg.Weights != nil || cfg.Defaults != (definition.RunDefaults{PickupTimeout: 15 * time.Second}) {
 		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
 	}
-	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s")
+	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s", "--default-heartbeat-timeout", "5m")
 	weights := placement.DefaultWeights()
 	weights.CPU, weights.Task = 1, 0
-	if err != nil || *cfg.Weights != weights || cfg.Defaults != (definition.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second}) {
+	if err != nil || *cfg.Weights != weights || cfg.Defaults != (definition.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second, HeartbeatTimeout: 5 * time.Minute}) {
 		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
 	}
 	for args, want := range map[string]string{
@@ -41,9 +41,10 @@ func TestFleetFlags(t *testing.T) {
 		"--score-weights=cpu=-1":  "not negative",
 		"--score-weights=cpu=NaN": "not negative",
 		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0": "all are 0",
-		"--default-timeout=-1s":         "must not be negative",
-		"--default-failure-policy=stop": "continue, halt",
-		"--pickup-timeout=10ms":         "at least 1s",
+		"--default-timeout=-1s":          "must not be negative",
+		"--default-failure-policy=stop":  "continue, halt",
+		"--default-heartbeat-timeout=2s": "5s to 1h",
+		"--pickup-timeout=10ms":          "at least 1s",
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; it should say %q", args, err, want)

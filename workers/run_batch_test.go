@@ -88,24 +88,27 @@ func TestBatchOfALostNode(t *testing.T) {
 			Spawned: true, StartedAt: at(0), Ended: 1, Checkpoint: &v1.Checkpoint{Data: []byte("half")},
 			Batch: []*v1.MemberResult{{Index: 0, Result: &v1.TaskResult{Stdout: "done"}}},
 		})
+		go p.node.Stop()
 		<-p.silence
 		return nil, nil
-	}, func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-		return &v1.ExecuteResponse{State: "completed", Node: p.name, AssignedAt: at(1), Batch: []*v1.MemberResult{{Index: 2}, {Index: 3}}}, nil
 	})
 	in := c.input(`{name: lost, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, retry: {maxRetries: 1, backoffMs: 2000}}}}`)
 	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
 	h := c.submit(in)
+	eventually(t, "the node has the batch", func() bool { return p.members() != "" })
+	next := c.puppet("m", func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+		return &v1.ExecuteResponse{State: "completed", Node: p.name, AssignedAt: at(1), Batch: []*v1.MemberResult{{Index: 2}, {Index: 3}}}, nil
+	})
 	run := h.wait()
 	want(t, run, "completed", map[string]string{"each": "completed"})
-	if got := p.members(); got != "0.0+1.0+2.0+3.0 2.0+3.0 1.1" {
+	if got := p.members() + " then " + next.members(); got != "0.0+1.0+2.0+3.0 then 2.0+3.0 1.1" {
 		t.Errorf("requests: %s", got)
 	}
 	each := run.Tasks["each"].GetInstances()
 	if each[0].GetResult().GetStdout() != "done" || each[1].GetAttempt() != 1 || each[1].GetAttempts()[0].GetState() != "lost" || each[2].GetAttempt() != 0 {
 		t.Errorf("instances: %v", each)
 	}
-	if last := p.requests[2]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnheard(), 0) {
+	if last := next.requests[1]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnheard(), 0) {
 		t.Errorf("the last request is %v", last)
 	}
 	replay(t, "batch-lost", limits.Run{}, h.history(""))

@@ -393,3 +393,20 @@ func TestActivityLeftByAResetWorksForTheNewChain(t *testing.T) {
 		}
 	}
 }
+
+// The heartbeats report what an attempt waits for, for as long as it does.
+func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	_, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, request("a"))
+	defer a.end()
+	a.announce("a short wait")()
+	end := a.announce(waitsToRecord)
+	eventually(t, "a beat says so", func() bool {
+		beats := b.server.heard()
+		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == waitsToRecord
+	})
+	if end(); a.progress.Load().GetNotice() != "" {
+		t.Errorf("afterwards the beats say %v", a.progress.Load())
+	}
+}

@@ -144,10 +144,11 @@ func absentFields(of interface {
 	GetCachedFrom() string
 	GetChildRun() string
 	GetHeld() bool
+	GetNotice() string
 }) []string {
 	var fields []string
 	for field, there := range map[string]bool{
-		"cachedFrom": of.GetCachedFrom() != "", "childRun": of.GetChildRun() != "", "held": of.GetHeld(),
+		"cachedFrom": of.GetCachedFrom() != "", "childRun": of.GetChildRun() != "", "held": of.GetHeld(), "notice": of.GetNotice() != "",
 	} {
 		if !there {
 			fields = append(fields, field)

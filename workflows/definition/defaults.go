@@ -39,6 +39,7 @@ func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad 
 	d.env(defaults.GetEnv(), p.Field("env"))
 	d.duration(defaults.GetTimeout(), p.Field("timeout"))
 	d.duration(defaults.GetDeadline(), p.Field("deadline"))
+	d.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
 	d.nodes(defaults.GetConstraints(), p.Field("constraints"))
 	bad = map[string]bool{}
 	prefix := p.String() + "."

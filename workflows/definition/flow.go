@@ -78,7 +78,7 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	d.env(task.GetEnv(), at.Field("env"))
 	d.duration(task.GetTimeout(), at.Field("timeout"))
 	d.duration(task.GetDeadline(), at.Field("deadline"))
-	d.heartbeatTimeout(task, at.Field("heartbeatTimeout"))
+	d.heartbeatTimeout(task.GetHeartbeatTimeout(), at.Field("heartbeatTimeout"))
 	d.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))
 	d.nodes(task.GetConstraints(), at.Field("constraints"))
 	d.flow(task, at)

@@ -163,13 +163,12 @@ func (d *decoder) nul(at source.Position, p *source.Path) {
 }
 
 // heartbeatTimeout checks how long the node of an attempt may be silent.
-func (d *decoder) heartbeatTimeout(task *v1.TaskDefinition, p *source.Path) {
-	text := task.GetHeartbeatTimeout()
+func (d *decoder) heartbeatTimeout(text string, p *source.Path) {
 	d.duration(text, p)
 	if _, err := parseDuration(text); text == "" || err != nil || d.IsSettled(p) {
 		return
 	}
-	if timeout := HeartbeatTimeout(task); timeout < minHeartbeatTimeout || timeout > maxHeartbeatTimeout {
+	if timeout := duration(text); timeout < MinHeartbeatTimeout || timeout > MaxHeartbeatTimeout {
 		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must be 5s to 1h", "")
 	}
 }
@@ -177,8 +176,8 @@ func (d *decoder) heartbeatTimeout(task *v1.TaskDefinition, p *source.Path) {
 // Bounds of a heartbeat time-out: heartbeats keep the least one, and a task whose node
 // is lost does not wait for longer than the other.
 const (
-	minHeartbeatTimeout = 5 * time.Second
-	maxHeartbeatTimeout = time.Hour
+	MinHeartbeatTimeout = 5 * time.Second
+	MaxHeartbeatTimeout = time.Hour
 )
 
 func (d *decoder) duration(text string, p *source.Path) {

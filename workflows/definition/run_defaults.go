@@ -23,6 +23,8 @@ type RunDefaults struct {
 	FailurePolicy string
 	// PickupTimeout is how long an attempt waits in the queue of its node before it is placed anew; 0 is 15 s.
 	PickupTimeout time.Duration
+	// HeartbeatTimeout is how long the node of an attempt may be silent before the attempt counts as lost; 0 is 15 s.
+	HeartbeatTimeout time.Duration
 }
 
 // Validate reports everything that is wrong with d.
@@ -36,6 +38,9 @@ func (d RunDefaults) Validate() error {
 	}
 	if d.PickupTimeout != 0 && d.PickupTimeout < MinPickupTimeout {
 		errs = append(errs, errors.New("Defaults.PickupTimeout is below 1 s"))
+	}
+	if h := d.HeartbeatTimeout; h != 0 && (h < MinHeartbeatTimeout || h > MaxHeartbeatTimeout) {
+		errs = append(errs, errors.New("Defaults.HeartbeatTimeout is not 5 s to 1 h"))
 	}
 	return errors.Join(errs...)
 }
@@ -57,13 +62,20 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 
 // FillOptions returns the options of a run with the defaults in them. It does not change o, which may be nil.
 func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
-	if d.PickupTimeout == 0 || o.GetPickupTimeout() != nil {
+	setsPickup := d.PickupTimeout != 0 && o.GetPickupTimeout() == nil
+	setsHeartbeat := d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil
+	if !setsPickup && !setsHeartbeat {
 		return o
 	}
 	o = proto.CloneOf(o)
 	if o == nil {
 		o = &v1.RunOptions{}
 	}
-	o.PickupTimeout = durationpb.New(d.PickupTimeout)
+	if setsPickup {
+		o.PickupTimeout = durationpb.New(d.PickupTimeout)
+	}
+	if setsHeartbeat {
+		o.HeartbeatTimeout = durationpb.New(d.HeartbeatTimeout)
+	}
 	return o
 }

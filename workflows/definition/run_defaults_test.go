@@ -21,7 +21,7 @@ tasks:
   gate: { type: approval, spec: { message: "go?" } }
   inner: { type: run, spec: { workflow: other } }
 `
-	d := RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute}
+	d := RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute, HeartbeatTimeout: 5 * time.Minute}
 	def, err := Parse("f.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
@@ -42,16 +42,16 @@ tasks:
 		t.Errorf("the failure policy of the definition becomes %q", def.GetFailurePolicy())
 	}
 	given := &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Second)}
-	if got := d.FillOptions(given); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout() == nil || given.GetPickupTimeout() != nil {
+	if got := d.FillOptions(given); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout().AsDuration() != time.Second || given.GetPickupTimeout() != nil {
 		t.Errorf("%v becomes %v", given, got)
 	}
-	if got := d.FillOptions(nil); got.GetPickupTimeout().AsDuration() != time.Minute {
+	if got := d.FillOptions(nil); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout().AsDuration() != 5*time.Minute {
 		t.Errorf("no options become %v", got)
 	}
 	if got := d.FillOptions(&v1.RunOptions{PickupTimeout: durationpb.New(2 * time.Second)}); got.GetPickupTimeout().AsDuration() != 2*time.Second {
 		t.Errorf("the pick-up time-out of the options becomes %v", got)
 	}
-	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}} {
+	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}, {HeartbeatTimeout: time.Second}, {HeartbeatTimeout: 2 * time.Hour}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v is valid", bad)
 		}

@@ -225,7 +225,7 @@ func freeSchema(field protoreflect.FieldDescriptor) object {
 func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
-	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout",
+	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout", "switchyard.v1.TaskDefaults.heartbeat_timeout",
 		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl":
 		schema["type"] = scalarText
 		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`

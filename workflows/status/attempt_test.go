@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
 )
 
 // An attempt says which GPUs, NUMA node and container it had, also when another execution of the run has taken it over
@@ -56,5 +59,43 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	attempts := b.taskMessage(0).GetAttempts()
 	if len(attempts) != maxAttempts || attempts[0].GetAttempt() != 154 || attempts[maxAttempts-1].GetAttempt() != 253 || len(before.GetAttempts()) != kept {
 		t.Errorf("%d attempts, from %d on", len(attempts), attempts[0].GetAttempt())
+	}
+}
+
+// A task whose node is silent runs, as far as is known, until it is known what became of it.
+func TestTaskOfASilentNodeRuns(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	now := time.Unix(100, 0)
+	b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "n", Claim: 1}, now)
+	if task := b.taskMessage(0); task.GetState() != v1.TaskAssigned || task.GetNotice() != "" {
+		t.Fatalf("before: %v", task)
+	}
+	b.SetSilent(0, "node n has been silent", timestamppb.New(now), now)
+	if task := b.taskMessage(0); task.GetState() != v1.TaskRunning || task.GetNotice() != "node n has been silent" || task.GetStartedAt() == nil {
+		t.Errorf("while its node is silent: %v", task)
+	}
+	b.EndSilence(0)
+	if task := b.taskMessage(0); task.GetState() != v1.TaskAssigned || task.GetNotice() != "" || task.GetStartedAt() != nil {
+		t.Errorf("afterwards: %v", task)
+	}
+}
+
+// Leases that are lost one after the other are counted until an attempt ends otherwise.
+func TestLostLeasesAreCounted(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	for i, step := range []struct {
+		state, reason string
+		want          int32
+	}{
+		{v1.AttemptMoved, v1.ReasonLeaseLost, 1}, {v1.AttemptMoved, v1.ReasonDraining, 1}, {v1.AttemptMoved, v1.ReasonLeaseLost, 2},
+		{v1.TaskLost, v1.ReasonNodeLost, 0}, {v1.AttemptMoved, v1.ReasonLeaseLost, 1}, {v1.TaskCompleted, "", 0},
+	} {
+		d := ending("n", step.state, &v1.ExecuteResponse{})
+		d.Ended.Reason = step.reason
+		if b.EndAttempt(0, d, time.Unix(int64(i), 0)); b.LostLeases(0) != step.want {
+			t.Errorf("step %d: %d, want %d", i, b.LostLeases(0), step.want)
+		}
 	}
 }

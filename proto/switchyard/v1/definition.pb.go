@@ -253,9 +253,11 @@ type TaskDefaults struct {
 	// Longest time a task may take, all attempts and waits included.
 	Deadline string `protobuf:"bytes,7,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Urgency from 0 to 10.
-	Priority      int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
+	// How long the node of an attempt may be silent.
+	HeartbeatTimeout string `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TaskDefaults) Reset() {
@@ -342,6 +344,13 @@ func (x *TaskDefaults) GetPriority() int32 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *TaskDefaults) GetHeartbeatTimeout() string {
+	if x != nil {
+		return x.HeartbeatTimeout
+	}
+	return ""
 }
 
 // RunConcurrency bounds the open runs of a workflow.
@@ -1146,7 +1155,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
-	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\x8d\x04\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xba\x04\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
@@ -1156,7 +1165,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\atimeout\x18\x06 \x01(\tR\atimeout\x12\x1a\n" +
 	"\bdeadline\x18\a \x01(\tR\bdeadline\x12%\n" +
 	"\bpriority\x18\b \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
-	"(\x00R\bpriority\x1a6\n" +
+	"(\x00R\bpriority\x12+\n" +
+	"\x11heartbeat_timeout\x18\t \x01(\tR\x10heartbeatTimeout\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
