@@ -95,3 +95,19 @@ func cut(text string, width int) string {
 	}
 	return ansi.Truncate(text, width, "…")
 }
+
+// Shorten shortens a name to a width in cells. It cuts in the middle, and keeps the
+// number of an instance.
+func Shorten(name string, width int) string {
+	if width <= 0 || ansi.StringWidth(name) <= width {
+		return name
+	}
+	tail := (width - 1) / 2
+	if at := strings.LastIndexByte(name, '['); at >= 0 && strings.HasSuffix(name, "]") {
+		tail = len(name) - at
+	}
+	if tail > width-2 {
+		return cut(name, width)
+	}
+	return ansi.Truncate(name, width-1-tail, "") + "…" + ansi.TruncateLeft(name, ansi.StringWidth(name)-tail, "")
+}

@@ -70,8 +70,9 @@ type columns struct{ name, node, attempt, elapsed int }
 const (
 	// gap is what lies between two columns, numberWidth how wide those with numbers are.
 	gap, numberWidth = 2, 7
-	// leastName and leastNote are what other columns leave to names and notes, and goodNote what names leave to notes.
-	leastName, leastNote, goodNote = 16, 8, 24
+	// leastName and leastNote are what other columns leave to names and notes, such as "70/600 done", and goodNote what names
+	// leave to notes.
+	leastName, leastNote, goodNote = 12, 13, 24
 )
 
 // columnsOf returns the columns for names and nodes of the given lengths on a line
@@ -94,14 +95,11 @@ func columnsOf(name, node, width int) columns {
 		return left
 	}
 	least := min(name, leastName)
-	for _, drop := range []struct {
-		column *int
-		note   int
-	}{{&c.node, leastNote}, {&c.attempt, 0}, {&c.elapsed, 0}} {
-		if room() >= least+drop.note {
+	for _, column := range []*int{&c.node, &c.attempt, &c.elapsed} {
+		if room() >= least+gap+leastNote {
 			break
 		}
-		*drop.column = 0
+		*column = 0
 	}
 	c.name = max(1, min(name, max(least, room()-goodNote-gap), room()))
 	return c
@@ -112,10 +110,10 @@ func (c columns) line(r row, state string) string {
 	var text strings.Builder
 	column := func(width int, value string) {
 		if width > 0 {
-			fmt.Fprintf(&text, "%s%-*s", strings.Repeat(" ", gap), width, cut(value, width))
+			fmt.Fprintf(&text, "%s%-*s", strings.Repeat(" ", gap), width, Shorten(value, width))
 		}
 	}
-	fmt.Fprintf(&text, "%-*s%*s%s%s", c.name, cut(r.name, c.name), gap, "", state, strings.Repeat(" ", max(0, stateWidth-len(r.state))))
+	fmt.Fprintf(&text, "%-*s%*s%s%s", c.name, Shorten(r.name, c.name), gap, "", state, strings.Repeat(" ", max(0, stateWidth-len(r.state))))
 	column(c.node, r.node)
 	column(c.attempt, r.attempt)
 	column(c.elapsed, r.elapsed)

@@ -60,3 +60,20 @@ func TestFanOutSaysWhyItWaits(t *testing.T) {
 		t.Errorf("an instance runs, and it still waits:\n%s", text)
 	}
 }
+
+// A narrow table shows how far a fan-out is, and which of its instances has failed.
+func TestNarrowTableShowsTallyAndIndex(t *testing.T) {
+	count := int32(60)
+	b := StatusOf(&v1.Run{Id: "nightly-4g5h6jkm", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{
+		"transform-customers": {
+			State: "running", Node: "local", StartedAt: after(1), Count: &count, Counts: map[string]int32{"completed": 7, "dead_letter": 1, "running": 52},
+			Instances: []*v1.Instance{{Index: 6, State: "dead_letter", Node: "worker-1", Attempt: 3, Error: "exit code 2: no such file or directory", StartedAt: after(1), CompletedAt: after(4)}},
+		},
+	}})
+	for _, width := range []int{40, 60, 80} {
+		text := strings.Join(View(b, begin.Add(7*time.Second), width, 24, Style{}), "\n")
+		if !strings.Contains(text, "7/60 done") || !strings.Contains(text, "…[6]") {
+			t.Errorf("%d columns:\n%s", width, text)
+		}
+	}
+}

@@ -133,3 +133,24 @@ func FuzzOneLine(f *testing.F) {
 		}
 	})
 }
+
+func TestShorten(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"transform-customers[6]", 0, "transform-customers[6]"},
+		{"transform-customers[6]", 22, "transform-customers[6]"},
+		{"transform-customers[6]", 14, "transform-…[6]"},
+		{"each[1234567]", 12, "ea…[1234567]"},
+		{"each[1234567]", 10, "each[1234…"},
+		{"compile-everything-now", 11, "compi…g-now"},
+		{"größe-überall", 7, "grö…all"},
+		{"abc", 1, "…"},
+	} {
+		if got := Shorten(test.name, test.width); got != test.want {
+			t.Errorf("%q at %d: %q, want %q", test.name, test.width, got, test.want)
+		}
+	}
+}
