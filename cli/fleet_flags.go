@@ -30,7 +30,7 @@ type fleetFlags struct {
 
 func (o *fleetFlags) add(f *pflag.FlagSet) {
 	o.failures = output.Choice{Value: "continue", Allowed: []string{"continue", "halt"}}
-	f.StringSliceVar(&o.weights, "score-weights", nil, "weights of a node's score as NAME=NUMBER, of cpu, memory, disk, network, gpu and task (default cpu=0.3,memory=0.3,disk=0.15,network=0.1,gpu=0.15,task=5)")
+	f.StringSliceVar(&o.weights, "score-weights", nil, "weights of a node's score as NAME=NUMBER, of cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5)")
 	f.DurationVar(&o.timeout, "default-timeout", 0, "longest time that one attempt of a task may run whose definition does not say; 0: no limit")
 	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure whose definition does not say: continue or halt")
 	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long the node of a task may be silent before the task starts elsewhere, if neither definition nor run says; with more, tasks outlive longer outages of Temporal, and a dead node is noticed later")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,6 +59,8 @@ type listCommand[M proto.Message] struct {
 	item func(M) (any, error)
 	// rows returns the table of a page for people; the first row is the header.
 	rows func([]M) [][]string
+	// keep is how many of the first columns a narrow terminal shows besides the last, or 0 for 2.
+	keep int
 }
 
 // command returns the command without the flags that select items.
@@ -83,7 +86,7 @@ func (l listCommand[M]) command(sys *system) *cobra.Command {
 // write writes a page as one document, as a line for each item, or as a table for people.
 func (l listCommand[M]) write(sys *system, format string, page listPage[M]) error {
 	if format == output.Text {
-		if err := output.WriteTable(sys.stdout, l.rows(page.GetItems())); err != nil {
+		if err := output.WriteTable(sys.stdout, output.Fit(l.rows(page.GetItems()), sys.dataWidth(), cmp.Or(l.keep, 2))); err != nil {
 			return err
 		}
 		if next := page.GetNextPageToken(); next != "" {

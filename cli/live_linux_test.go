@@ -90,6 +90,36 @@ func TestLiveTableOnATerminal(t *testing.T) {
 	}
 }
 
+// TestListsFitTheTerminal has lists that are wider than the terminal. Elsewhere nothing is cut.
+func TestListsFitTheTerminal(t *testing.T) {
+	f := fake(t)
+	const reason = "a reason that is much longer than any terminal has room for at the end of a line"
+	f.backend.letters = &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{
+		{Run: "build-and-deploy-everything-4g5h6jkm", Task: "transform-customers[6]", Type: "shell", DeadLetteredAt: after(0), Error: reason},
+	}}
+	f.backend.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+		{At: after(0), Task: "transform-customers[6]", Event: "dead_lettered", Node: "worker-1", Detail: reason},
+	}}
+	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{
+		{Name: "worker-1", State: "draining", Reason: reason, Labels: []string{"server", "fast", "cheap", "near"}, MaxParallel: 8},
+	}}
+	for args, kept := range map[string]string{"dlq list": "transform-customers[6]", "runs events nightly": "dead_lettered", "nodes list": "worker-1"} {
+		command := append(strings.Fields(args), "--gateway", f.url)
+		text := onTerminals(t, nil, nil, command...)
+		for line := range strings.Lines(text) {
+			if ansi.StringWidth(strings.TrimSuffix(line, "\n")) > 72 {
+				t.Errorf("%s: %q wraps", args, line)
+			}
+		}
+		if !strings.Contains(text, kept) || !strings.Contains(text, "…") {
+			t.Errorf("%s: no %s in\n%s", args, kept, text)
+		}
+		if got := run(t, command...); !strings.Contains(got.stdout, reason) {
+			t.Errorf("%s: cut without a terminal:\n%s", args, got.stdout)
+		}
+	}
+}
+
 func TestNoColor(t *testing.T) {
 	f := fake(t)
 	nightly(f)

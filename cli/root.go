@@ -11,6 +11,9 @@ import (
 	"switchyard/cli/exit"
 )
 
+// helpWidth is the width to which the help wraps what it says of flags.
+const helpWidth = 100
+
 func newRoot(sys *system) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "switchyard",
@@ -21,8 +24,9 @@ Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARAL
 A flag that may be repeated takes several values with commas between them, too; only
 those of --input may have commas in them, and stand on lines of their own in the
 environment. Other names have those that every task finds in its environment for
-itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT, --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are
-SWITCHYARD_ONLY_TASK and SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
+itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT,
+--attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are SWITCHYARD_ONLY_TASK and
+SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
 
 A file in YAML (--config) holds settings too: names of flags, with dashes or in
 camelCase, and their values, for all commands or, below the name of a command, for
@@ -45,6 +49,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usagef("%w", err) })
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
 		newSubmit(sys), newRuns(sys), newWorkflows(sys), newNodes(sys), newDLQ(sys),

@@ -19,7 +19,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 	event := &output.Choice{Allowed: v1.EventWords()}
 	var since, until string
 	cmd := listCommand[*v1.Event]{
-		use: "events [RUN]", short: "List every transition of every task of a run, oldest first, or of all runs, the newest run first",
+		use: "events [RUN]", short: "List the events of a run, oldest first, or of all runs, the newest run first",
 		args: arguments(0, 1, "RUN"),
 		what: "events", limit: 1000, most: 10_000,
 		fetch: func(ctx context.Context, a *client.Client, args []string, size int32, token string) (listPage[*v1.Event], error) {
@@ -38,7 +38,8 @@ func newRunsEvents(sys *system) *cobra.Command {
 			}
 			return a.Events(ctx, req)
 		},
-		rows: func(events []*v1.Event) [][]string { return eventRows(events, req.GetId() == "", sys.zone) },
+		rows: func(events []*v1.Event) [][]string { return sys.eventRows(events, req.GetId() == "") },
+		keep: 4,
 	}.command(sys)
 	cmd.Flags().StringVar(&req.Task, "task", "", "only those of this task")
 	cmd.Flags().StringVar(&req.After, "after", "", "only those that the run learned of after this: the \"after\" of an earlier list with -o json")
@@ -67,15 +68,27 @@ func parseSpan(req *v1.ListRunEventsRequest, since, until string, now time.Time)
 	return nil
 }
 
-// eventRows are the rows of a table of events, those of several runs with their run.
-func eventRows(events []*v1.Event, ofRuns bool, zone *time.Location) [][]string {
+// dateWidth is the least width of a terminal on which the times of events have a date, and
+// millisecondWidth the one on which they have milliseconds.
+const dateWidth, millisecondWidth = 100, 60
+
+// eventRows returns the rows of a table of events, those of several runs with their run.
+func (s *system) eventRows(events []*v1.Event, ofRuns bool) [][]string {
+	layout := time.DateTime + ".000"
+	switch width := s.dataWidth(); {
+	case width == 0 || width >= dateWidth:
+	case width >= millisecondWidth:
+		layout = time.TimeOnly + ".000"
+	default:
+		layout = time.TimeOnly
+	}
 	rows := [][]string{{"TIME", "TASK", "EVENT", "NODE", "ATTEMPT", "DETAIL"}}
 	for _, e := range events {
 		attempt := ""
 		if e.GetNode() != "" {
 			attempt = strconv.Itoa(int(e.GetAttempt()))
 		}
-		at := e.GetAt().AsTime().In(zone).Format(time.DateTime + ".000")
+		at := e.GetAt().AsTime().In(s.zone).Format(layout)
 		rows = append(rows, []string{at, e.GetTask(), e.GetEvent(), e.GetNode(), attempt, tui.OneLine(e.GetDetail())})
 	}
 	if ofRuns {

@@ -24,7 +24,7 @@ func newRunsGet(sys *system) *cobra.Command {
 	var definition bool
 	cmd := &cobra.Command{
 		Use:   "get RUN [TASK]",
-		Short: "Show a run and its tasks, or one task with its attempts and what it left, or the run's definition",
+		Short: "Show a run and its tasks, a task with its attempts and output, or the definition",
 		Long: `Shows a run and its tasks; or one task, with its attempts, its output and the end of
 what it printed. TASK may be an instance: "each[3]". --definition prints the
 definition that the run was started with, in JSON, as every command that takes a FILE
@@ -56,13 +56,14 @@ reads it.`,
 		if err != nil {
 			return err
 		}
-		return describeRun(sys.stdout, run, sys.now(), sys.dataStyle())
+		return describeRun(sys.stdout, run, sys.now(), sys.dataWidth(), sys.dataStyle())
 	})
 	return cmd
 }
 
-// describeRun writes a run and its tasks for people.
-func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error {
+// describeRun writes a run and its tasks for people, the tasks on lines of at most width
+// cells, unless it is 0.
+func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.Style) error {
 	b := tui.StatusOf(run)
 	lines := []string{tui.Summary(b, now, style)}
 	if run.GetError() != "" {
@@ -95,7 +96,7 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, style tui.Style) error
 	}
 	lines = append(lines, valueLines("  input   ", run.GetInput())...)
 	lines = append(append(lines, valueLines("  context ", run.GetContext())...), "")
-	for _, line := range append(lines, tui.Table(b, now, 0, style)...) {
+	for _, line := range append(lines, tui.Table(b, now, width, style)...) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}

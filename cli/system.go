@@ -26,6 +26,8 @@ type system struct {
 	// stderrTerminal and stdoutTerminal are set if the stream is a terminal that can
 	// move its cursor and colour.
 	stderrTerminal, stdoutTerminal bool
+	// stdoutSize returns how many cells standard output has, or is nil if it is no terminal.
+	stdoutSize func() (width, height int)
 	// stderrPlain and stdoutPlain are set if the stream shows only text.
 	stderrPlain, stdoutPlain bool
 	getenv                   func(string) string
@@ -59,6 +61,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
+		sys.stdoutSize = sizeOf(stdout)
 	}
 	if term.IsTerminal(int(stderr.Fd())) {
 		sys.screen, sys.stderrTerminal, sys.stderrPlain = tui.NewTerminal(stderr, smart, sizeOf(stderr)), smart, true
@@ -84,6 +87,16 @@ func (s *system) progressStyle() tui.Style {
 
 func (s *system) dataStyle() tui.Style {
 	return tui.Style{Color: s.stdoutTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
+}
+
+// dataWidth returns the width of standard output in cells, or 0 if it is no terminal and
+// has no limit.
+func (s *system) dataWidth() int {
+	if s.stdoutSize == nil {
+		return 0
+	}
+	width, _ := s.stdoutSize()
+	return width
 }
 
 // terminal returns the system as the follower of a run uses it.

@@ -25,8 +25,17 @@ type Choice struct {
 // String returns the word that was chosen.
 func (c *Choice) String() string { return c.Value }
 
-// Type returns the allowed words, for the usage text.
-func (c *Choice) Type() string { return strings.Join(c.Allowed, "|") }
+// maxInlineWords is how long the allowed words may be in the column of the flags.
+const maxInlineWords = 24
+
+// Type returns the allowed words, for the usage text, or "word" if they are too long for
+// it. Completion and the error for another word have them all.
+func (c *Choice) Type() string {
+	if words := strings.Join(c.Allowed, "|"); len(words) <= maxInlineWords {
+		return words
+	}
+	return "word"
+}
 
 // Set chooses a word, and returns an error if it is not allowed.
 func (c *Choice) Set(text string) error {

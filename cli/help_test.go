@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+)
+
+func TestHelpFitsATerminal(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		got := run(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		if got.code != 0 || !strings.Contains(got.stdout, "Usage:") {
+			t.Errorf("%s: %+v", cmd.CommandPath(), got)
+		}
+		for line := range strings.Lines(got.stdout) {
+			if width := ansi.StringWidth(strings.TrimSuffix(line, "\n")); width > helpWidth {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), width, line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&system{}))
+}
