@@ -25,6 +25,8 @@ type decoder struct {
 	inner    map[string]*v1.Definition // that are inline, by the path of the spec
 	stored   *[]StoredReference        // of this definition and those that are inline
 	heritage *heritage                 // or nil if there are no defaults
+	// inCommands counts the expressions in command lines.
+	inCommands int
 }
 
 func newDecoder(r *source.Report) *decoder {

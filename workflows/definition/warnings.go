@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
 
@@ -101,90 +99,4 @@ func eachText(v *structpb.Value, p *source.Path, f func(text string, p *source.P
 			eachText(v.StructValue.GetFields()[name], p.Key(name), f)
 		}
 	}
-}
-
-// commandLines warns of data that becomes part of a command line.
-func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
-	s, ok := spec.(interface{ GetCommand() *structpb.Value })
-	if !ok {
-		return
-	}
-	text, at := s.GetCommand().GetStringValue(), p.Field(string(commandField))
-	if list := s.GetCommand().GetListValue().GetValues(); list != nil {
-		i := shellScript(list)
-		if i < 0 {
-			return
-		}
-		text, at = list[i].GetStringValue(), at.Item(i)
-	}
-	if !condition.HasTemplate(text) {
-		return
-	}
-	t, err := condition.ParseTemplate(text)
-	if err != nil {
-		return
-	}
-	for offset, expression := range t.Places() {
-		if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
-			d.warnOfCommandLine(strings.TrimSpace(expression), d.inText(text, offset, at), at)
-		}
-	}
-}
-
-// chosenByAuthor reports whether an input of the run, or a field of the input of a task, has only values that the
-// definition lists, or that are no texts.
-func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, field string) bool {
-	if ofRun {
-		in := def.GetInputs()[field]
-		return len(in.GetEnum()) > 0 || slices.Contains([]string{"number", "integer", "boolean"}, in.GetType())
-	}
-	switch field {
-	case "index", "count":
-		return true
-	case "item":
-		return task.GetInput().GetFields()[field] != nil || task.GetForeach().GetListValue() != nil
-	}
-	return true // the task's own input holds no expressions
-}
-
-func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
-	d.Warn(at, p,
-		fmt.Sprintf(`%s: the value of ${{ %s }} becomes part of a command line: of "x; id" the shell would run id`, p.Local(), expression),
-		throughEnv(expression))
-}
-
-// throughEnv says how a command line is given the value of an expression as data.
-func throughEnv(expression string) string {
-	name := variableFor(expression)
-	return fmt.Sprintf(`pass it through env, as %s: "${{ %s }}", and write "$%s" here`, name, expression, name)
-}
-
-var (
-	shellProgram = regexp.MustCompile(`^(.*/)?(ba|da|z|k|a)?sh$`)
-	shellCommand = regexp.MustCompile(`^-[a-z]*c$`)
-)
-
-// shellScript returns the index of the script that a program and its arguments have a shell run, or -1.
-func shellScript(command []*structpb.Value) int {
-	if len(command) < 3 || !shellProgram.MatchString(command[0].GetStringValue()) {
-		return -1
-	}
-	for i := 1; i+1 < len(command); i++ {
-		if shellCommand.MatchString(command[i].GetStringValue()) {
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// lastName finds the last name in an expression.
-var lastName = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
-
-// variableFor returns a name for an environment variable that holds the value of an expression.
-func variableFor(expression string) string {
-	found := lastName.FindStringSubmatch(expression)
-	if found == nil {
-		return "VALUE"
-	}
-	return strings.ToUpper(found[1])
 }

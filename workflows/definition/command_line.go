@@ -1,0 +1,139 @@
+package definition
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+)
+
+// commandLines warns of data that becomes part of a command line.
+func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
+	for _, line := range scripts(spec, p) {
+		if !condition.HasTemplate(line.text) {
+			continue
+		}
+		t, err := condition.ParseTemplate(line.text)
+		if err != nil {
+			continue // it is reported where templates are checked
+		}
+		for offset, expression := range t.Places() {
+			if d.inCommands++; d.inCommands > maxInCommands {
+				return
+			}
+			if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
+				d.warnOfCommandLine(strings.TrimSpace(expression), d.inText(line.text, offset, line.at), line.at)
+			}
+		}
+	}
+}
+
+// maxInCommands bounds the expressions in command lines that are looked at: one takes a tenth of a millisecond.
+const maxInCommands = 5000
+
+// argument is a text of a spec.
+type argument struct {
+	text string
+	at   *source.Path
+}
+
+// scripts returns the texts of a spec that a shell runs.
+func scripts(spec proto.Message, p *source.Path) []argument {
+	s, ok := spec.(interface{ GetCommand() *structpb.Value })
+	if !ok {
+		return nil
+	}
+	if text := s.GetCommand().GetStringValue(); text != "" {
+		return []argument{{text, p.Field(string(commandField))}}
+	}
+	var all []argument
+	if container, ok := spec.(*v1.ContainerSpec); ok {
+		all = appendArguments(all, container.GetEntrypoint(), p.Field(string(entrypointField)))
+	}
+	all = appendArguments(all, s.GetCommand(), p.Field(string(commandField)))
+	if container, ok := spec.(*v1.ContainerSpec); ok {
+		for i, text := range container.GetArgs() {
+			all = append(all, argument{text, p.Field("args").Item(i)})
+		}
+	}
+	if i := shellScript(all); i >= 0 {
+		return all[i : i+1]
+	}
+	return nil
+}
+
+// appendArguments adds a program, or a list of one and its arguments.
+func appendArguments(all []argument, v *structpb.Value, p *source.Path) []argument {
+	if text := v.GetStringValue(); text != "" {
+		return append(all, argument{text, p})
+	}
+	for i, item := range v.GetListValue().GetValues() {
+		all = append(all, argument{item.GetStringValue(), p.Item(i)})
+	}
+	return all
+}
+
+// chosenByAuthor reports whether an input of the run, or a field of the input of a task, has only values that the
+// definition lists, or that are no texts.
+func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, field string) bool {
+	if ofRun {
+		in := def.GetInputs()[field]
+		return len(in.GetEnum()) > 0 || slices.Contains([]string{"number", "integer", "boolean"}, in.GetType())
+	}
+	switch field {
+	case "index", "count":
+		return true
+	case "item":
+		return task.GetInput().GetFields()[field] != nil || task.GetForeach().GetListValue() != nil
+	}
+	return true // the task's own input holds no expressions
+}
+
+func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
+	d.Warn(at, p,
+		fmt.Sprintf(`%s: the value of ${{ %s }} becomes part of a command line; a value such as "x; id" runs the command id`, p.Local(), expression),
+		throughEnv(expression))
+}
+
+// throughEnv says how a command line is given the value of an expression as data.
+func throughEnv(expression string) string {
+	name := variableFor(expression)
+	return fmt.Sprintf(`pass it through env, as %s: "${{ %s }}", and write "$%s" here`, name, expression, name)
+}
+
+var (
+	shellProgram = regexp.MustCompile(`^(.*/)?(ba|da|z|k|a)?sh$`)
+	shellCommand = regexp.MustCompile(`^-[a-z]*c$`)
+)
+
+// shellScript returns the index of the script that a program and its arguments have a shell run, or -1.
+func shellScript(command []argument) int {
+	if len(command) < 3 || !shellProgram.MatchString(command[0].text) {
+		return -1
+	}
+	for i := 1; i+1 < len(command); i++ {
+		if shellCommand.MatchString(command[i].text) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// lastName finds the last name in an expression.
+var lastName = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
+
+// variableFor returns a name for an environment variable that holds the value of an expression.
+func variableFor(expression string) string {
+	found := lastName.FindStringSubmatch(expression)
+	if found == nil {
+		return "VALUE"
+	}
+	return strings.ToUpper(found[1])
+}
