@@ -14,16 +14,17 @@ import (
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // logFlags are the flags of `runs logs`.
 type logFlags struct {
-	follow, stdout, stderr, raw, timestamps bool
-	attempt, generation                     int32
-	tail                                    int
-	since                                   string
-	gateway                                 *string
-	format                                  *output.Choice
+	follow, children, stdout, stderr, raw, timestamps bool
+	attempt, generation                               int32
+	tail                                              int
+	since                                             string
+	gateway                                           *string
+	format                                            *output.Choice
 }
 
 func newRunsLogs(sys *system) *cobra.Command {
@@ -36,11 +37,15 @@ each to its own, in the order in which the node read them. Lines begin with "tas
 when there is more than one task, or with "task[3] | " where it has fanned out; those
 of a single one are as they were. TASK may be an instance: "each[3]". To a terminal
 goes only what shows as text; --raw lets through what would set its title, clear it,
-or worse.`,
+or worse.
+
+--children also prints what the runs have printed that tasks of type run have
+started, and those below them; their lines begin with "task/task of the child | ".`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run, or the task, has ended")
+	flags.BoolVar(&f.children, "children", false, "also what the child runs have printed, up to now")
 	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, from 0 (default the newest)")
 	flags.Int32Var(&f.generation, "generation", -1, "only this generation of the run, from 0; runs retry adds one (default of each task the newest)")
 	flags.BoolVar(&f.stdout, "stdout", false, "only standard output")
@@ -56,8 +61,10 @@ or worse.`,
 
 // request is what the flags ask for.
 func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
-	req := &v1.StreamRunLogsRequest{}
+	req := &v1.StreamRunLogsRequest{Children: f.children}
 	switch {
+	case f.children && (f.follow || f.attempt >= 0 || f.generation >= 0):
+		return nil, exit.Usagef("--children goes with none of --follow, --attempt and --generation; name the child run, which `switchyard runs get RUN` shows, in place of RUN")
 	case f.stdout && f.stderr:
 		return nil, exit.Usagef("--stdout and --stderr exclude each other; without them both are printed")
 	case f.follow && f.format.Value == output.JSON:
@@ -132,6 +139,9 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 			p.Only = name
 		}
 	}
+	if f.children {
+		p.Prefix, p.Only = true, ""
+	}
 	logs := &client.LogStream{Client: a, Request: req, OnLost: func(err error) {
 		fmt.Fprintf(sys.screen, "the gateway does not answer, trying again: %s\n", tui.OneLine(err.Error()))
 	}}
@@ -143,7 +153,31 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 	if err != nil {
 		return err
 	}
+	if !f.children && !p.Printed() {
+		sys.printChildrenHint(ctx, a, req.GetId(), req.GetTask())
+	}
 	return logs.Missing()
+}
+
+// printChildrenHint says how to see what the child runs of a run have printed, or those of one task, if there are any.
+func (s *system) printChildrenHint(ctx context.Context, a *client.Client, run, task string) {
+	req := &v1.GetRunRequest{Id: run, Brief: true}
+	if task != "" {
+		of, _, instance := names.ParseInstanceName(task)
+		if !instance {
+			of = task
+		}
+		req.Tasks = []string{of}
+	}
+	starters, err := a.Run(ctx, req, func(t *v1.Task) bool { return t.GetType() == v1.TypeRun && (t.GetChildRun() != "" || t.GetCount() > 0) })
+	if err != nil || len(starters.GetTasks()) == 0 {
+		return // it is only a hint
+	}
+	command := "switchyard runs logs " + run
+	if task != "" {
+		command += " " + output.ShellWord(task)
+	}
+	fmt.Fprintf(s.screen, "run %s has printed nothing itself; `%s --children` prints what its child runs have printed\n", run, command)
 }
 
 // read prints the last lines first, if only they are wanted, and then what follows.

@@ -95,3 +95,28 @@ func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
 	}
 	golden(t, "runs-logs-missing", got.stderr)
 }
+
+func TestLogsOfChildRuns(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.logs, f.run.Tasks = nil, map[string]*v1.Task{"deploy": {State: "failed", Type: "run", ChildRun: "deploy-1"}}
+	got := run(t, "runs", "logs", "nightly", "--gateway", f.url)
+	want := "run nightly-4g5h6jkm has printed nothing itself; `switchyard runs logs nightly-4g5h6jkm --children` prints what its child runs have printed\n"
+	if got.code != 0 || got.stdout != "" || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	f.logs = []*v1.LogEntry{{Task: "deploy/build", Stream: "stdout", Data: []byte("built\n")}}
+	got = run(t, "runs", "logs", "nightly", "--children", "--gateway", f.url)
+	if got.code != 0 || got.stdout != "deploy/build | built\n" || !f.logged[len(f.logged)-1].GetChildren() {
+		t.Errorf("%+v", got)
+	}
+	for _, flag := range []string{"--follow", "--attempt=0", "--generation=0"} {
+		if got := run(t, "runs", "logs", "nightly", "--children", flag, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--children goes with none of") {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+	f.logs, f.run.Tasks = nil, map[string]*v1.Task{"fetch": {State: "completed", Type: "shell"}}
+	if got := run(t, "runs", "logs", "nightly", "--gateway", f.url); strings.Contains(got.stderr, "--children") {
+		t.Errorf("a run without children: %+v", got)
+	}
+}

@@ -23,7 +23,7 @@
 // package runindex finds runs, package runevents lists their events, package runlogs
 // sends their logs, and package rpcerror gives errors their codes.
 //
-// It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase, workflows/visibility, activities/store,
-// activities/logs, activities/library, activities/registry, activities/metrics, and of Temporal the client side of the SDK
-// and its API.
+// It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,
+// workflows/visibility, activities/store, activities/logs, activities/library, activities/registry, activities/metrics, and
+// of Temporal the client side of the SDK and its API.
 package gateway

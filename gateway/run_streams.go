@@ -22,6 +22,11 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 	if err != nil {
 		return err
 	}
+	if req.Msg.GetChildren() {
+		if err := runlogs.ValidateTree(req.Msg); err != nil {
+			return err
+		}
+	}
 	f := runlogs.New(id, g.store, req.Msg, stream.Send)
 	if err := sendHeaders(stream); err != nil {
 		return err
@@ -30,6 +35,9 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 		v, err := g.reader.Read(ctx, id)
 		if err != nil {
 			return err
+		}
+		if req.Msg.GetChildren() {
+			return runlogs.NewTree(g.reader, g.store, req.Msg, stream.Send).Send(ctx, v)
 		}
 		if err := f.Validate(v); err != nil {
 			return err

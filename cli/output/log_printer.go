@@ -30,6 +30,7 @@ type LogPrinter struct {
 	Tail      int
 	Gathering bool
 
+	printed bool                // an entry has come
 	partial map[source]*logLine // lines that have not ended
 	order   []source            // every key that partial has had
 	kept    map[string][]logLine
@@ -51,8 +52,12 @@ type logLine struct {
 	ended bool      // it has one
 }
 
+// Printed reports whether any entry has been printed.
+func (p *LogPrinter) Printed() bool { return p.printed }
+
 // Print prints entries.
 func (p *LogPrinter) Print(entries []*v1.LogEntry) error {
+	p.printed = p.printed || len(entries) > 0
 	for _, e := range entries {
 		from := source{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetStream()}
 		if p.isVerbatim(from) && p.Zone == nil && p.Document == nil && !p.Gathering {

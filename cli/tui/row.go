@@ -32,6 +32,8 @@ func note(t *v1.Task, now time.Time) string {
 		return joinNote("waits for approval", text)
 	case t.GetCachedFrom() != "" && t.GetState() == v1.TaskCompleted:
 		return "cached from " + t.GetCachedFrom()
+	case t.GetChildRun() != "" && strings.HasPrefix(text, "run "+t.GetChildRun()+" "):
+		return text // "run deploy-4g5h6jkm failed: ..."
 	case t.GetChildRun() != "":
 		return joinNote("run "+t.GetChildRun(), text)
 	}

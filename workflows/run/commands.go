@@ -104,7 +104,7 @@ func (r *run) mayPause(*v1.RunCommand) error {
 func (r *run) pause(c *v1.RunCommand) {
 	r.admission.Pause()
 	if c.GetBy() != "" || c.GetReason() != "" {
-		r.status.PausedBy = phrase.Because(phrase.By("paused", c.GetBy()), c.GetReason())
+		r.status.PausedBy = phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason())
 	}
 	r.orderAllPartitions()
 	r.logRun(v1.EventPaused, c.GetBy(), c.GetReason())

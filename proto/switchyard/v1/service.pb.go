@@ -4628,7 +4628,11 @@ type StreamRunLogsRequest struct {
 	// How far an earlier stream of the same request came: this one continues from there. Empty: it is the first.
 	Resume []*LogPosition `protobuf:"bytes,7,rep,name=resume,proto3" json:"resume,omitempty"`
 	// Only this generation of the run; absent: of each task the newest in which it was started.
-	Generation    *int32 `protobuf:"varint,8,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
+	Generation *int32 `protobuf:"varint,8,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
+	// After the logs of the run, also those of the runs that its tasks of type run have started, and so on downwards; they are
+	// sent as they are now, so that it goes with none of follow, attempt and generation. The name of a task of a child run
+	// follows that of the task that has started the run: "deploy/build", "deploy[3]/build".
+	Children      bool `protobuf:"varint,9,opt,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4717,6 +4721,13 @@ func (x *StreamRunLogsRequest) GetGeneration() int32 {
 		return *x.Generation
 	}
 	return 0
+}
+
+func (x *StreamRunLogsRequest) GetChildren() bool {
+	if x != nil {
+		return x.Children
+	}
+	return false
 }
 
 // StreamRunLogsResponse is a piece of what the tasks of a run printed.
@@ -5384,7 +5395,7 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts\"\xe3\x02\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts\"\xff\x02\n" +
 	"\x14StreamRunLogsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -5395,7 +5406,8 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x06resume\x18\a \x03(\v2\x1a.switchyard.v1.LogPositionR\x06resume\x12,\n" +
 	"\n" +
 	"generation\x18\b \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\n" +
-	"generation\x88\x01\x01B\n" +
+	"generation\x88\x01\x01\x12\x1a\n" +
+	"\bchildren\x18\t \x01(\bR\bchildrenB\n" +
 	"\n" +
 	"\b_attemptB\r\n" +
 	"\v_generation\"\xb7\x01\n" +
