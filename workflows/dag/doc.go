@@ -80,7 +80,7 @@
 //     Pending and queued tasks that may not start under it are skipped at once. One
 //     that has a failed attempt behind it and waits to repeat it (in back-off, or
 //     queued again) ends in that failure itself and not as dead_letter; so does a
-//     running one that fails later. One that is handed back as moved is treated like
+//     running one that fails later, unless its retries are spent. One that is handed back as moved is treated like
 //     a queued one. Tasks that may start under halt start, move and are retried as ever.
 //   - A failed attempt with retries left is queued, with its reason, until its
 //     back-off is over. Only "failed", "killed_oom" and "lost" are retried.
@@ -111,7 +111,7 @@
 //   - With one failure more than maxFailures the group has been stopped: instances
 //     that have not started are skipped for reason "max_failures", those that wait to
 //     repeat an attempt end in its failure, as under halt; what runs may finish and
-//     is not repeated.
+//     is not repeated: it is a dead letter if its retries are spent.
 //   - When the last instance has ended: completed if all are a success; cancelled, killed, or
 //     failed by its deadline, if that came before the end of the last one; failed, reason
 //     "instances", if more have failed than may; skipped, with the reason of the first by

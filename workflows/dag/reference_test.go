@@ -536,10 +536,12 @@ func (r *reference) attemptEnded(name string, t *refTask, e dag.Ended) {
 		r.end(name, t.doom, t.doomReason)
 	case r.cancelled:
 		r.end(name, "cancelled", "run_cancelled")
-	case !wordIn(state, "failed killed_oom lost") || e.NoRetry || retries == 0 || t.remote || !r.mayStart(name):
+	case !wordIn(state, "failed killed_oom lost") || e.NoRetry || retries == 0 || t.remote:
 		r.end(name, state, e.Reason)
 	case t.attempt == retries:
 		r.end(name, "dead_letter", e.Reason)
+	case !r.mayStart(name):
+		r.end(name, state, e.Reason)
 	default:
 		t.state, t.reason, t.backoff = "queued", e.Reason, true
 		t.failure, t.failureReason = state, e.Reason

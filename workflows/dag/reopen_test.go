@@ -209,7 +209,7 @@ func TestRetryInAHaltedRun(t *testing.T) {
 	l.placed("b")
 	l.die("a")
 	l.s.Apply(l.end("b", deadNow()))
-	if rec := record(t, l.s, "b"); rec.State != "failed" {
+	if rec := record(t, l.s, "b"); rec.State != "dead_letter" {
 		t.Fatalf("b is %+v", rec)
 	}
 	states := func() map[string]string {
@@ -219,7 +219,7 @@ func TestRetryInAHaltedRun(t *testing.T) {
 		}
 		return m
 	}
-	want := map[string]string{"a": "dead_letter/exit_code", "after-a": "skipped/halt", "b": "failed/exit_code", "c": "assigned/", "after-c": "skipped/halt"}
+	want := map[string]string{"a": "dead_letter/exit_code", "after-a": "skipped/halt", "b": "dead_letter/exit_code", "c": "assigned/", "after-c": "skipped/halt"}
 	if diff := cmp.Diff(want, states()); diff != "" {
 		t.Fatalf("halted (-want +got):\n%s", diff)
 	}

@@ -54,6 +54,28 @@ func TestRetryOfAnInstance(t *testing.T) {
 	}
 }
 
+// Instances that have spent the same attempts end alike, whichever of them was the one too many.
+func TestEveryInstanceWithoutRetriesIsADeadLetter(t *testing.T) {
+	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": retried(0)}})
+	l.expand("each", dag.Expanded{Count: 4})
+	again := func(name string) {
+		i, claim := l.index(name)
+		l.s.Apply(dag.BackoffOver{Task: i, Claim: claim})
+		l.placed(name)
+	}
+	spent := []string{"each[0]", "each[1]", "each[2]"}
+	l.placed(append(spent, "each[3]")...)
+	for _, name := range spent {
+		l.s.Apply(l.end(name, exit(1)))
+		again(name)
+	}
+	for _, name := range spent {
+		l.s.Apply(l.end(name, exit(1)))
+	}
+	l.s.Apply(l.end("each[3]", exit(1))) // it had an attempt left, which never came
+	l.want(map[string]string{"each": "failed/instances", "each[0]": "dead_letter/exit_code", "each[1]": "dead_letter/exit_code", "each[2]": "dead_letter/exit_code", "each[3]": "failed/exit_code"})
+}
+
 // In a task that still runs only the dead letter is touched, and what too many
 // failures had skipped.
 func TestRetryInARunningGroup(t *testing.T) {

@@ -96,13 +96,15 @@ func (s *State) enqueue(i int, rec Record) {
 func (s *State) repeat(i int, rec Record) {
 	retries := s.node(i).retry.retries
 	switch {
-	case retries == 0 || !s.mayStart(i):
+	case retries == 0:
 		s.finish(i, rec)
 	case rec.Attempt >= retries:
 		if rec.Reason == "" {
 			rec.Reason = rec.State // dead_letter alone would not say why
 		}
 		rec.State = v1.TaskDeadLetter
+		s.finish(i, rec)
+	case !s.mayStart(i):
 		s.finish(i, rec)
 	default:
 		rec.Failure = Failure{State: rec.State, Reason: rec.Reason, Error: rec.Error}
