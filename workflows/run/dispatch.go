@@ -194,6 +194,9 @@ func (r *run) ended(end dispatchEnd) {
 func (r *run) settled(end dispatchEnd) {
 	now := workflow.Now(r.ctx)
 	r.asKilled(&end.ended)
+	if !r.core.RetriesLeft(end.task) {
+		addUnknownOutcome(&end.ended)
+	}
 	r.status.EndAttempt(end.task, end.shown(), now)
 	r.keepResult(end)
 	e := end.ended

@@ -152,6 +152,9 @@ func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		ended.Error = phrase.Because(ended.Error, "retry.when: "+a.GetError())
 	}
+	if ended.NoRetry {
+		addUnknownOutcome(&ended)
+	}
 	r.events = append(r.events, ended)
 }
 

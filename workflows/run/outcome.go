@@ -258,6 +258,13 @@ func (r *run) broken(d *dispatchEnd, err error) {
 	d.ended.NoRetry = true
 }
 
+// addUnknownOutcome adds to the error of a lost attempt that is not repeated that its outcome is unknown.
+func addUnknownOutcome(ended *dag.Ended) {
+	if ended.State == v1.TaskLost {
+		ended.Error += "; it may have done its work, but nothing was recorded, and it is not repeated"
+	}
+}
+
 // lastBeat is what the last heartbeat of an attempt said, never nil. One that cannot
 // be read counts as one whose process had started: that is the safe side.
 func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
